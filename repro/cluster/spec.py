@@ -1,0 +1,206 @@
+"""What a cluster is made of, and the short specs that describe one (``8x8``, ``36xv100``)."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from repro.errors import ParamError
+
+MAX_NODES = 1_000_000
+MAX_GPUS_PER_NODE = 1024
+FILE_SUFFIXES = (".csv", ".yaml", ".yml")
+ACCEPTED = (
+    "accepted: NODESxGPUS (8x8), NODESxGPUS:TYPE (8x4:v100), SWITCHESxNODESxGPUS (5x32x8), "
+    "SERVERSxTYPE (36xv100), several joined by commas, or a .csv or .yaml file"
+)
+
+_GRID = re.compile(r"([0-9]+)x([0-9]+)(?:x([0-9]+))?(?::([A-Za-z][\w.+-]*))?")
+_TYPED = re.compile(r"([0-9]+)x([A-Za-z][\w.+-]*)")
+
+
+@dataclass(frozen=True)
+class Node:
+    """One machine.
+
+    Parameters
+    ----------
+    gpus : int
+        GPUs in the machine.
+    gpu_type : str or None
+        Name of the GPU model; None when the cluster does not tell types apart.
+    switch : int
+        Number of the switch (rack) the machine hangs on.
+    """
+
+    gpus: int
+    gpu_type: str | None = None
+    switch: int = 0
+
+
+@dataclass(frozen=True, repr=False)
+class Cluster:
+    """The machines of a cluster, in index order.
+
+    Parameters
+    ----------
+    nodes : tuple of Node
+        A node's index is its place in this tuple.
+    name : str
+        The spec or the file name it came from; what ``str(cluster)`` shows.
+
+    Examples
+    --------
+    >>> cluster = Cluster.parse("15x4")
+    >>> cluster.num_gpus, cluster.num_nodes, cluster.gpus_per_node
+    (60, 15, 4)
+    >>> Cluster.parse("36xv100,36xk80").gpu_types
+    {'v100': 36, 'k80': 36}
+    """
+
+    nodes: tuple[Node, ...]
+    name: str = ""
+
+    @cached_property
+    def num_gpus(self) -> int:
+        """GPUs in the whole cluster."""
+        return sum(node.gpus for node in self.nodes)
+
+    @property
+    def num_nodes(self) -> int:
+        """Machines in the cluster."""
+        return len(self.nodes)
+
+    @cached_property
+    def gpus_per_node(self) -> int:
+        """GPUs of the largest machine."""
+        return max((node.gpus for node in self.nodes), default=0)
+
+    @cached_property
+    def gpu_types(self) -> dict[str, int]:
+        """GPUs of each type, in order of first appearance; untyped GPUs are left out."""
+        found: dict[str, int] = {}
+        for node in self.nodes:
+            if node.gpu_type is not None:
+                found[node.gpu_type] = found.get(node.gpu_type, 0) + node.gpus
+        return found
+
+    @cached_property
+    def switches(self) -> dict[int, tuple[int, ...]]:
+        """Node indices under each switch, switches and nodes in ascending order."""
+        members: dict[int, list[int]] = {}
+        for index, node in enumerate(self.nodes):
+            members.setdefault(node.switch, []).append(index)
+        return {switch: tuple(members[switch]) for switch in sorted(members)}
+
+    @classmethod
+    def parse(cls, spec: str | os.PathLike[str] | Cluster) -> Cluster:
+        """Build a cluster from a short spec or a file.
+
+        Parameters
+        ----------
+        spec : str, path or Cluster
+            ``8x8`` (nodes x GPUs), ``8x4:v100`` (of a type), ``5x32x8`` (switches x nodes per
+            switch x GPUs), ``36xv100`` (single-GPU servers of a type), several joined by commas;
+            or a CSV or YAML file, see `repro.cluster.files`. A Cluster is returned as it is.
+
+        Returns
+        -------
+        Cluster
+            Named after the spec or the file.
+
+        Raises
+        ------
+        ParamError
+            If the spec is not understood or asks for no GPU or too many nodes.
+        TraceError
+            If the file is missing, is not one of the known kinds or breaks their rules.
+
+        Notes
+        -----
+        Parts without a switch number share one switch; ``SxNxG`` opens S new ones.
+
+        Examples
+        --------
+        >>> Cluster.parse("2x4:v100,8xk80").num_gpus
+        16
+        >>> [len(nodes) for nodes in Cluster.parse("5x32x8").switches.values()]
+        [32, 32, 32, 32, 32]
+        """
+        if isinstance(spec, Cluster):
+            return spec
+        if not isinstance(spec, str | os.PathLike):
+            raise ParamError(f"cluster spec {spec!r} is a {type(spec).__name__}; {ACCEPTED}")
+        text = os.fspath(spec).strip()
+        if isinstance(spec, os.PathLike) or _is_file_name(text):
+            from repro.cluster.files import read_nodes
+
+            path = Path(text).expanduser()
+            return cls(read_nodes(path), path.name)
+        return cls(_parse_parts(text), re.sub(r"\s+", "", text).replace("×", "x"))
+
+    def __str__(self) -> str:
+        return self.name or f"{self.num_nodes} nodes with {self.num_gpus} GPUs"
+
+    def __repr__(self) -> str:
+        return f"Cluster({str(self)!r}, nodes={self.num_nodes}, gpus={self.num_gpus})"
+
+
+def _is_file_name(text: str) -> bool:
+    return text.lower().endswith(FILE_SUFFIXES) or "/" in text or os.sep in text
+
+
+def _parse_parts(text: str) -> tuple[Node, ...]:
+    nodes: tuple[Node, ...] = ()
+    shared: int | None = None
+    next_switch = 0
+    for part in text.split(","):
+        word = part.strip().replace("×", "x").replace("X", "x", 2)
+        grid, typed = _GRID.fullmatch(word), _TYPED.fullmatch(word)
+        if grid and grid[3]:
+            switches, per_switch, gpus = (_count(grid[n], part, text) for n in (1, 2, 3))
+        elif grid:
+            switches, per_switch, gpus = 0, *(_count(grid[n], part, text) for n in (1, 2))
+        elif typed:
+            switches, per_switch, gpus = 0, _count(typed[1], part, text), 1
+        else:
+            raise ParamError(
+                f"cluster spec {_short(text)!r}: cannot read {_short(part)!r}; {ACCEPTED}"
+            )
+        gpu_type = grid[4] if grid else typed[2] if typed else None
+        total = len(nodes) + max(switches, 1) * per_switch
+        if gpus > MAX_GPUS_PER_NODE or total > MAX_NODES:
+            raise ParamError(
+                f"cluster spec {_short(text)!r}: {_short(part.strip())!r} makes {total} nodes, "
+                f"{gpus} GPUs in one; at most {MAX_NODES} nodes of {MAX_GPUS_PER_NODE} GPUs "
+                "are accepted"
+            )
+        if switches:
+            numbers: Sequence[int] = range(next_switch, next_switch + switches)
+            next_switch += switches
+        else:
+            if shared is None:
+                shared, next_switch = next_switch, next_switch + 1
+            numbers = (shared,)
+        for switch in numbers:
+            nodes += (Node(gpus, gpu_type, switch),) * per_switch
+    return nodes
+
+
+def _count(digits: str, part: str, text: str) -> int:
+    # int() refuses thousands of digits; twelve are already more than any accepted number.
+    value = int(digits.lstrip("0")[:12] or "0")
+    if value == 0:
+        raise ParamError(
+            f"cluster spec {_short(text)!r}: {_short(part.strip())!r} asks for zero; "
+            "every number must be at least 1, e.g. 8x8"
+        )
+    return value
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,128 @@
+"""Idle GPUs per node, kept so that the usual questions cost no walk over all nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from heapq import heappop, heappush
+
+
+class NodeSet:
+    """A group of nodes, bucketed by how many of their GPUs are idle.
+
+    Each bucket is a heap of node indices. Entries are not removed when a node moves on but
+    skipped when they reach the top, and a node is never twice in one bucket, so a bucket holds
+    at most all nodes and every question costs O(GPUs per node) plus amortised O(log nodes).
+
+    Parameters
+    ----------
+    members : sequence of int
+        Node indices, ascending.
+    idle : list of int
+        Idle GPUs of every node of the cluster; shared between the groups of one cluster.
+    """
+
+    __slots__ = ("_buckets", "_filed", "counts", "idle", "size")
+
+    def __init__(self, members: Sequence[int], idle: list[int]) -> None:
+        self.idle = idle
+        self.size = max((idle[node] for node in members), default=0)
+        self.counts = [0] * (self.size + 1)
+        self._buckets: list[list[int]] = [[] for _ in range(self.size + 1)]
+        self._filed: list[set[int]] = [set() for _ in range(self.size + 1)]
+        for node in members:
+            self.counts[idle[node]] += 1
+            self._buckets[idle[node]].append(node)
+        for bucket, filed in zip(self._buckets, self._filed, strict=True):
+            filed.update(bucket)
+
+    def set_idle(self, node: int, gpus: int) -> None:
+        """Record that ``gpus`` GPUs of ``node`` are idle from now on."""
+        self.counts[self.idle[node]] -= 1
+        self.counts[gpus] += 1
+        self.idle[node] = gpus
+        filed = self._filed[gpus]
+        if gpus and node not in filed:
+            filed.add(node)
+            heappush(self._buckets[gpus], node)
+
+    def first_with(self, gpus: int) -> int | None:
+        """Return the lowest node with exactly ``gpus`` > 0 idle GPUs, or None."""
+        if not self.counts[gpus]:
+            return None
+        bucket, idle = self._buckets[gpus], self.idle
+        while idle[bucket[0]] != gpus:
+            self._filed[gpus].discard(heappop(bucket))
+        return bucket[0]
+
+    def first_fit(self, gpus: int) -> int | None:
+        """Return the lowest node with at least ``gpus`` idle GPUs, or None."""
+        best: int | None = None
+        for level in range(gpus, self.size + 1):
+            node = self.first_with(level)
+            if node is not None and (best is None or node < best):
+                best = node
+        return best
+
+    def best_fit(self, gpus: int) -> int | None:
+        """Return the node with the fewest idle GPUs that still has ``gpus``, or None."""
+        for level in range(gpus, self.size + 1):
+            node = self.first_with(level)
+            if node is not None:
+                return node
+        return None
+
+    def drain(self, gpus: int, level: int, taken: list[tuple[int, int]]) -> int:
+        """Take up to ``gpus`` GPUs from the nodes with exactly ``level`` idle ones, in order.
+
+        Parameters
+        ----------
+        gpus : int
+            GPUs wanted.
+        level : int
+            Idle GPUs of the nodes to take from.
+        taken : list
+            (node, GPUs) pairs are appended to it.
+
+        Returns
+        -------
+        int
+            GPUs still wanted.
+        """
+        while gpus:
+            node = self.first_with(level)
+            if node is None:
+                break
+            share = min(gpus, level)
+            self.set_idle(node, level - share)
+            taken.append((node, share))
+            gpus -= share
+        return gpus
+
+
+def take_by_level(
+    groups: Sequence[NodeSet], gpus: int, levels: Iterable[int]
+) -> tuple[tuple[int, int], ...]:
+    """Take GPUs level by level: all nodes with ``levels[0]`` idle GPUs first, and so on.
+
+    Parameters
+    ----------
+    groups : sequence of NodeSet
+        Visited in order within each level.
+    gpus : int
+        GPUs to take; at least as many must be idle.
+    levels : iterable of int
+        Idle-GPU counts in the order of preference.
+
+    Returns
+    -------
+    tuple of (int, int)
+        (node, GPUs) by ascending node.
+    """
+    taken: list[tuple[int, int]] = []
+    for level in levels:
+        for group in groups:
+            if gpus and level <= group.size:
+                gpus = group.drain(gpus, level, taken)
+        if not gpus:
+            break
+    return tuple(sorted(taken))

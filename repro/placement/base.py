@@ -1,0 +1,204 @@
+"""What a placement rule is (`Placement`) and how it acts on one cluster (`Placer`)."""
+
+from __future__ import annotations
+
+import difflib
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+import numpy as np
+
+from repro.cluster.spec import Cluster
+from repro.errors import ParamError, PolicyError
+from repro.registry import Registry
+
+Allocation = tuple[tuple[int, int], ...]
+
+
+class Placer(ABC):
+    """A placement rule at work on one cluster; holds which GPUs are taken.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        The nodes to place on; all GPUs idle at first.
+
+    Attributes
+    ----------
+    free : int
+        Idle GPUs in total.
+    num_gpus : int
+        GPUs of the cluster.
+    tracks_nodes : bool
+        False when the rule only counts GPUs and allocations name no nodes.
+    by_size : bool
+        True when `fits` depends on nothing but the gang size and the GPUs held now.
+    """
+
+    tracks_nodes: ClassVar[bool] = True
+    by_size: ClassVar[bool] = True
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.free = self.num_gpus = cluster.num_gpus
+        self._held: dict[int, Allocation] = {}
+
+    def fits(self, gpus: int) -> bool:
+        """Tell whether a gang of this size could be placed now by the rule itself.
+
+        Parameters
+        ----------
+        gpus : int
+            Gang size.
+        """
+        return gpus <= self.free
+
+    def possible(self, gpus: int) -> bool:
+        """Tell whether a gang of this size could be placed by the rule on the empty cluster."""
+        return gpus <= self.num_gpus
+
+    def take(self, job: int, gpus: int, model: str | None = None) -> Allocation:
+        """Give a job its GPUs.
+
+        Parameters
+        ----------
+        job : int
+            The engine's number of the job.
+        gpus : int
+            Gang size.
+        model : str or None
+            Model the job trains, for rules that look at it.
+
+        Returns
+        -------
+        tuple of (int, int)
+            (node index, GPUs there) by ascending node; empty if the rule only counts.
+
+        Raises
+        ------
+        PolicyError
+            If fewer GPUs are idle, the job already holds some, or the rule has no place.
+        """
+        if gpus > self.free or gpus < 1 or job in self._held:
+            raise self._refusal(job, gpus)
+        allocation = self._place(gpus, model)
+        if allocation is None:
+            raise PolicyError(
+                f"job {job}: no place for {gpus} GPUs under {type(self).__name__} although "
+                f"{self.free} are idle; ask fits() first or allow a fallback"
+            )
+        self._held[job] = allocation
+        self.free -= gpus
+        return allocation
+
+    def give_back(self, job: int) -> None:
+        """Return all GPUs of a job.
+
+        Parameters
+        ----------
+        job : int
+            The number it was taken under.
+
+        Raises
+        ------
+        PolicyError
+            If the job holds none.
+        """
+        allocation = self._held.pop(job, None)
+        if allocation is None:
+            raise PolicyError(f"job {job} holds no GPUs to give back")
+        for _, gpus in allocation:
+            self.free += gpus
+        self._release(allocation)
+
+    @abstractmethod
+    def _place(self, gpus: int, model: str | None) -> Allocation | None:
+        """Choose and mark GPUs; ``gpus`` is between 1 and ``self.free``. None: no place."""
+
+    @abstractmethod
+    def _release(self, allocation: Allocation) -> None:
+        """Mark the GPUs of an allocation idle again."""
+
+    def _refusal(self, job: int, gpus: int) -> PolicyError:
+        if gpus < 1:
+            return PolicyError(f"job {job} asks for {gpus} GPUs; a gang has at least 1")
+        if job in self._held:
+            return PolicyError(f"job {job} already holds GPUs; give them back before taking more")
+        return PolicyError(f"job {job} was given {gpus} GPUs but only {self.free} are idle")
+
+
+@dataclass(frozen=True)
+class Placement(ABC):
+    """A placement rule and its settings; a frozen dataclass that only stores them.
+
+    Attributes
+    ----------
+    name : str
+        Registered name.
+    """
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def bind(self, cluster: Cluster, rng: np.random.Generator) -> Placer:
+        """Set the rule to work on an empty cluster.
+
+        Parameters
+        ----------
+        cluster : Cluster
+            The nodes.
+        rng : numpy.random.Generator
+            Source of all randomness of the rule.
+
+        Returns
+        -------
+        Placer
+            With every GPU idle.
+
+        Raises
+        ------
+        ParamError
+            If a setting is out of range.
+        """
+
+
+placements: Registry[type[Placement]] = Registry("placement", "repro.placement", ParamError)
+register = placements.register
+
+
+def make(name: str, **settings: Any) -> Placement:
+    """Make a placement rule by its registered name.
+
+    Parameters
+    ----------
+    name : str
+        Such as ``yarn``, ``count``, ``random``, ``skew``, ``ilp``.
+    **settings
+        Fields of the rule's dataclass.
+
+    Returns
+    -------
+    Placement
+        The rule, not yet bound to a cluster.
+
+    Raises
+    ------
+    ParamError
+        If the name or a setting is unknown.
+
+    Examples
+    --------
+    >>> make("yarn")
+    Yarn(fallback='least-fragmented')
+    """
+    rule = placements[name]
+    known = [field.name for field in fields(rule)]
+    for key in settings:
+        if key not in known:
+            near = difflib.get_close_matches(key, known, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise ParamError(
+                f"placement {name!r} has no setting {key!r}{hint} "
+                f"(accepted: {', '.join(known) or 'none'})"
+            )
+    return rule(**settings)

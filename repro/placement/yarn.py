@@ -1,0 +1,153 @@
+"""``yarn``: consolidated placement on as few nodes as possible, within one switch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from repro.cluster.spec import Cluster
+from repro.errors import ParamError
+from repro.placement._nodes import NodeSet, take_by_level
+from repro.placement.base import Allocation, Placement, Placer, register
+
+LEAST_FRAGMENTED = "least-fragmented"
+
+
+def strict_fits(size: int, counts: Sequence[int], gpus: int) -> bool:
+    """Tell whether a gang has a consolidated place among the nodes of one switch.
+
+    Parameters
+    ----------
+    size : int
+        GPUs of the largest of these nodes.
+    counts : sequence of int
+        How many nodes have 0, 1, ..., ``size`` idle GPUs.
+    gpus : int
+        Gang size.
+    """
+    if gpus <= size:
+        return any(counts[gpus:])
+    full, rest = divmod(gpus, size)
+    spare = counts[size] - full
+    return spare >= 0 and (not rest or spare > 0 or any(counts[rest:size]))
+
+
+def strict_place(group: NodeSet, gpus: int) -> Allocation | None:
+    """Take a consolidated place among the nodes of one switch, or return None."""
+    size, idle = group.size, group.idle
+    if gpus <= size:
+        node = group.first_fit(gpus)
+        if node is None:
+            return None
+        group.set_idle(node, idle[node] - gpus)
+        return ((node, gpus),)
+    if not strict_fits(size, group.counts, gpus):
+        return None
+    full, rest = divmod(gpus, size)
+    taken: list[tuple[int, int]] = []
+    group.drain(full * size, size, taken)
+    # The whole nodes are no longer idle here, so the remainder cannot land on one of them.
+    node = group.first_fit(rest) if rest else None
+    if node is not None:
+        group.set_idle(node, idle[node] - rest)
+        taken.append((node, rest))
+    return tuple(sorted(taken))
+
+
+class YarnPlacer(Placer):
+    """Consolidated placement at work; see `Yarn`.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        The nodes to place on.
+    fallback : bool
+        Whether `take` may spread a gang that has no consolidated place.
+    """
+
+    def __init__(self, cluster: Cluster, fallback: bool = True) -> None:
+        super().__init__(cluster)
+        self.idle = [node.gpus for node in cluster.nodes]
+        self.groups: list[NodeSet] = []
+        self._group_of: dict[int, NodeSet] = {}
+        for members in cluster.switches.values():
+            self.groups.append(NodeSet(members, self.idle))
+            self._group_of.update(dict.fromkeys(members, self.groups[-1]))
+        self._fallback = fallback
+        self._empty = [(group.size, tuple(group.counts)) for group in self.groups]
+
+    def fits(self, gpus: int) -> bool:
+        """Tell whether some switch has a consolidated place for the gang now."""
+        if gpus > self.free:
+            return False
+        return any(strict_fits(group.size, group.counts, gpus) for group in self.groups)
+
+    def possible(self, gpus: int) -> bool:
+        """Tell whether some switch, empty, has a consolidated place for the gang."""
+        return any(strict_fits(size, counts, gpus) for size, counts in self._empty)
+
+    def _place(self, gpus: int, model: str | None) -> Allocation | None:
+        for group in self.groups:
+            allocation = strict_place(group, gpus)
+            if allocation is not None:
+                return allocation
+        if not self._fallback:
+            return None
+        widest = max(group.size for group in self.groups)
+        return take_by_level(self.groups, gpus, range(widest, 0, -1))
+
+    def _release(self, allocation: Allocation) -> None:
+        for node, gpus in allocation:
+            self._group_of[node].set_idle(node, self.idle[node] + gpus)
+
+
+@register("yarn")
+@dataclass(frozen=True)
+class Yarn(Placement):
+    """Consolidate a gang on the fewest nodes of one switch.
+
+    With g GPUs in the largest node of a switch, a gang of W <= g goes to the first node in index
+    order with W idle GPUs; a larger one to the first floor(W/g) completely idle nodes of size g
+    plus, for the remainder, the first other node with enough idle GPUs. The first switch that has
+    room by this rule is used; `Placer.fits` and `Placer.possible` answer for this rule alone.
+
+    Parameters
+    ----------
+    fallback : str or None
+        What `Placer.take` does when the rule has no place although enough GPUs are idle:
+        ``least-fragmented`` uses as few nodes as possible over all switches (most idle GPUs
+        first, ties by switch and index); None refuses with PolicyError. Preemptive policies
+        choose jobs by count and place them last, so they need the fallback.
+
+    Notes
+    -----
+    Smaller nodes of a switch with unequal nodes serve gangs that fit them, and remainders; they
+    never count as one of the whole nodes of a larger gang.
+
+    References
+    ----------
+    Tiresias (NSDI'19), sections 3.3 and 5.1; scheme ``yarn`` of its simulator.
+
+    Examples
+    --------
+    >>> placer = Yarn().bind(Cluster.parse("3x4"), np.random.default_rng(0))
+    >>> placer.take(0, 2), placer.take(1, 4), placer.take(2, 2), placer.take(3, 4)
+    (((0, 2),), ((1, 4),), ((0, 2),), ((2, 4),))
+    >>> placer.give_back(0), placer.give_back(1), placer.fits(6), placer.take(4, 6)
+    (None, None, True, ((0, 2), (1, 4)))
+    """
+
+    name: ClassVar[str] = "yarn"
+    fallback: str | None = LEAST_FRAGMENTED
+
+    def bind(self, cluster: Cluster, rng: np.random.Generator) -> YarnPlacer:
+        """Return a placer with every GPU of ``cluster`` idle."""
+        if self.fallback not in (None, LEAST_FRAGMENTED):
+            raise ParamError(
+                f"placement 'yarn': fallback {self.fallback!r} is unknown "
+                f"(accepted: {LEAST_FRAGMENTED!r}, None)"
+            )
+        return YarnPlacer(cluster, self.fallback is not None)
