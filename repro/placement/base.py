@@ -32,12 +32,9 @@ class Placer(ABC):
         GPUs of the cluster.
     tracks_nodes : bool
         False when the rule only counts GPUs and allocations name no nodes.
-    by_size : bool
-        True when `fits` depends on nothing but the gang size and the GPUs held now.
     """
 
     tracks_nodes: ClassVar[bool] = True
-    by_size: ClassVar[bool] = True
 
     def __init__(self, cluster: Cluster) -> None:
         self.free = self.num_gpus = cluster.num_gpus
@@ -81,7 +78,7 @@ class Placer(ABC):
         """
         if gpus > self.free or gpus < 1 or job in self._held:
             raise self._refusal(job, gpus)
-        allocation = self._place(gpus, model)
+        allocation = self._place(job, gpus, model)
         if allocation is None:
             raise PolicyError(
                 f"job {job}: no place for {gpus} GPUs under {type(self).__name__} although "
@@ -109,14 +106,14 @@ class Placer(ABC):
             raise PolicyError(f"job {job} holds no GPUs to give back")
         for _, gpus in allocation:
             self.free += gpus
-        self._release(allocation)
+        self._release(job, allocation)
 
     @abstractmethod
-    def _place(self, gpus: int, model: str | None) -> Allocation | None:
+    def _place(self, job: int, gpus: int, model: str | None) -> Allocation | None:
         """Choose and mark GPUs; ``gpus`` is between 1 and ``self.free``. None: no place."""
 
     @abstractmethod
-    def _release(self, allocation: Allocation) -> None:
+    def _release(self, job: int, allocation: Allocation) -> None:
         """Mark the GPUs of an allocation idle again."""
 
     def _refusal(self, job: int, gpus: int) -> PolicyError:

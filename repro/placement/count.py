@@ -36,10 +36,10 @@ class CountPlacer(Placer):
         except KeyError:
             raise PolicyError(f"job {job} holds no GPUs to give back") from None
 
-    def _place(self, gpus: int, model: str | None) -> Allocation:
+    def _place(self, job: int, gpus: int, model: str | None) -> Allocation:
         return ()
 
-    def _release(self, allocation: Allocation) -> None:
+    def _release(self, job: int, allocation: Allocation) -> None:
         pass
 
     def _refusal(self, job: int, gpus: int) -> PolicyError:

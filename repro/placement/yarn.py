@@ -89,7 +89,7 @@ class YarnPlacer(Placer):
         """Tell whether some switch, empty, has a consolidated place for the gang."""
         return any(strict_fits(size, counts, gpus) for size, counts in self._empty)
 
-    def _place(self, gpus: int, model: str | None) -> Allocation | None:
+    def _place(self, job: int, gpus: int, model: str | None) -> Allocation | None:
         for group in self.groups:
             allocation = strict_place(group, gpus)
             if allocation is not None:
@@ -99,7 +99,7 @@ class YarnPlacer(Placer):
         widest = max(group.size for group in self.groups)
         return take_by_level(self.groups, gpus, range(widest, 0, -1))
 
-    def _release(self, allocation: Allocation) -> None:
+    def _release(self, job: int, allocation: Allocation) -> None:
         for node, gpus in allocation:
             self._group_of[node].set_idle(node, self.idle[node] + gpus)
 

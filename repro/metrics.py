@@ -1,0 +1,149 @@
+"""Records to numbers: every metric of the papers, computed after the run from `Result` alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from repro.sim.records import Result
+
+Array = npt.NDArray[np.float64]
+
+
+def summarise(result: Result) -> dict[str, Any]:
+    """Return the headline numbers of a run.
+
+    Parameters
+    ----------
+    result : Result
+        Records.
+
+    Returns
+    -------
+    dict
+        policy, trace, cluster, n_jobs, n_finished, avg_jct, median_jct, p95_jct, p99_jct, makespan,
+        avg_queueing (s), preemptions, utilisation (share of GPU-time held), wall_s.
+    """
+    jobs, meta = result.jobs, result.meta
+    jct = jobs["jct"].dropna().to_numpy()
+    span = makespan(result)
+    held = float((result.intervals["gpus"] * durations(result)).sum())
+    percentiles = np.percentile(jct, [50, 95, 99]) if len(jct) else [np.nan] * 3
+    return {
+        "policy": meta["policy"],
+        "trace": meta["trace"],
+        "cluster": meta["cluster"],
+        "n_jobs": len(jobs),
+        "n_finished": len(jct),
+        "avg_jct": float(jct.mean()) if len(jct) else float("nan"),
+        "median_jct": float(percentiles[0]),
+        "p95_jct": float(percentiles[1]),
+        "p99_jct": float(percentiles[2]),
+        "makespan": span,
+        "avg_queueing": float(jobs["queueing"].mean()),
+        "preemptions": int(jobs["preemptions"].sum()),
+        "utilisation": held / (meta["num_gpus"] * span) if span > 0 else float("nan"),
+        "wall_s": meta["wall_s"],
+    }
+
+
+def durations(result: Result) -> pd.Series[float]:
+    """Return the length of every interval (s)."""
+    return result.intervals["end"] - result.intervals["start"]
+
+
+def makespan(result: Result) -> float:
+    """Return last completion minus first submission (s)."""
+    return float(result.jobs["end_time"].max() - result.jobs["submit_time"].min())
+
+
+def statistics(values: pd.Series[float] | Array) -> dict[str, float]:
+    """Return average, median and 95th percentile (linear interpolation).
+
+    Parameters
+    ----------
+    values : array-like of float
+        For example JCTs or queueing delays (s).
+
+    Examples
+    --------
+    >>> statistics(np.array([1.0, 2.0, 6.0]))["avg"]
+    3.0
+    """
+    data = np.asarray(values, dtype=float)
+    median, p95 = np.percentile(data, [50, 95])
+    return {"avg": float(data.mean()), "median": float(median), "p95": float(p95)}
+
+
+def improvement(result: Result, reference: Result, metric: str = "jct") -> dict[str, float]:
+    """Return the factor of improvement of ``reference`` over ``result`` (Tiresias section 5.1).
+
+    Parameters
+    ----------
+    result, reference : Result
+        Value under X and value under Tiresias-L.
+    metric : str
+        Column of ``jobs``.
+
+    Returns
+    -------
+    dict
+        avg, median, p95 of X divided by those of the reference, and makespan.
+    """
+    ours = statistics(result.jobs[metric])
+    base = statistics(reference.jobs[metric])
+    factors = {k: ours[k] / base[k] if base[k] else float("nan") for k in ours}
+    return factors | {"makespan": makespan(result) / makespan(reference)}
+
+
+def bins(jobs: pd.DataFrame, small_gpus: int, short_s: float) -> pd.Series[str]:
+    """Return the bin of every job: SS, SL, LS, LL (Tiresias Table 3: small or large, short or long).
+
+    Parameters
+    ----------
+    jobs : DataFrame
+        With num_gpus and duration (s).
+    small_gpus : int
+        Largest GPU count called small.
+    short_s : float
+        Durations below are short.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"num_gpus": [1, 8], "duration": [10.0, 900.0]})
+    >>> bins(frame, 4, 800).tolist()
+    ['SS', 'LL']
+    """
+    size = np.where(jobs["num_gpus"] <= small_gpus, "S", "L")
+    length = np.where(jobs["duration"] < short_s, "S", "L")
+    return pd.Series(np.char.add(size, length), index=jobs.index)
+
+
+def busy_gpus(result: Result, step: float) -> pd.Series[float]:
+    """Return the average number of GPUs held in each time step.
+
+    Parameters
+    ----------
+    result : Result
+        Records.
+    step : float
+        Step length (s).
+
+    Returns
+    -------
+    Series
+        Indexed by the beginning of the step (s), up to the last completion.
+    """
+    spans = result.intervals
+    last = float(spans["end"].max()) if len(spans) else 0.0
+    edges = np.arange(0.0, last + step, step)
+    times = np.concatenate([spans["start"].to_numpy(), spans["end"].to_numpy()])
+    change = np.concatenate([spans["gpus"].to_numpy(), -spans["gpus"].to_numpy()])
+    order = np.argsort(times, kind="stable")
+    times, level = times[order], np.cumsum(change[order])
+    area = np.concatenate([[0.0], np.cumsum(level[:-1] * np.diff(times))])
+    at = np.interp(edges, times, area)
+    return pd.Series(np.diff(at) / step, index=pd.Index(edges[:-1], name="time_s"))

@@ -1,0 +1,268 @@
+"""The placement ILP of Tiresias, appendix D: workers and parameter servers onto nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from repro.errors import ParamError, PolicyError
+
+MAX_NODES = MAX_WORKERS = MAX_SERVERS = 8
+# Optima whose traffic differs by less than this share of the model size count as ties.
+TIE = 1e-6
+# Digits of the lexicographic tie-break decided by one solve; more would drown in tolerances.
+BLOCK = 4
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class IlpPlacement:
+    """A placement of one job.
+
+    Parameters
+    ----------
+    workers : tuple of int
+        Workers on each node.
+    servers : tuple of int
+        Node of each parameter server.
+    max_traffic : float
+        Largest traffic of any node, existing traffic included, MB per iteration.
+    """
+
+    workers: tuple[int, ...]
+    servers: tuple[int, ...]
+    max_traffic: float
+
+
+def node_traffic(
+    workers: Sequence[int],
+    servers: Sequence[int],
+    ps_sizes_mb: Sequence[float],
+    traffic: Sequence[float],
+) -> list[float]:
+    """Return the traffic of every node under a placement.
+
+    Parameters
+    ----------
+    workers : sequence of int
+        Workers w_i on each node.
+    servers : sequence of int
+        Node of each parameter server.
+    ps_sizes_mb : sequence of float
+        Size s_j of each parameter server, MB; they sum up to the model.
+    traffic : sequence of float
+        Traffic t_i already on each node, MB per iteration.
+
+    Returns
+    -------
+    list of float
+        T_i = t_i + w_i (M - S_i) + S_i (W - w_i), where S_i is what the servers on i hold.
+
+    Examples
+    --------
+    >>> node_traffic([2, 0], [1], [100.0], [0.0, 0.0])
+    [200.0, 200.0]
+    >>> node_traffic([2, 0], [0], [100.0], [0.0, 0.0])
+    [0.0, 0.0]
+    """
+    model_mb, total = sum(ps_sizes_mb), sum(workers)
+    held = [0.0] * len(workers)
+    for node, size in zip(servers, ps_sizes_mb, strict=True):
+        held[node] += size
+    return [
+        before + count * (model_mb - size) + size * (total - count)
+        for before, count, size in zip(traffic, workers, held, strict=True)
+    ]
+
+
+def solve(
+    model_mb: float,
+    workers: int,
+    ps_sizes_mb: Sequence[float],
+    free_gpus: Sequence[int],
+    traffic: Sequence[float],
+) -> IlpPlacement:
+    """Place one job so that the busiest node has the least traffic.
+
+    Minimises max_i T_i (see `node_traffic`) over integer w_i <= g_i with sum W and one node per
+    parameter server. The products w_i p_ji are replaced by z_ji with z <= w, z <= W p and
+    z >= w - W (1 - p), which is exact for binary p.
+
+    Parameters
+    ----------
+    model_mb : float
+        Model size M, MB.
+    workers : int
+        Workers W, one GPU each; 1 to 8.
+    ps_sizes_mb : sequence of float
+        Size of each parameter server, MB, 1 to 8 of them; must sum up to ``model_mb``.
+    free_gpus : sequence of int
+        Idle GPUs g_i of each node; 1 to 8 nodes.
+    traffic : sequence of float
+        Traffic t_i already on each node, MB per iteration.
+
+    Returns
+    -------
+    IlpPlacement
+        Of all optima the first in this order: most workers on the best node, then on the next
+        and so on, nodes ordered by idle GPUs (most first), existing traffic (least first), index;
+        then servers, largest first, on the best nodes. So the answer depends on nothing but the
+        instance, and permuting nodes or servers permutes it.
+
+    Raises
+    ------
+    ParamError
+        If the instance is beyond the size limits or inconsistent.
+    PolicyError
+        If fewer GPUs are idle than there are workers.
+
+    References
+    ----------
+    Tiresias (NSDI'19), section 3.3 and appendix D.
+
+    Examples
+    --------
+    >>> solve(100.0, 2, [60.0, 40.0], [1, 2, 1], [0.0, 0.0, 0.0])
+    IlpPlacement(workers=(0, 2, 0), servers=(1, 1), max_traffic=0.0)
+    """
+    _check(model_mb, workers, ps_sizes_mb, free_gpus, traffic)
+    nodes = sorted(range(len(free_gpus)), key=lambda i: (-free_gpus[i], traffic[i], i))
+    order = sorted(range(len(ps_sizes_mb)), key=lambda j: (-ps_sizes_mb[j], j))
+    program = _Program(
+        workers,
+        np.array([ps_sizes_mb[j] for j in order]) / model_mb,
+        np.array([free_gpus[i] for i in nodes], dtype=float),
+        np.array([traffic[i] for i in nodes]) / model_mb,
+    )
+    counts, places = program.canonical_optimum()
+    by_node, by_server = [0] * len(nodes), [0] * len(order)
+    for rank, count in enumerate(counts):
+        by_node[nodes[rank]] = count
+    for rank, place in enumerate(places):
+        by_server[order[rank]] = nodes[place]
+    return IlpPlacement(
+        tuple(by_node),
+        tuple(by_server),
+        max(node_traffic(by_node, by_server, ps_sizes_mb, traffic)),
+    )
+
+
+def _check(
+    model_mb: float,
+    workers: int,
+    ps_sizes_mb: Sequence[float],
+    free_gpus: Sequence[int],
+    traffic: Sequence[float],
+) -> None:
+    for what, found, limit in (
+        ("nodes", len(free_gpus), MAX_NODES),
+        ("workers", workers, MAX_WORKERS),
+        ("parameter servers", len(ps_sizes_mb), MAX_SERVERS),
+    ):
+        if not 1 <= found <= limit:
+            raise ParamError(f"placement ILP: {found} {what}; 1 to {limit} are solvable in time")
+    if not model_mb > 0 or min(ps_sizes_mb) < 0:
+        raise ParamError("placement ILP: the model must be larger than 0 MB, its parts not negative")
+    if not abs(sum(ps_sizes_mb) - model_mb) <= 1e-6 * model_mb:
+        raise ParamError(
+            f"placement ILP: parameter servers hold {sum(ps_sizes_mb):g} MB of a model of "
+            f"{model_mb:g} MB; the two must be equal"
+        )
+    if len(traffic) != len(free_gpus) or min(*free_gpus, *traffic) < 0:
+        raise ParamError(
+            f"placement ILP: {len(free_gpus)} nodes but {len(traffic)} traffic values; both "
+            "lists need one value >= 0 per node"
+        )
+    if sum(free_gpus) < workers:
+        raise PolicyError(f"placement ILP: {workers} workers but {sum(free_gpus)} idle GPUs")
+
+
+class _Program:
+    """The linearised program in units of the model size; columns w_i, p_ji, z_ji, T."""
+
+    def __init__(self, workers: int, sizes: Floats, free: Floats, traffic: Floats) -> None:
+        self.workers, self.sizes, self.free, self.traffic = workers, sizes, free, traffic
+        n, k = len(free), len(sizes)
+        self.n, self.k, self.columns = n, k, n + 2 * n * k + 1
+        rows: list[tuple[dict[int, float], float, float]] = [
+            ({i: 1.0 for i in range(n)}, workers, workers)
+        ]
+        w = float(workers)
+        for j in range(k):
+            rows.append(({self._p(j, i): 1.0 for i in range(n)}, 1.0, 1.0))
+            for i in range(n):
+                z, p = self._z(j, i), self._p(j, i)
+                rows.append(({z: 1.0, i: -1.0}, -np.inf, 0.0))
+                rows.append(({z: 1.0, p: -w}, -np.inf, 0.0))
+                rows.append(({z: 1.0, i: -1.0, p: -w}, -w, np.inf))
+        for i in range(n):
+            load = {i: 1.0, self.columns - 1: -1.0}
+            for j in range(k):
+                load[self._p(j, i)] = sizes[j] * w
+                load[self._z(j, i)] = -2.0 * sizes[j]
+            rows.append((load, -np.inf, -float(traffic[i])))
+        matrix = np.zeros((len(rows), self.columns))
+        for row, (entries, _, _) in enumerate(rows):
+            for column, value in entries.items():
+                matrix[row, column] = value
+        self._rows = (matrix, [low for _, low, _ in rows], [high for *_, high in rows])
+        self._integral = np.zeros(self.columns)
+        self._integral[: n + n * k] = 1
+        self._low = np.zeros(self.columns)
+        self._high = np.full(self.columns, np.inf)
+        self._high[:n] = np.minimum(free, workers)
+        self._high[n : n + n * k] = 1.0
+
+    def _p(self, server: int, node: int) -> int:
+        return self.n + server * self.n + node
+
+    def _z(self, server: int, node: int) -> int:
+        return self.n + (self.k + server) * self.n + node
+
+    def canonical_optimum(self) -> tuple[list[int], list[int]]:
+        """Return workers per node and node per server of the first optimum in canonical order."""
+        goal = np.zeros(self.columns)
+        goal[-1] = 1.0
+        counts, places = self._minimise(goal)
+        held = np.bincount(places, weights=self.sizes, minlength=self.n)
+        best = self.traffic + counts * (1 - held) + held * (self.workers - counts)
+        self._high[-1] = float(best.max()) + TIE
+        for first in range(0, self.n, BLOCK):
+            block = range(first, min(first + BLOCK, self.n))
+            goal = np.zeros(self.columns)
+            goal[list(block)] = [-float((self.workers + 1) ** e) for e in range(len(block))][::-1]
+            counts, places = self._minimise(goal)
+            for i in block:
+                self._low[i] = self._high[i] = counts[i]
+        for first in range(0, self.k, BLOCK):
+            block = range(first, min(first + BLOCK, self.k))
+            goal = np.zeros(self.columns)
+            for digit, j in enumerate(reversed(block)):
+                for i in range(self.n):
+                    goal[self._p(j, i)] = float(i * self.n**digit)
+            counts, places = self._minimise(goal)
+            for j in block:
+                for i in range(self.n):
+                    self._low[self._p(j, i)] = self._high[self._p(j, i)] = float(places[j] == i)
+        return counts.tolist(), places.tolist()
+
+    def _minimise(self, goal: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        # Importing scipy.optimize takes longer than most simulations that place by another rule.
+        from scipy.optimize import Bounds, milp
+
+        found = milp(
+            goal,
+            constraints=self._rows,
+            integrality=self._integral,
+            bounds=Bounds(self._low, self._high),
+            options={"mip_rel_gap": 0.0},
+        )
+        if found.x is None:
+            raise PolicyError(f"placement ILP: the solver stopped without a result: {found.message}")
+        counts = np.rint(found.x[: self.n]).astype(np.int64)
+        servers = found.x[self.n : self.n + self.n * self.k].reshape(self.k, self.n)
+        return counts, servers.argmax(axis=1)

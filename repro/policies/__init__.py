@@ -1,0 +1,1 @@
+"""Policies, one per file; the registry imports every module of this package."""

@@ -1,0 +1,36 @@
+"""What the policies with known durations share: preemptive, ties by id or by history."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from repro.policies.base import Order, Ordering
+from repro.sim.view import View
+
+
+@dataclass(frozen=True)
+class KnownDuration(Order):
+    """Base of SF, SRTF and SRSF.
+
+    Parameters
+    ----------
+    history_ties : bool, optional
+        Equal keys keep the order of the previous event, as a list sorted in place does, instead of
+        (submission, job id). None: as the rules say.
+    """
+
+    history_ties: bool | None = None
+
+    needs: ClassVar[frozenset[str]] = frozenset({"duration"})
+    rule_values: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "paper": {"history_ties": False},
+        "tiresias": {"history_ties": True},
+    }
+
+    def ordering(self, view: View) -> Ordering:
+        """Return an ordering that re-sorts one list if ties have history."""
+        ordering = Ordering(self, view)
+        ordering.resort = bool(self.history_ties)
+        return ordering

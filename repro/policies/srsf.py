@@ -1,0 +1,29 @@
+"""Shortest remaining service first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from repro.policies._known import KnownDuration
+from repro.policies.base import register
+from repro.sim.view import View
+
+
+@register("srsf")
+@dataclass(frozen=True)
+class SRSF(KnownDuration):
+    """Preemptive smallest remaining GPU-time, W_J times remaining time (Tiresias section 3.2.1).
+
+    Examples
+    --------
+    >>> SRSF()
+    SRSF(history_ties=None)
+    """
+
+    def key(self, view: View, job: int) -> float:
+        """Return the remaining service (GPU-seconds)."""
+        return view.gpus(job) * view.remaining(job)
+
+    def slope(self, view: View, job: int) -> float:
+        """Return minus the gang size: service left falls by W_J per second."""
+        return -float(view.gpus(job))

@@ -1,0 +1,29 @@
+"""Shortest remaining time first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from repro.policies._known import KnownDuration
+from repro.policies.base import register
+from repro.sim.view import View
+
+
+@register("srtf")
+@dataclass(frozen=True)
+class SRTF(KnownDuration):
+    """Preemptive smallest remaining time (Tiresias section 5.1); durations are known.
+
+    Examples
+    --------
+    >>> SRTF()
+    SRTF(history_ties=None)
+    """
+
+    def key(self, view: View, job: int) -> float:
+        """Return the remaining time (s)."""
+        return view.remaining(job)
+
+    def slope(self, view: View, job: int) -> float:
+        """Return -1: one second less per second of running."""
+        return -1.0

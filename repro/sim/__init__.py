@@ -1,0 +1,1 @@
+"""The simulation core: engine, decisions, records."""

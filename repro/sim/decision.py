@@ -1,0 +1,89 @@
+"""What a policy may propose: a `RunSet` (who runs, in priority order) or `Shares` (who gets how much)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+Fill = Literal["skip", "block", "exact"]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One gang: a job, or a group of jobs that share the same GPUs.
+
+    Parameters
+    ----------
+    jobs : tuple of int
+        Row numbers of the members; more than one makes a group.
+    gpus : float
+        GPUs the gang holds; a fraction is allowed for policies that divide GPUs.
+    gpu_type : str, optional
+        GPU type asked for; None takes any.
+
+    Examples
+    --------
+    >>> Run((0, 3), gpus=2)
+    Run(jobs=(0, 3), gpus=2, gpu_type=None)
+    """
+
+    jobs: tuple[int, ...]
+    gpus: float
+    gpu_type: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunSet:
+    """Gangs in priority order; every unfinished job that is not named holds nothing.
+
+    Parameters
+    ----------
+    runs : sequence of Run or int
+        Highest priority first; a bare row number stands for that job with the GPUs it asked for.
+    fill : {"skip", "block", "exact"}
+        What happens to a gang that does not fit: it is skipped, it blocks all behind it, or the
+        decision is refused with a PolicyError.
+    wake : float
+        Instant (s) at which the policy wants to decide again even if nothing happens.
+
+    Examples
+    --------
+    >>> RunSet([2, 0]).fill
+    'skip'
+    """
+
+    runs: Sequence[Run | int]
+    fill: Fill = "skip"
+    wake: float = math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """Fraction of time each job spends on each GPU type until the next decision (Gavel's X).
+
+    Parameters
+    ----------
+    jobs : tuple of int
+        Row numbers, one per row of ``fractions``.
+    gpu_types : tuple of str
+        One per column.
+    fractions : ndarray, shape (jobs, GPU types)
+        Share of time in [0, 1]; rows sum to at most 1.
+
+    Examples
+    --------
+    >>> Shares((0,), ("v100",), np.array([[0.5]])).fractions.sum()
+    np.float64(0.5)
+    """
+
+    jobs: tuple[int, ...]
+    gpu_types: tuple[str, ...]
+    fractions: npt.NDArray[np.float64] = field(repr=False)
+
+
+Decision = RunSet | Shares

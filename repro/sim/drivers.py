@@ -1,0 +1,211 @@
+"""From a policy to starts and stops: one driver per kind of decision, all asked the same way."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Protocol
+
+from repro.errors import PolicyError
+from repro.placement.base import Placer
+from repro.policies.base import Order, Policy
+from repro.sim.backlog import Backlog
+from repro.sim.decision import Run, RunSet, Shares
+from repro.sim.jobs import JobTable
+from repro.sim.resort import Resort
+from repro.sim.rounds import RoundMechanism
+from repro.sim.view import View
+
+EPSILON_GPUS = 1e-9
+
+
+class Driver(Protocol):
+    """What the engine asks at every event."""
+
+    @property
+    def waits(self) -> bool:
+        """Whether a job waits for GPUs."""
+
+    def arrive(self, job: int, now: float) -> None:
+        """Take note of an arrival."""
+
+    def finish(self, job: int, now: float) -> None:
+        """Take note of a completion."""
+
+    def step(self, now: float) -> tuple[list[int], list[Run]]:
+        """Return the jobs that lose GPUs and the runs that get them."""
+
+    def wake(self, now: float) -> float:
+        """Return the next instant at which a step is due though nothing happens."""
+
+
+class RankedDriver:
+    """Drives an `Order` through its backlog."""
+
+    def __init__(
+        self, table: JobTable, policy: Order, view: View, placer: Placer, take: Callable[[int], None]
+    ) -> None:
+        capacity = view.cluster.num_gpus
+        self.ordering = policy.ordering(view)
+        self.quantum = policy.quantum_s()
+        self.table = table
+        self.backlog: Backlog | Resort = (
+            Resort(table, self.ordering, capacity)
+            if self.ordering.resort
+            else Backlog(table, self.ordering, placer, take, capacity)
+        )
+
+    @property
+    def waits(self) -> bool:
+        """Whether a job waits for GPUs."""
+        return self.backlog.waits
+
+    def arrive(self, job: int, now: float) -> None:
+        """Pass an arrival on."""
+        self.ordering.arrive(job, now)
+        self.backlog.arrive(job, now)
+
+    def finish(self, job: int, now: float) -> None:
+        """Pass a completion on."""
+        self.backlog.finish(job)
+        self.ordering.finish(job, now)
+
+    def step(self, now: float) -> tuple[list[int], list[Run]]:
+        """Re-queue what is due, then select."""
+        for job in self.ordering.moves(now):
+            self.backlog.move(job, now)
+        stops, starts = self.backlog.select(now)
+        gpus = self.table.gpus
+        return stops, [Run((job,), gpus[job]) for job in starts]
+
+    def wake(self, now: float) -> float:
+        """Return the next demotion, promotion or end of a quantum."""
+        wake = self.ordering.wake(now)
+        if self.quantum < math.inf and self.backlog.waits:
+            wake = min(wake, (math.floor(now / self.quantum + 1e-9) + 1) * self.quantum)
+        return wake
+
+
+class DecidedDriver:
+    """Drives a policy that returns whole decisions; `Shares` go through the round mechanism."""
+
+    def __init__(
+        self, table: JobTable, policy: Policy, view: View, rounds: RoundMechanism | None
+    ) -> None:
+        self.table, self.policy, self.view = table, policy, view
+        self.decide = policy.session(view)
+        self.rounds = rounds
+        self._holds: dict[int, Run] = {}
+        self._changed = True
+        self._wake = math.inf
+
+    @property
+    def waits(self) -> bool:
+        """Whether a job waits for GPUs."""
+        return len(self.table.active) > len(self._holds)
+
+    def arrive(self, job: int, now: float) -> None:
+        """Take note of an arrival."""
+        self._changed = True
+
+    def finish(self, job: int, now: float) -> None:
+        """Take note of a completion."""
+        self._holds.pop(job, None)
+        self._changed = True
+        if self.rounds:
+            self.rounds.finish(job)
+
+    def step(self, now: float) -> tuple[list[int], list[Run]]:
+        """Ask the policy and return what differs from what is held."""
+        self.view.changed = self._changed
+        self._changed = False
+        decision = self._decision(now)
+        chosen = self._admit(decision, now)
+        stops: list[int] = []
+        starts: list[Run] = []
+        for job, run in self._holds.items():
+            if chosen.get(job) != run:
+                stops.append(job)
+        for job, run in chosen.items():
+            if job == run.jobs[0] and any(self._holds.get(member) != run for member in run.jobs):
+                starts.append(run)
+                # a group that changes restarts as a whole
+                stops.extend(
+                    m for m in run.jobs if self._holds.get(m) == run and m not in stops
+                )
+        self._holds = chosen
+        return stops, starts
+
+    def _decision(self, now: float) -> RunSet:
+        if self.rounds and not self.rounds.boundary(now):
+            return self.rounds.current(now)
+        if self.rounds and not self.view.changed and self.rounds.has_shares:
+            return self.rounds.next_round(now)
+        decision = self.decide(self.view) if self.table.active else RunSet(())
+        if isinstance(decision, RunSet):
+            self._wake = decision.wake
+            return decision
+        if not isinstance(decision, Shares):
+            raise PolicyError(
+                f"policy {self.policy.name!r} returned {type(decision).__name__} at {now:g} s; "
+                f"decide() returns a RunSet or Shares"
+            )
+        if self.rounds is None:
+            self.rounds = RoundMechanism(self.table, self.view.cluster, self.policy.name)
+        self.rounds.adopt(decision)
+        return self.rounds.next_round(now)
+
+    def _admit(self, decision: RunSet, now: float) -> dict[int, Run]:
+        """Check a decision and return the run of every job that holds GPUs."""
+        free = {kind: float(gpus) for kind, gpus in self.view.capacity().items()}
+        chosen: dict[int, Run] = {}
+        active = self.table.active
+        for entry in decision.runs:
+            run = entry if isinstance(entry, Run) else Run((entry,), self.table.gpus[entry])
+            for job in run.jobs:
+                if job not in active or job in chosen:
+                    state = "twice" if job in chosen else "which is not waiting or running"
+                    raise self._wrong(now, job, f"names it {state}")
+            if not run.gpus > 0:
+                raise self._wrong(now, run.jobs[0], f"gives it {run.gpus:g} GPUs; more than 0")
+            kind = run.gpu_type
+            if kind is None and kind not in free:
+                kind = max(free, key=lambda k: (free[k], str(k)))
+            if kind not in free:
+                raise self._wrong(now, run.jobs[0], f"asks for unknown GPU type {kind!r}")
+            if run.gpus > free[kind] + EPSILON_GPUS:
+                if decision.fill == "exact":
+                    raise self._wrong(
+                        now, run.jobs[0], f"gives it {run.gpus:g} GPUs where {free[kind]:g} are left"
+                    )
+                if decision.fill == "block":
+                    break
+                continue
+            free[kind] -= run.gpus
+            chosen.update(dict.fromkeys(run.jobs, run))
+        return chosen
+
+    def _wrong(self, now: float, job: int, what: str) -> PolicyError:
+        return PolicyError(
+            f"policy {self.policy.name!r}, time {now:g} s, job {self.table.ids[job]!r}: {what}"
+        )
+
+    def wake(self, now: float) -> float:
+        """Return the instant the policy asked for, or the next round."""
+        if self.rounds and self.table.active:
+            return min(self._wake, self.rounds.next_boundary(now))
+        return self._wake
+
+
+def driver_for(
+    table: JobTable,
+    policy: Policy,
+    view: View,
+    placer: Placer,
+    take: Callable[[int], None],
+    rounds: RoundMechanism | None,
+) -> Driver:
+    """Return the driver for a policy."""
+    if isinstance(policy, Order):
+        return RankedDriver(table, policy, view, placer, take)
+    return DecidedDriver(table, policy, view, rounds)

@@ -1,0 +1,74 @@
+"""The job table of one run: what the engine knows about each job, as plain columns."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+
+
+class JobTable:
+    """Columns of per-job state, indexed by row number in order of (submission, job id).
+
+    Parameters
+    ----------
+    trace : DataFrame
+        Validated trace.
+    whole_seconds : bool
+        Cut times to whole seconds, as integer simulators do.
+    file_ties : bool
+        Jobs submitted at the same instant keep the order of the file instead of that of their ids.
+    """
+
+    def __init__(
+        self, trace: pd.DataFrame, *, whole_seconds: bool = False, file_ties: bool = False
+    ) -> None:
+        submit, work = trace["submit_time"], trace["duration"]
+        if whole_seconds:
+            submit, work = submit.astype("int64"), work.astype("int64")
+        ties = trace.index.to_series() if file_ties else trace["job_id"]
+        keys = pd.DataFrame({"s": submit.to_numpy(), "t": ties.to_numpy()})
+        order = keys.sort_values(["s", "t"], kind="stable").index
+        #: rows of the trace, in the order used here
+        self.frame = trace.iloc[order].reset_index(drop=True)
+        #: position in the trace of each row used here
+        self.positions = order
+        n = self.count = len(trace)
+        self.ids: list[object] = self.frame["job_id"].tolist()
+        self.submit: list[float] = submit.iloc[order].astype(float).tolist()
+        #: seconds of work at the reference allocation
+        self.work: list[float] = work.iloc[order].astype(float).tolist()
+        self.gpus: list[int] = self.frame["num_gpus"].astype(int).tolist()
+        #: work left at `since`; progress since then is (now - since) * rate
+        self.left: list[float] = list(self.work)
+        self.since: list[float] = [0.0] * n
+        self.rate: list[float] = [0.0] * n
+        #: start of the present hold (GPUs taken), GPUs held, and whether any are held
+        self.hold: list[float] = [0.0] * n
+        self.held: list[float] = [0.0] * n
+        self.running: list[bool] = [False] * n
+        #: seconds and GPU-seconds held in earlier holds
+        self.seconds: list[float] = [0.0] * n
+        self.service: list[float] = [0.0] * n
+        self.first_start: list[float] = [math.inf] * n
+        self.last_stop: list[float] = list(self.submit)
+        self.end: list[float] = [math.nan] * n
+        self.preemptions: list[int] = [0] * n
+        self.promotions: list[int] = [0] * n
+        #: arrived and not finished, in order of arrival
+        self.active: dict[int, None] = {}
+
+    def remaining(self, job: int, now: float) -> float:
+        """Return the work left (s at the reference allocation)."""
+        if not self.running[job]:
+            return self.left[job]
+        return self.left[job] - max(0.0, now - self.since[job]) * self.rate[job]
+
+    def run_seconds(self, job: int, now: float) -> float:
+        """Return the seconds during which the job has held GPUs."""
+        return self.seconds[job] + (now - self.hold[job] if self.running[job] else 0.0)
+
+    def attained(self, job: int, now: float) -> float:
+        """Return the attained service (GPU-seconds)."""
+        held = (now - self.hold[job]) * self.held[job] if self.running[job] else 0.0
+        return self.service[job] + held

@@ -1,0 +1,112 @@
+"""The product of a run: one row per job, one row per interval of holding GPUs, nothing else."""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from repro.sim.jobs import JobTable
+
+Nodes = tuple[tuple[int, int], ...]
+
+
+class Intervals:
+    """Growing columns of (job, start, end, GPUs, rate, nodes)."""
+
+    def __init__(self, tracks_nodes: bool) -> None:
+        self.job = array("q")
+        self.start = array("d")
+        self.end = array("d")
+        self.gpus = array("d")
+        self.rate = array("d")
+        self.nodes: list[Nodes] | None = [] if tracks_nodes else None
+
+    def add(
+        self, job: int, start: float, end: float, gpus: float, rate: float, nodes: Nodes
+    ) -> None:
+        """Append one interval."""
+        self.job.append(job)
+        self.start.append(start)
+        self.end.append(end)
+        self.gpus.append(gpus)
+        self.rate.append(rate)
+        if self.nodes is not None:
+            self.nodes.append(nodes)
+
+
+@dataclass(frozen=True)
+class Result:
+    """Records of one run.
+
+    Parameters
+    ----------
+    jobs : DataFrame
+        One row per job in trace order: job_id, submit_time, start_time, end_time, jct, num_gpus,
+        duration, queueing (= jct - duration), preemptions, promotions, model if known. Seconds.
+    intervals : DataFrame
+        job_id, start, end (s), gpus, rate (work per second), nodes (if the placement tracks them).
+    meta : dict
+        policy, trace, cluster, num_gpus, rules, placement, overhead_s, wall_s.
+    """
+
+    jobs: pd.DataFrame
+    intervals: pd.DataFrame
+    meta: dict[str, Any] = field(default_factory=dict)
+
+    def summary(self) -> dict[str, Any]:
+        """Return the object ``repro simulate --json`` prints.
+
+        Returns
+        -------
+        dict
+            Times in seconds; percentiles interpolate linearly; utilisation is held GPU-time over
+            GPUs times makespan.
+        """
+        from repro.metrics import summarise
+
+        return summarise(self)
+
+
+def collect(table: JobTable, intervals: Intervals, index: pd.Index, meta: dict[str, Any]) -> Result:
+    """Turn the engine's columns into a `Result` in the order of the trace."""
+    frame = table.frame
+    submit = np.array(table.submit)
+    end = np.array(table.end)
+    work = np.array(table.work)
+    start = np.array(table.first_start)
+    jobs = pd.DataFrame(
+        {
+            "job_id": frame["job_id"],
+            "submit_time": submit,
+            "start_time": np.where(np.isinf(start), np.nan, start),
+            "end_time": end,
+            "jct": end - submit,
+            "num_gpus": np.array(table.gpus),
+            "duration": work,
+            "queueing": end - submit - work,
+            "preemptions": np.array(table.preemptions),
+            "promotions": np.array(table.promotions),
+        }
+    )
+    if "model" in frame:
+        jobs["model"] = frame["model"]
+    jobs.index = index
+    jobs = jobs.sort_index().reset_index(drop=True)
+    ids = frame["job_id"].to_numpy()
+    rows = np.frombuffer(intervals.job, dtype=np.int64) if len(intervals.job) else np.array([], int)
+    spans = pd.DataFrame(
+        {
+            "job_id": ids[rows],
+            "start": np.array(intervals.start),
+            "end": np.array(intervals.end),
+            "gpus": np.array(intervals.gpus),
+            "rate": np.array(intervals.rate),
+        }
+    )
+    if intervals.nodes is not None:
+        spans["nodes"] = pd.Series(intervals.nodes, dtype=object)
+    return Result(jobs, spans, meta)

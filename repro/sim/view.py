@@ -1,0 +1,113 @@
+"""What a policy is allowed to see: the jobs so far, and of their secrets only what it declares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from repro.cluster.spec import Cluster
+from repro.errors import PolicyError
+from repro.sim.jobs import JobTable
+
+
+class View:
+    """Read-only window on one run.
+
+    Parameters
+    ----------
+    table : JobTable
+        The engine's job table.
+    cluster : Cluster
+        The cluster.
+    needs : frozenset of str
+        Declared by the policy: ``"duration"`` opens true durations and remaining work; any other
+        name opens the trace column of that name.
+    policy : str
+        Name for messages.
+    """
+
+    def __init__(
+        self, table: JobTable, cluster: Cluster, needs: frozenset[str], policy: str
+    ) -> None:
+        self._table, self.cluster, self.needs, self._policy = table, cluster, needs, policy
+        self.now = 0.0
+        #: events since the last decision, for policies that only react to changes
+        self.changed = True
+
+    def _require(self, need: str) -> None:
+        if need not in self.needs:
+            raise PolicyError(
+                f"policy {self._policy!r} reads {need!r} which it does not declare; "
+                f"add it to its `needs`"
+            )
+
+    @property
+    def jobs(self) -> list[int]:
+        """Row numbers of the jobs that have arrived and not finished, in order of arrival."""
+        return list(self._table.active)
+
+    @property
+    def running(self) -> list[int]:
+        """Row numbers of the jobs that hold GPUs, in order of arrival."""
+        held = self._table.running
+        return [job for job in self._table.active if held[job]]
+
+    def is_running(self, job: int) -> bool:
+        """Tell whether the job holds GPUs."""
+        return self._table.running[job]
+
+    def gpus(self, job: int) -> int:
+        """Return the GPUs the job asks for."""
+        return self._table.gpus[job]
+
+    def held(self, job: int) -> float:
+        """Return the GPUs the job holds now."""
+        return self._table.held[job] if self._table.running[job] else 0.0
+
+    def submit(self, job: int) -> float:
+        """Return the submission time (s)."""
+        return self._table.submit[job]
+
+    def first_start(self, job: int) -> float:
+        """Return the instant the job first got GPUs (s), infinity if never."""
+        return self._table.first_start[job]
+
+    def run_seconds(self, job: int) -> float:
+        """Return the seconds the job has held GPUs (t_J in Tiresias)."""
+        return self._table.run_seconds(job, self.now)
+
+    def attained(self, job: int) -> float:
+        """Return the attained service in GPU-seconds (W_J * t_J in Tiresias)."""
+        return self._table.attained(job, self.now)
+
+    def waiting(self, job: int) -> float:
+        """Return the seconds since the job last held GPUs, 0 while it runs."""
+        return 0.0 if self._table.running[job] else self.now - self._table.last_stop[job]
+
+    def duration(self, job: int) -> float:
+        """Return the true duration (s); needs ``"duration"``."""
+        self._require("duration")
+        return self._table.work[job]
+
+    def remaining(self, job: int) -> float:
+        """Return the true work left (s at the reference allocation); needs ``"duration"``."""
+        self._require("duration")
+        return self._table.remaining(job, self.now)
+
+    def column(self, name: str) -> npt.NDArray[np.generic]:
+        """Return a whole trace column, indexed by row number; needs its name."""
+        self._require(name)
+        frame = self._table.frame
+        if name not in frame:
+            raise PolicyError(
+                f"policy {self._policy!r} needs trace column {name!r}; the trace has "
+                f"{', '.join(map(str, frame.columns))}"
+            )
+        column: npt.NDArray[np.generic] = frame[name].to_numpy()
+        return column
+
+    def capacity(self) -> Mapping[str | None, int]:
+        """Return GPUs per type; a cluster without types has the one key None."""
+        return self.cluster.gpu_types or {None: self.cluster.num_gpus}

@@ -1,0 +1,211 @@
+"""How close is close enough: tolerances, relations and the comparison of plain values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, model_validator
+
+from repro.errors import ClaimError
+
+_CLOSE = 1e-9
+
+
+class Strict(BaseModel):
+    """A model that takes no unknown key and converts no type."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class Accept(Strict):
+    """How close the regenerated value must be: one of low/high, rel, abs, exact."""
+
+    low: float | list[float] | None = None
+    high: float | list[float] | None = None
+    rel: float | None = None
+    abs: float | None = None
+    exact: bool | None = None
+
+    @model_validator(mode="after")
+    def _one_rule(self) -> Accept:
+        band = self.low is not None or self.high is not None
+        rules = [band, self.rel is not None, self.abs is not None, self.exact is not None]
+        if sum(rules) != 1:
+            raise ValueError("give exactly one of low/high, rel, abs, exact: true")
+        if self.exact is False:
+            raise ValueError("exact is either true or left out")
+        if any(width is not None and width < 0 for width in (self.rel, self.abs)):
+            raise ValueError("rel and abs must be 0 or more")
+        return self
+
+    def text(self) -> str:
+        """Return the tolerance as a reader sees it (``4.2 … 5.8``, ``±5 %``, ``exact``)."""
+        if self.exact:
+            return "exact"
+        if self.rel is not None:
+            return f"±{100 * self.rel:g} %"
+        if self.abs is not None:
+            return f"±{self.abs:g}"
+        if self.high is None:
+            return f"≥ {show(self.low)}"
+        if self.low is None:
+            return f"≤ {show(self.high)}"
+        return f"{show(self.low)} … {show(self.high)}"
+
+
+class Relation(Strict):
+    """An order the value must keep even where its size is off: exactly one bound."""
+
+    gt: float | None = None
+    ge: float | None = None
+    lt: float | None = None
+    le: float | None = None
+
+    @model_validator(mode="after")
+    def _one_bound(self) -> Relation:
+        if sum(bound is not None for bound in (self.gt, self.ge, self.lt, self.le)) != 1:
+            raise ValueError("give exactly one of gt, ge, lt, le")
+        return self
+
+    def holds(self, value: float) -> bool:
+        """Tell whether ``value`` keeps the order."""
+        return (
+            (self.gt is None or value > self.gt)
+            and (self.ge is None or value >= self.ge)
+            and (self.lt is None or value < self.lt)
+            and (self.le is None or value <= self.le)
+        )
+
+    def text(self) -> str:
+        """Return the relation as a reader sees it (``> 1``)."""
+        signs = (("gt", ">"), ("ge", "≥"), ("lt", "<"), ("le", "≤"))
+        held = ((sign, getattr(self, name)) for name, sign in signs)
+        return "".join(f"{sign} {bound:g}" for sign, bound in held if bound is not None)
+
+
+def show(value: Any) -> str:
+    """Return a value as a table cell: four significant digits, lists joined by commas.
+
+    Examples
+    --------
+    >>> show([1.23456, 12345.6, True, None])
+    '1.235, 12350, yes, –'
+    """
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return ", ".join(show(item) for item in value)
+    if not isinstance(value, float):
+        return str(value)
+    if not math.isfinite(value) or value == 0:
+        return f"{value:g}"
+    places = 3 - math.floor(math.log10(abs(value)))
+    if not -6 <= places <= 8:
+        return f"{value:.3e}"
+    text = f"{round(value, places):.{max(0, places)}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def within(accept: Accept, published: Any, value: Any) -> bool:
+    """Tell whether a plain value lies within the tolerance of the published one.
+
+    A published list is compared element by element (unknown elements, None, are passed over); a
+    published text with ``exact`` asks for True.
+
+    Raises
+    ------
+    ClaimError
+        If the value or the bounds have another length than the published list.
+
+    Examples
+    --------
+    >>> within(Accept(rel=0.05), [1.0, None, 3.0], [1.02, 9.0, 3.1])
+    True
+    """
+    if isinstance(published, str):
+        if accept.exact:
+            return all(item is True for item in flat(value))
+        published = None
+    if not isinstance(published, list):
+        return all(_near(accept, published, ours, accept.low, accept.high) for ours in flat(value))
+    wanted, found = list(flat(published)), list(flat(value))
+    if not isinstance(value, list) or len(wanted) != len(found):
+        got = f"{len(found)}" if isinstance(value, list) else "a single value"
+        raise ClaimError(
+            f"{len(wanted)} published values but {got} from the notebook; "
+            "give one value for each published one, in the same order"
+        )
+    lows, highs = _spread(accept.low, len(wanted)), _spread(accept.high, len(wanted))
+    rows = zip(wanted, found, lows, highs, strict=True)
+    return all(_near(accept, *row) for row in rows if row[0] is not None)
+
+
+def _spread(bound: float | list[float] | None, size: int) -> list[Any]:
+    if not isinstance(bound, list):
+        return [bound] * size
+    if len(bound) != size:
+        raise ClaimError(f"{len(bound)} bounds in accept for {size} published values")
+    return bound
+
+
+def _near(accept: Accept, published: Any, ours: Any, low: Any, high: Any) -> bool:
+    if accept.exact and not (is_number(published) and is_number(ours)):
+        return type(published) is type(ours) and bool(published == ours)
+    if not is_number(ours):
+        return False
+    if accept.exact:
+        return math.isclose(ours, published, rel_tol=_CLOSE, abs_tol=1e-12)
+    if accept.rel is not None:
+        return bool(abs(ours - published) <= accept.rel * abs(published) * (1 + _CLOSE))
+    if accept.abs is not None:
+        return bool(abs(ours - published) <= accept.abs * (1 + _CLOSE))
+    return (low is None or ours >= low) and (high is None or ours <= high)
+
+
+def is_number(item: Any) -> bool:
+    """Tell a number from a bool, a text and None."""
+    return isinstance(item, int | float) and not isinstance(item, bool)
+
+
+def flat(value: Any) -> Iterator[Any]:
+    """Iterate over the leaves of nested lists.
+
+    Examples
+    --------
+    >>> list(flat([1, [2, [3]]]))
+    [1, 2, 3]
+    """
+    if isinstance(value, list | tuple):
+        for item in value:
+            yield from flat(item)
+    else:
+        yield value
+
+
+def plain(value: Any) -> Any:
+    """Turn arrays, series and numpy scalars into plain Python values, NaN into None.
+
+    Raises
+    ------
+    ClaimError
+        If something is neither number, bool, text, list nor None.
+
+    Examples
+    --------
+    >>> plain((1.5, float("nan")))
+    [1.5, None]
+    """
+    to_list: Callable[[], Any] | None = getattr(value, "tolist", None)
+    if to_list is not None:
+        value = to_list()
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, float) and math.isnan(value):
+        return None
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise ClaimError(f"a value is a {type(value).__name__}; give a number, a bool, a list or None")

@@ -1,0 +1,164 @@
+"""Vectorised rules on one column, and the one-line error that names file, line, column and value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from repro.errors import TraceError
+
+Mask = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+
+_SHOWN = 60
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where the rows of a table came from, so that an error can point into the file.
+
+    Parameters
+    ----------
+    name : str
+        File name as the user gave it, or a name for a table made in memory.
+    columns : mapping of str to str
+        Schema column to the column of the file it was read from.
+    line : callable, optional
+        Row label of the table to the line of the file; without it an error says ``row N``.
+    cell : callable, optional
+        (row label, file column) to the text that stands in the file.
+
+    Examples
+    --------
+    >>> origin = Origin("jobs.csv", {"num_gpus": "num_gpu"}, line=lambda row: row + 2)
+    >>> print(origin.error(3, "num_gpus", "zero GPUs", 0, "a job holds 1 GPU or more"))
+    jobs.csv:5:num_gpu: zero GPUs (0); a job holds 1 GPU or more
+    """
+
+    name: str
+    columns: Mapping[str, str] = field(default_factory=dict)
+    line: Callable[[int], int] | None = None
+    cell: Callable[[int, str], str | None] | None = None
+
+    def where(self, label: int) -> str:
+        """Return ``line`` of the file that row ``label`` stands on, or ``row label``."""
+        return str(self.line(label)) if self.line else f"row {label}"
+
+    def error(self, label: int, column: str, rule: str, value: object, accepted: str) -> TraceError:
+        """Return ``file:line:column: rule (value); accepted`` as an exception."""
+        name = self.columns.get(column, column)
+        shown = self.cell(label, name) if self.cell else None
+        return TraceError(
+            f"{self.name}:{self.where(label)}:{name}: {rule} "
+            f"({_shown(value if shown is None else shown)}); {accepted}"
+        )
+
+    def missing(self, columns: list[str], present: list[str]) -> TraceError:
+        """Return the error for columns that are not there."""
+        line = "1:" if self.line else ""
+        return TraceError(
+            f"{self.name}:{line}{','.join(columns)}: missing column; "
+            f"found {', '.join(present) or 'no columns'}"
+        )
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        value = int(value)
+    text = str(value).strip()
+    text = " ".join(text.split()) if len(text) <= _SHOWN else " ".join(text[:_SHOWN].split()) + "…"
+    return text or "empty"
+
+
+def refuse(
+    bad: Mask, series: pd.Series[Any], column: str, origin: Origin, rule: str, accepted: str
+) -> None:
+    """Raise for the first row marked in ``bad``; say how many more there are.
+
+    Parameters
+    ----------
+    bad : array of bool
+        True where the rule is broken.
+    series : Series
+        The column as it was read, for the value shown.
+    column : str
+        Schema column.
+    origin : Origin
+        Where the rows came from.
+    rule, accepted : str
+        What is wrong, and what would be accepted.
+
+    Raises
+    ------
+    TraceError
+        If any entry of ``bad`` is true.
+
+    Examples
+    --------
+    >>> refuse(np.array([False]), pd.Series([1]), "duration", Origin("t"), "not positive", "> 0")
+    """
+    if not bad.any():
+        return
+    first = int(bad.argmax())
+    more = int(bad.sum()) - 1
+    if more:
+        accepted += f" ({more:,} more like it)"
+    raise origin.error(_label(series, first), column, rule, series.iloc[first], accepted)
+
+
+def _label(series: pd.Series[Any], position: int) -> int:
+    label = series.index[position]
+    return int(label) if isinstance(label, (int, np.integer)) else position
+
+
+def numbers(
+    series: pd.Series[Any], column: str, origin: Origin, accepted: str, *, required: bool = True
+) -> Floats:
+    """Return a column as float64; text, infinity and (if required) gaps are errors.
+
+    Parameters
+    ----------
+    series : Series
+        The column as it was read; its index labels are the rows of the file.
+    column : str
+        Schema column, or column of the file.
+    origin : Origin
+        Where the rows came from.
+    accepted : str
+        What the column may hold, for the message.
+    required : bool
+        Whether a missing value is an error; otherwise it stays NaN.
+
+    Returns
+    -------
+    array of float
+        One value per row.
+
+    Raises
+    ------
+    TraceError
+        At the first value that is no finite number.
+
+    Examples
+    --------
+    >>> numbers(pd.Series(["1", "2.5"]), "duration", Origin("t"), "seconds").tolist()
+    [1.0, 2.5]
+    """
+    if pd.api.types.is_bool_dtype(series.dtype):
+        refuse(np.ones(len(series), bool), series, column, origin, "not a number", accepted)
+    if pd.api.types.is_numeric_dtype(series.dtype):
+        values = series.to_numpy(dtype=np.float64, na_value=np.nan)
+    else:
+        parsed = pd.to_numeric(series, errors="coerce")
+        values = parsed.to_numpy(dtype=np.float64, na_value=np.nan)
+        held = series.notna().to_numpy() & (series.astype(str).str.strip() != "").to_numpy()
+        refuse(np.isnan(values) & held, series, column, origin, "not a number", accepted)
+    if required:
+        refuse(np.isnan(values), series, column, origin, "missing value", accepted)
+    refuse(np.isinf(values), series, column, origin, "not finite", accepted)
+    return values

@@ -1,0 +1,226 @@
+"""The columns of a trace, their types and limits, and the one function that enforces them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from repro.errors import TraceError
+from repro.trace.checks import Mask, Origin, numbers, refuse
+
+MAX_GPUS_PER_JOB = 1_000_000
+_ID = "an id is a whole number or text, used once"
+
+
+@dataclass(frozen=True)
+class Column:
+    """Type and limits of one column.
+
+    Parameters
+    ----------
+    kind : {"id", "text", "int", "float"}
+        Type of the values.
+    accepts : str
+        What the column may hold, as said in errors.
+    required : bool
+        Whether a trace without the column is refused.
+    low, high : float
+        Smallest and largest value.
+    open_low : bool
+        Whether ``low`` itself is refused.
+    """
+
+    kind: Literal["id", "text", "int", "float"]
+    accepts: str
+    required: bool = False
+    low: float = -np.inf
+    high: float = np.inf
+    open_low: bool = False
+
+
+_STAGE = Column("float", "a stage time is seconds per iteration, 0 or more", low=0)
+
+COLUMNS: dict[str, Column] = {
+    "job_id": Column("id", _ID, required=True),
+    "submit_time": Column(
+        "float", "a submit time is seconds from the start of the trace, 0 or more", True, low=0
+    ),
+    "duration": Column("float", "a duration is seconds above 0", True, low=0, open_low=True),
+    "num_gpus": Column(
+        "int", f"a job holds 1 to {MAX_GPUS_PER_JOB:,} whole GPUs", True, 1, MAX_GPUS_PER_JOB
+    ),
+    "gpu_share": Column("float", "a share is above 0, at most 1", low=0, high=1, open_low=True),
+    "gpu_type": Column("text", "the name of a GPU type"),
+    "user": Column("text", "the name of a user"),
+    "vc": Column("text", "the name of a virtual cluster"),
+    "model": Column("text", "the name of a model"),
+    "batch_size": Column("int", "a batch size is 1 or more", low=1),
+    "iterations": Column("float", "a number of iterations is 0 or more", low=0),
+    "iteration_time": Column("float", "an iteration takes more than 0 s", low=0, open_low=True),
+    "num_ps": Column("int", "a number of parameter servers is 0 or more", low=0),
+    "min_gpus": Column("int", "a smallest number of GPUs is 0 or more", low=0),
+    "max_gpus": Column("int", "a largest number of GPUs is 1 or more", low=1),
+    "priority": Column("int", "a priority class is a whole number"),
+    "priority_weight": Column("float", "a weight is above 0", low=0, open_low=True),
+    "slo": Column("float", "an SLO is above 0, in multiples of the duration", low=0, open_low=True),
+    "stage_storage": _STAGE,
+    "stage_cpu": _STAGE,
+    "stage_gpu": _STAGE,
+    "stage_network": _STAGE,
+}
+REQUIRED = tuple(name for name, column in COLUMNS.items() if column.required)
+
+
+def validate(
+    frame: pd.DataFrame, source: str | Origin = "trace", cluster_gpus: int | None = None
+) -> pd.DataFrame:
+    """Return the trace typed and sorted by submit time, or raise at the first broken rule.
+
+    Optional columns (see ``COLUMNS``) are checked where present; text and float ones may have
+    gaps, whole-number ones may not. Other columns are passed through untouched.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        One row per job; times in seconds.
+    source : str or Origin
+        Name for messages, or the origin a loader made, which knows lines and columns of the file.
+    cluster_gpus : int, optional
+        GPUs of the cluster; a job asking for more could never start and is an error.
+
+    Returns
+    -------
+    DataFrame
+        A copy sorted by ``submit_time`` (file order among equals) with a RangeIndex.
+
+    Raises
+    ------
+    TraceError
+        ``file:line:column: rule (value); what is accepted``.
+
+    Examples
+    --------
+    >>> jobs = {"job_id": [0, 1], "submit_time": [5, 0], "duration": [60, 30], "num_gpus": [1, 2]}
+    >>> validate(pd.DataFrame(jobs)).job_id.tolist()
+    [1, 0]
+    >>> validate(pd.DataFrame(jobs | {"duration": [60, -3]}), "jobs")
+    Traceback (most recent call last):
+    repro.errors.TraceError: jobs:row 1:duration: not positive (-3); a duration is seconds above 0
+    """
+    origin = source if isinstance(source, Origin) else Origin(source)
+    if not frame.columns.is_unique:
+        twice = frame.columns[frame.columns.duplicated()][0]
+        raise TraceError(f"{origin.name}: column {twice!r} appears twice; name each column once")
+    absent = [origin.columns.get(name, name) for name in REQUIRED if name not in frame]
+    if absent:
+        raise origin.missing(absent, [str(name) for name in frame.columns])
+    if frame.empty:
+        raise TraceError(f"{origin.name}: no jobs; a trace holds at least one row")
+    typed: dict[str, Any] = {
+        name: _typed(frame[name], name, column, origin)
+        for name, column in COLUMNS.items()
+        if name in frame
+    }
+    typed |= {str(name): frame[name] for name in frame.columns if name not in COLUMNS}
+    checked = pd.DataFrame(typed, index=frame.index)
+    _check_ids(checked["job_id"], frame["job_id"], origin)
+    _check_limits(checked, origin)
+    if cluster_gpus is not None:
+        check_fits(checked, origin, cluster_gpus)
+    if not checked["submit_time"].is_monotonic_increasing:
+        checked = checked.sort_values("submit_time", kind="stable")
+    checked = checked.reset_index(drop=True)
+    checked.attrs = dict(frame.attrs)
+    return checked
+
+
+def check_fits(frame: pd.DataFrame, source: str | Origin, cluster_gpus: int) -> None:
+    """Raise for the first job that asks for more GPUs than the cluster has.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        A trace with ``job_id`` and ``num_gpus``.
+    source : str or Origin
+        Name for messages, or where the rows came from.
+    cluster_gpus : int
+        GPUs of the cluster.
+
+    Raises
+    ------
+    TraceError
+        Names the job, since waiting for it would never end.
+
+    Examples
+    --------
+    >>> check_fits(pd.DataFrame({"job_id": [7], "num_gpus": [8]}), "jobs", 4)
+    Traceback (most recent call last):
+    repro.errors.TraceError: jobs:row 0:num_gpus: more GPUs than the cluster has (8); job 7 can \
+never start on 4 GPUs: leave it out or take a larger cluster
+    """
+    origin = source if isinstance(source, Origin) else Origin(source)
+    over = (frame["num_gpus"] > cluster_gpus).to_numpy()
+    if over.any():
+        job = frame["job_id"].iloc[int(over.argmax())]
+        hint = f"job {job} can never start on {cluster_gpus:,} GPUs: "
+        hint += "leave it out or take a larger cluster"
+        refuse(over, frame["num_gpus"], "num_gpus", origin, "more GPUs than the cluster has", hint)
+
+
+def _typed(series: pd.Series[Any], name: str, column: Column, origin: Origin) -> pd.Series[Any]:
+    if column.kind == "id":
+        return _ids(series, name, origin)
+    if column.kind == "text":
+        plain = pd.api.types.is_string_dtype(series.dtype) and series.dtype != object
+        return series if plain else series.map(str, na_action="ignore").astype("str")
+    whole = column.kind == "int"
+    values = numbers(series, name, origin, column.accepts, required=column.required or whole)
+
+    def stop(bad: Mask, rule: str) -> None:
+        refuse(bad, series, name, origin, rule, column.accepts)
+
+    if whole:
+        stop(values != np.floor(values), "not a whole number")
+    if column.low == 0 and column.open_low:
+        stop(values <= 0, "not positive")
+    elif column.low == 0:
+        stop(values < 0, "negative")
+    else:
+        stop(values < column.low, "too small")
+    stop(values > column.high, "too large")
+    return pd.Series(values.astype(np.int64) if whole else values, index=series.index)
+
+
+def _ids(series: pd.Series[Any], name: str, origin: Origin) -> pd.Series[Any]:
+    missing = series.isna().to_numpy()
+    refuse(missing, series, name, origin, "missing value", _ID)
+    if pd.api.types.is_integer_dtype(series.dtype):
+        return series.astype(np.int64)
+    if pd.api.types.is_float_dtype(series.dtype):
+        broken = (series != np.floor(series)).to_numpy() | ~np.isfinite(series.to_numpy(float))
+        refuse(broken, series, name, origin, "neither whole number nor text", _ID)
+        return series.astype(np.int64)
+    if series.map(type).eq(int).all():
+        return series.astype(np.int64)
+    text = series if series.dtype != object else series.map(str).astype("str")
+    refuse((text.str.strip() == "").to_numpy(), series, name, origin, "missing value", _ID)
+    return text
+
+
+def _check_ids(ids: pd.Series[Any], raw: pd.Series[Any], origin: Origin) -> None:
+    again = ids.duplicated().to_numpy()
+    if again.any():
+        first = int((ids == ids.iloc[int(again.argmax())]).to_numpy().argmax())
+        place = f"line {origin.where(int(ids.index[first]))}" if origin.line else f"row {first}"
+        hint = f"{_ID}; first used on {place}"
+        refuse(again, raw, "job_id", origin, "duplicate id", hint)
+
+
+def _check_limits(frame: pd.DataFrame, origin: Origin) -> None:
+    if "min_gpus" in frame and "max_gpus" in frame:
+        crossed = (frame["min_gpus"] > frame["max_gpus"]).to_numpy()
+        hint = "min_gpus is at most max_gpus"
+        refuse(crossed, frame["min_gpus"], "min_gpus", origin, "above max_gpus", hint)

@@ -1,0 +1,267 @@
+"""Text files read once: encoding, delimiter and shape problems become one clear line each."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import warnings
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from repro.errors import TraceError
+from repro.trace.checks import Floats, Origin, numbers, refuse
+from repro.trace.formats import Parsed
+
+_DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "pipe", " ": "space"}
+_MISSING = ["", "nan", "NaN", "NA", "N/A", "n/a", "null", "NULL", "None", "<NA>", "#N/A"]
+_DATE = "a date looks like 2017-10-09 07:01:55"
+
+
+@dataclass(frozen=True)
+class Document:
+    """A file as it stands on disk: its name for messages and its bytes.
+
+    Examples
+    --------
+    >>> Document("jobs.csv", b"job_id,duration").text
+    'job_id,duration'
+    """
+
+    name: str
+    raw: bytes
+
+    @classmethod
+    def read(cls, path: str | Path) -> Document:
+        """Read ``path``; a folder or an unreadable file is a TraceError."""
+        try:
+            return cls(str(path), Path(path).read_bytes())
+        except FileNotFoundError:
+            raise TraceError(f"{path}: no such file; check the path") from None
+        except IsADirectoryError:
+            raise TraceError(f"{path}: is a folder; give the trace file inside it") from None
+        except OSError as error:
+            raise TraceError(f"{path}: cannot be read ({error.strerror}); check the file") from None
+
+    @cached_property
+    def text(self) -> str:
+        """The content as text; anything that is no text file is a TraceError."""
+        if not self.raw.strip():
+            raise TraceError(f"{self.name}: empty file; fetch or write it again")
+        if self.raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
+            raise TraceError(f"{self.name}: UTF-16 text; save it as UTF-8")
+        zero = self.raw.find(b"\0")
+        try:
+            text = self.raw.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            zero = error.start if zero < 0 else min(zero, error.start)
+        if zero >= 0:
+            byte = self.raw[zero]
+            raise TraceError(
+                f"{self.name}: binary data (byte 0x{byte:02x} at offset {zero}); "
+                "a trace is UTF-8 text: unpack it or fetch it again"
+            )
+        if text.lstrip()[:1] == "<":
+            raise TraceError(
+                f"{self.name}: an HTML or XML page, not a trace; "
+                "the download went wrong: fetch it again"
+            )
+        return text
+
+    @property
+    def sha256(self) -> str:
+        """SHA-256 of the bytes, in hexadecimal."""
+        return hashlib.sha256(self.raw).hexdigest()
+
+
+class Table:
+    """Columns of a delimited text file, with the way back to its lines.
+
+    Parameters
+    ----------
+    document : Document
+        The file.
+    required : sequence of str
+        Columns that must be in the header (or all columns, if ``headed`` is false).
+    text : collection of str
+        Columns read as text.
+    ids : str, optional
+        Column of job ids: integers if all are, text otherwise.
+    delimiter : str
+        What separates the fields.
+    headed : bool
+        Whether the first line names the columns; if not, ``required`` does.
+
+    Raises
+    ------
+    TraceError
+        Wrong delimiter, missing column, no rows, or rows longer than the header.
+
+    Examples
+    --------
+    >>> table = Table(Document("t.csv", b"a,b\\r\\n1,x\\r\\n"), ["a"], text=["b"])
+    >>> table.frame.b.tolist(), table.line(0)
+    (['x'], 2)
+    """
+
+    def __init__(
+        self,
+        document: Document,
+        required: Sequence[str],
+        *,
+        text: Collection[str] = (),
+        ids: str | None = None,
+        delimiter: str = ",",
+        headed: bool = True,
+    ) -> None:
+        self.document, self.delimiter, self.headed = document, delimiter, headed
+        first = next(iter(self._records()), (1, []))[1]
+        self.header = [name.strip() for name in first] if headed else list(required)
+        if headed:
+            self._check_header(first, required)
+        else:
+            self._check_delimiter(first, len(required))
+        self.frame = self._read(set(text) & set(self.header))
+        if self.frame.empty:
+            raise TraceError(f"{document.name}: header only, no jobs; a trace has at least one row")
+        if ids is not None and self.frame[ids].dtype != "int64":
+            self.frame[ids] = self._read({ids})[ids]
+
+    def _records(self) -> Iterator[tuple[int, list[str]]]:
+        """Yield (line on which it starts, fields) of each line that is not blank."""
+        quoting = csv.QUOTE_MINIMAL if self.headed else csv.QUOTE_NONE
+        stream = io.StringIO(self.document.text, newline="")
+        reader = csv.reader(stream, delimiter=self.delimiter, quoting=quoting)
+        line = 1
+        for fields in reader:
+            if len(fields) > 1 or (fields and fields[0].strip()):
+                yield line, fields
+            line = reader.line_num + 1
+
+    def _check_header(self, first: list[str], required: Sequence[str]) -> None:
+        absent = [name for name in required if name not in self.header]
+        if absent:
+            self._check_delimiter(first, len(required))
+            raise Origin(self.document.name, line=self.line).missing(absent, self.header)
+        twice = {name for name in self.header if self.header.count(name) > 1}
+        if twice:
+            raise TraceError(
+                f"{self.document.name}:1:{min(twice)}: column appears twice; name each column once"
+            )
+
+    def _check_delimiter(self, first: list[str], fields: int) -> None:
+        """Raise if another delimiter cuts the first line into as many fields as expected."""
+        if len(first) >= fields:
+            return
+        line = self.document.text.lstrip().splitlines()[0]
+        for delimiter, name in _DELIMITERS.items():
+            if delimiter != self.delimiter and len(line.split(delimiter)) >= fields:
+                raise TraceError(
+                    f"{self.document.name}:1: wrong delimiter: found {name} ({delimiter!r}), "
+                    f"this format uses {_DELIMITERS[self.delimiter]} ({self.delimiter!r})"
+                )
+
+    def _read(self, text: Collection[str]) -> pd.DataFrame:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", pd.errors.ParserWarning)
+                return pd.read_csv(
+                    io.BytesIO(self.document.raw),
+                    sep=self.delimiter,
+                    header=0 if self.headed else None,
+                    names=self.header,
+                    index_col=False,
+                    dtype=dict.fromkeys(text, str),
+                    keep_default_na=False,
+                    na_values={c: [""] if c in text else _MISSING for c in self.header},
+                    quoting=csv.QUOTE_MINIMAL if self.headed else csv.QUOTE_NONE,
+                    encoding="utf-8-sig",
+                    float_precision="round_trip",
+                    low_memory=False,
+                )
+        except (pd.errors.ParserError, pd.errors.ParserWarning, ValueError) as error:
+            for line, fields in self._records():
+                if len(fields) > len(self.header):
+                    raise TraceError(
+                        f"{self.document.name}:{line}: {len(fields)} fields where "
+                        f"{len(self.header)} are expected; one field per column"
+                    ) from None
+            reason = " ".join(str(error).split())
+            raise TraceError(f"{self.document.name}: not a readable table ({reason})") from None
+
+    def _record(self, row: int) -> tuple[int, list[str]]:
+        skip = row + 1 if self.headed else row
+        return next(record for n, record in enumerate(self._records()) if n == skip)
+
+    def line(self, row: int) -> int:
+        """Return the line of the file on which job ``row`` (0 = first) stands."""
+        return self._record(row)[0]
+
+    def cell(self, row: int, column: str) -> str | None:
+        """Return the text of one field as it stands in the file, or None if there is none."""
+        if column not in self.header:
+            return None
+        fields = self._record(row)[1]
+        position = self.header.index(column)
+        return fields[position] if position < len(fields) else ""
+
+    def origin(self, columns: Mapping[str, str]) -> Origin:
+        """Return the origin of rows read from this file, given schema to file columns."""
+        return Origin(self.document.name, columns, self.line, self.cell)
+
+    def parsed(self, columns: Mapping[str, str]) -> Parsed:
+        """Return the columns that exist under their schema names (schema to file column)."""
+        held = {name: self.frame[column] for name, column in columns.items() if column in self}
+        return Parsed(pd.DataFrame(held, index=self.frame.index), self.origin(columns))
+
+    def __contains__(self, column: object) -> bool:
+        """Tell whether the file has the column."""
+        return column in self.header
+
+    def numbers(
+        self, column: str, accepted: str, *, low: float | None = None, required: bool = True
+    ) -> Floats:
+        """Return a file column as float64; text, gaps (if required) and values below low raise."""
+        origin = self.origin({})
+        values = numbers(self.frame[column], column, origin, accepted, required=required)
+        if low is not None:
+            rule = "negative" if low == 0 else "too small"
+            refuse(values < low, self.frame[column], column, origin, rule, accepted)
+        return values
+
+    def times(self, column: str, *, required: bool = True) -> pd.Series[Any]:
+        """Return a file column as UTC dates (NaT where missing); what is no date raises."""
+        series = self.frame[column]
+        dates = pd.to_datetime(series, format="ISO8601", errors="coerce", utc=True)
+        gone = dates.isna().to_numpy()
+        held = series.notna().to_numpy()
+        refuse(gone & held, series, column, self.origin({}), "not a date", _DATE)
+        if required:
+            refuse(gone, series, column, self.origin({}), "missing value", _DATE)
+        return dates
+
+
+def elapsed(dates: pd.Series[Any]) -> pd.Series[Any]:
+    """Return seconds since the earliest date.
+
+    Parameters
+    ----------
+    dates : Series of datetime
+        Of any resolution; pandas does not promise nanoseconds.
+
+    Returns
+    -------
+    Series of float
+        Seconds, 0 for the earliest.
+
+    Examples
+    --------
+    >>> elapsed(pd.to_datetime(pd.Series(["2017-10-09 00:01", "2017-10-09"]))).tolist()
+    [60.0, 0.0]
+    """
+    return (dates - dates.min()).dt.total_seconds()
