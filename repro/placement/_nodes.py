@@ -63,9 +63,12 @@ class NodeSet:
                 best = node
         return best
 
-    def best_fit(self, gpus: int) -> int | None:
-        """Return the node with the fewest idle GPUs that still has ``gpus``, or None."""
-        for level in range(gpus, self.size + 1):
+    def tightest(self, gpus: int) -> int | None:
+        """Return the node with the smallest gap that holds ``gpus`` GPUs, else the largest gap.
+
+        Ties go to the lowest index; None if no GPU is idle.
+        """
+        for level in (*range(gpus, self.size + 1), *range(min(gpus, self.size + 1) - 1, 0, -1)):
             node = self.first_with(level)
             if node is not None:
                 return node

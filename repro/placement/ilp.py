@@ -12,7 +12,7 @@ import numpy as np
 from repro.cluster.spec import Cluster
 from repro.errors import ParamError
 from repro.placement._ilp import MAX_NODES, MAX_WORKERS, IlpPlacement, node_traffic, solve
-from repro.placement._models import largest_tensor_share, model_size_mb
+from repro.placement._models import table6_shares, table6_sizes
 from repro.placement.base import Allocation, Placement, register
 from repro.placement.yarn import YarnPlacer
 
@@ -78,6 +78,7 @@ class IlpPlacer(YarnPlacer):
     ) -> None:
         super().__init__(cluster, fallback=True)
         self._sizes, self._shares, self._other_mb = sizes, shares, other_mb
+        self._touched: dict[int, list[int]] = {}
         self.traffic: list[dict[int, float]] = [{} for _ in cluster.nodes]
 
     def fits(self, gpus: int) -> bool:
@@ -93,26 +94,88 @@ class IlpPlacer(YarnPlacer):
             return super()._place(job, gpus, model)
         size = self._sizes.get(model or "", self._other_mb)
         parts = server_sizes(size, gpus, self._shares.get(model or "", 0.0))
-        if gpus > MAX_WORKERS:
-            allocation = super()._place(job, gpus, model)
-            nodes = [node for node, _ in allocation or ()]
-            workers = [count for _, count in allocation or ()]
-            servers = [rank for rank, count in enumerate(workers) for _ in range(count)]
-        else:
-            load = {i: math.fsum(self.traffic[i].values()) for i, idle in enumerate(self.idle) if idle}
-            nodes = sorted(load, key=lambda i: (-self.idle[i], load[i], i))[:MAX_NODES]
-            nodes.sort()
-            idle = [self.idle[node] for node in nodes]
-            found = solve(size, gpus, parts, idle, [load[node] for node in nodes])
-            workers, servers = list(found.workers), list(found.servers)
-            allocation = tuple(
-                (node, count) for node, count in zip(nodes, workers, strict=True) if count
-            )
+        if gpus <= MAX_WORKERS:
+            nodes, found = self._program(gpus, parts, size)
+            workers, servers = found.workers, found.servers
+            allocation = tuple(pair for pair in zip(nodes, workers, strict=True) if pair[1])
             for node, count in allocation:
                 self._group_of[node].set_idle(node, self.idle[node] - count)
+        else:
+            # With the fallback there always is a place; each worker gets one server beside it.
+            allocation = super()._place(job, gpus, model) or ()
+            nodes, workers = [node for node, _ in allocation], tuple(n for _, n in allocation)
+            servers = tuple(rank for rank, count in enumerate(workers) for _ in range(count))
         added = node_traffic(workers, servers, parts, [0.0] * len(nodes))
         for node, amount in zip(nodes, added, strict=True):
-            if amount:
-                self.traffic[node][job] = amount
+            self.traffic[node][job] = amount
         self._touched[job] = nodes
         return allocation
+
+    def _program(
+        self, gpus: int, parts: list[float], size: float
+    ) -> tuple[list[int], IlpPlacement]:
+        load = {
+            node: math.fsum(self.traffic[node].values())
+            for node, idle in enumerate(self.idle)
+            if idle
+        }
+        best = sorted(load, key=lambda node: (-self.idle[node], load[node], node))
+        nodes = sorted(best[:MAX_NODES])
+        idle = [self.idle[node] for node in nodes]
+        return nodes, solve(size, gpus, parts, idle, [load[node] for node in nodes])
+
+    def _release(self, job: int, allocation: Allocation) -> None:
+        super()._release(job, allocation)
+        for node in self._touched.pop(job, ()):
+            del self.traffic[node][job]
+
+
+@register("ilp")
+@dataclass(frozen=True)
+class Ilp(Placement):
+    """Place each gang so that the busiest node has the least parameter-server traffic.
+
+    A gang of 2 to 8 GPUs is placed by `solve` on up to 8 candidate nodes: those with the most
+    idle GPUs (ties: least traffic, then index). Beyond 8 GPUs the program is too slow (the
+    paper's own conclusion) and the gang is placed as by ``yarn`` with its fallback, one server
+    beside each worker; a single GPU has no servers and goes to the first node that fits.
+
+    Parameters
+    ----------
+    model_mb : mapping or None
+        Model to size in MB; None reads the Tiresias model table.
+    skew : mapping or None
+        Model to the share of its largest tensor; None reads the Tiresias model table.
+    other_mb : float
+        Size assumed for a model that is not listed, MB.
+
+    Notes
+    -----
+    A job has as many servers as workers; one holds the largest tensor, the others share the rest
+    evenly (`server_sizes`). Traffic counts only jobs of this placer and is forgotten when they
+    give their GPUs back.
+
+    References
+    ----------
+    Tiresias (NSDI'19), section 3.3 and appendix D.
+
+    Examples
+    --------
+    >>> rule = Ilp(model_mb={"VGG16": 527.8}, skew={"VGG16": 0.743})
+    >>> placer = rule.bind(Cluster.parse("4x4"), np.random.default_rng(0))
+    >>> placer.take(0, 4, "VGG16"), placer.take(1, 6, "VGG16")
+    (((0, 4),), ((1, 4), (2, 2)))
+    """
+
+    name: ClassVar[str] = "ilp"
+    model_mb: Mapping[str, float] | None = None
+    skew: Mapping[str, float] | None = None
+    other_mb: float = 100.0
+
+    def bind(self, cluster: Cluster, rng: np.random.Generator) -> IlpPlacer:
+        """Return a placer with every GPU of ``cluster`` idle and no traffic."""
+        if not self.other_mb > 0:
+            raise ParamError(f"placement 'ilp': other_mb {self.other_mb!r} must be above 0 MB")
+        sizes = table6_sizes() if self.model_mb is None else self.model_mb
+        shares = table6_shares() if self.skew is None else self.skew
+        return IlpPlacer(cluster, sizes, shares, self.other_mb)

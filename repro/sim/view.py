@@ -108,6 +108,10 @@ class View:
         column: npt.NDArray[np.generic] = frame[name].to_numpy()
         return column
 
+    def note_promotion(self, job: int) -> None:
+        """Count a starvation promotion in the records."""
+        self._table.promotions[job] += 1
+
     def capacity(self) -> Mapping[str | None, int]:
         """Return GPUs per type; a cluster without types has the one key None."""
         return self.cluster.gpu_types or {None: self.cluster.num_gpus}

@@ -1,8 +1,6 @@
-"""Traces: a validated table of jobs, its published formats, and where the public files come from."""
+"""Traces: a validated table of jobs, its published formats, and where the public files come from.
 
-from __future__ import annotations
-
-from repro.trace.load import describe, load, write
-from repro.trace.schema import validate
-
-__all__ = ["describe", "load", "validate", "write"]
+``repro.trace.load`` reads, describes and writes; ``repro.trace.schema`` names the columns;
+``repro.trace.remote`` knows the public files. Nothing is imported here, so that the command line
+answers at once.
+"""

@@ -1,0 +1,1 @@
+"""Learned and measured inputs of policies: service-time histories and estimators."""

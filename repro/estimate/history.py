@@ -1,0 +1,65 @@
+"""Service-time histories: the total GPU-time of past jobs, which Gittins-style policies read."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from repro.errors import ParamError
+
+#: sample of the Microsoft trace published with the Tiresias simulator (1,001 quantiles)
+PUBLIC_SAMPLE = "tiresias-history-1000"
+
+
+def history(source: str | Sequence[float]) -> npt.NDArray[np.float64]:
+    """Return a sorted sample of total service times (GPU-seconds).
+
+    Parameters
+    ----------
+    source : str or sequence of float
+        Name of a public sample in the trace registry, or the values themselves (GPU-seconds).
+
+    Returns
+    -------
+    ndarray
+        Ascending.
+
+    Raises
+    ------
+    ParamError
+        If there is no value, or one is not positive.
+
+    Examples
+    --------
+    >>> history([8, 4, 12])
+    array([ 4.,  8., 12.])
+    """
+    if isinstance(source, str):
+        return _public(source)
+    values = np.sort(np.asarray(source, dtype=float))
+    if values.size == 0 or not np.isfinite(values).all() or values[0] <= 0:
+        raise ParamError("history needs at least one positive number of GPU-seconds")
+    return values
+
+
+@lru_cache(maxsize=8)
+def _public(name: str) -> npt.NDArray[np.float64]:
+    from repro.trace import remote, synth
+
+    if not remote.available(name) and synth.stand_in_for(name) is not None:
+        warnings.warn(
+            f"history {name!r} is not at hand (repro trace fetch {name}); using its published "
+            f"quantiles, a synthetic stand-in",
+            stacklevel=3,
+        )
+        return history(tuple(synth.history_quantiles()))
+    path = remote.fetch(name)
+    try:
+        values = np.loadtxt(path, skiprows=1, delimiter=",", ndmin=1)
+    except ValueError as error:
+        raise ParamError(f"{path}: a history is one column of GPU-seconds ({error})") from None
+    return history(tuple(values))

@@ -1,0 +1,102 @@
+"""``skew``: consolidate models with one dominant tensor, use the others to fill gaps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from repro.cluster.spec import Cluster
+from repro.errors import ParamError
+from repro.placement._models import table6_shares
+from repro.placement._nodes import NodeSet, take_by_level
+from repro.placement.base import Allocation, Placement, Placer, register
+
+
+class SkewPlacer(Placer):
+    """Skew-aware placement at work; see `Skew`.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        The nodes to place on; switches are not looked at.
+    skew : mapping
+        Model to skew.
+    pack_limit : float
+        Models with a skew above it are consolidated.
+    """
+
+    def __init__(self, cluster: Cluster, skew: Mapping[str, float], pack_limit: float) -> None:
+        super().__init__(cluster)
+        self.idle = [node.gpus for node in cluster.nodes]
+        self._nodes = NodeSet(range(len(self.idle)), self.idle)
+        self._skew, self._pack_limit = skew, pack_limit
+
+    def _place(self, job: int, gpus: int, model: str | None) -> Allocation:
+        if self._skew.get(model or "", 0.0) > self._pack_limit:
+            return self._consolidate(gpus)
+        return take_by_level([self._nodes], gpus, range(1, self._nodes.size + 1))
+
+    def _consolidate(self, gpus: int) -> Allocation:
+        taken: list[tuple[int, int]] = []
+        while gpus:
+            node = self._nodes.tightest(gpus)
+            if node is None:
+                break
+            share = min(gpus, self.idle[node])
+            self._nodes.set_idle(node, self.idle[node] - share)
+            taken.append((node, share))
+            gpus -= share
+        return tuple(sorted(taken))
+
+    def _release(self, job: int, allocation: Allocation) -> None:
+        for node, gpus in allocation:
+            self._nodes.set_idle(node, self.idle[node] + gpus)
+
+
+@register("skew")
+@dataclass(frozen=True)
+class Skew(Placement):
+    """Place by the skew of a model's tensor sizes, the profile-based rule of Tiresias.
+
+    A model with a skew above the limit is consolidated on as few nodes as possible: while it is
+    larger than any gap, the nodes with the most idle GPUs; then the smallest gap that holds the
+    rest (ties by index). Any other job fills the nodes with the fewest idle GPUs first (ties by
+    index), which on equal nodes means partially used before idle ones.
+
+    Parameters
+    ----------
+    pack_limit : float
+        Skew above which a model is consolidated; any value from 0.15 to 0.60 separates the ten
+        models of the paper alike.
+    skew : mapping or None
+        Model to skew, the share of its largest tensor; None reads the Tiresias model table
+        (Table 6). A model that is not listed counts as not skewed.
+
+    References
+    ----------
+    Tiresias (NSDI'19), section 3.3 and Table 6; PACKLIMIT itself is not published.
+
+    Examples
+    --------
+    >>> rule = Skew(skew={"VGG16": 0.743, "ResNet50": 0.092})
+    >>> placer = rule.bind(Cluster.parse("4x4"), np.random.default_rng(0))
+    >>> placer.take(0, 3, "VGG16"), placer.take(1, 2, "ResNet50"), placer.take(2, 4, "VGG16")
+    (((0, 3),), ((0, 1), (1, 1)), ((2, 4),))
+    """
+
+    name: ClassVar[str] = "skew"
+    pack_limit: float = 0.5
+    skew: Mapping[str, float] | None = None
+
+    def bind(self, cluster: Cluster, rng: np.random.Generator) -> SkewPlacer:
+        """Return a placer with every GPU of ``cluster`` idle."""
+        if not 0 <= self.pack_limit <= 1:
+            raise ParamError(
+                f"placement 'skew': pack_limit {self.pack_limit!r} is outside 0..1; the skew is "
+                "the share of the largest tensor, e.g. 0.5"
+            )
+        skew = table6_shares() if self.skew is None else self.skew
+        return SkewPlacer(cluster, skew, self.pack_limit)

@@ -1,0 +1,77 @@
+"""Alibaba's GPU-sharing trace of 2023 (openb): pods that ask for a part of a GPU, or several."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from repro.trace.formats import FORMATS, Parsed
+from repro.trace.table import Document, Table
+
+_REQUIRED = ("name", "num_gpu", "gpu_milli", "creation_time", "deletion_time", "scheduled_time")
+_SECONDS = "a time is seconds from the start of the trace"
+
+
+@FORMATS.register("alibaba-openb")
+def read(document: Document) -> Parsed:
+    """Read the pod list: name, …, num_gpu, gpu_milli, gpu_spec, …, creation/deletion/scheduled_time.
+
+    A pod is a job: it arrives at ``creation_time`` and runs from ``scheduled_time`` to
+    ``deletion_time``. A pod asking for part of a GPU has ``num_gpus`` 1 and ``gpu_share`` =
+    ``gpu_milli`` / 1000. Dropped and counted: pods without a GPU, never scheduled, without an end,
+    or that ran for no time.
+
+    Parameters
+    ----------
+    document : Document
+        The file.
+
+    Returns
+    -------
+    Parsed
+        Pods that held a GPU.
+
+    Raises
+    ------
+    TraceError
+        If the file is no such table.
+
+    References
+    ----------
+    Weng et al., "Beware of Fragmentation: Scheduling GPU-Sharing Workloads with Fragmentation
+    Gradient Descent", ATC 2023.
+
+    Examples
+    --------
+    >>> table = b"name,num_gpu,gpu_milli,creation_time,deletion_time,scheduled_time\\n"
+    >>> read(Document("t", table + b"p0,1,460,0,90,30\\n")).frame[["duration", "gpu_share"]]
+       duration  gpu_share
+    0      60.0       0.46
+    """
+    table = Table(document, _REQUIRED, text=("gpu_spec",), ids="name")
+    gpus = table.numbers("num_gpu", "a pod asks for 0 or more GPUs", low=0)
+    share = table.numbers("gpu_milli", "thousandths of a GPU, 0 to 1000", low=0) / 1000.0
+    starts = table.numbers("scheduled_time", _SECONDS, required=False)
+    ends = table.numbers("deletion_time", _SECONDS, required=False)
+    parsed = table.parsed(
+        {
+            "job_id": "name",
+            "submit_time": "creation_time",
+            "duration": "deletion_time",
+            "num_gpus": "num_gpu",
+            "gpu_share": "gpu_milli",
+            "gpu_type": "gpu_spec",
+        }
+    )
+    parsed.frame["duration"] = ends - starts
+    parsed.frame["gpu_share"] = share
+    reasons = {
+        "no GPU": gpus == 0,
+        "never scheduled": np.isnan(starts),
+        "no end": np.isnan(ends),
+        "ran for 0 s": ends == starts,
+    }
+    for reason, rows in reasons.items():
+        parsed.drop(rows[parsed.frame.index], reason)
+    if "gpu_type" in parsed.frame and parsed.frame["gpu_type"].isna().all():
+        del parsed.frame["gpu_type"]
+    return parsed

@@ -1,0 +1,185 @@
+"""Gavel's .trace files: work in training steps, turned into seconds by a throughput table."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from repro.errors import TraceError
+from repro.trace.formats import FORMATS, Parsed
+from repro.trace.table import Document, Table
+
+_SHORT = ("job_type", "command", "steps_arg", "needs_data_dir", "steps", "arrival", "scale_factor")
+_LONG = (
+    "job_type",
+    "command",
+    "working_dir",
+    "steps_arg",
+    "needs_data_dir",
+    "steps",
+    "scale_factor",
+    "priority_weight",
+    "slo",
+    "arrival",
+)
+_TEXT = ("job_type", "command", "working_dir", "steps_arg")
+_STEPS = "a job has 1 or more steps"
+
+Throughputs = dict[tuple[str, int], float]
+
+
+@FORMATS.register("gavel")
+def read(
+    document: Document,
+    throughputs: str | Path | pd.DataFrame | None = None,
+    reference_gpu: str = "v100",
+) -> Parsed:
+    """Read tab-separated lines without header, of ten fields or (``traces/msr``) of seven.
+
+    Ten: job type, command, working directory, steps argument, needs data directory, total steps,
+    scale factor, priority weight, SLO (-1 = none), arrival. Seven: job type, command, steps
+    argument, needs data directory, total steps, arrival, scale factor.
+
+    ``model`` is the job type with its batch size, the key of the throughput tables. Duration is
+    steps over the throughput of (job type, scale factor) on the reference GPU. Types that are not
+    distributed in the table (Recommendation, A3C, CycleGAN) appear on several GPUs in the seven
+    field files, whose step counts do not depend on the scale factor; these take the one-GPU
+    throughput, and a note says how many. A job's id is its line number from 0.
+
+    Parameters
+    ----------
+    document : Document
+        The file.
+    throughputs : path or DataFrame, optional
+        The published JSON, or a table (CSV) of job_type, scale_factor, gpu_type,
+        steps_per_second; by default the public ``gavel-throughputs``.
+    reference_gpu : str
+        GPU type on which a job's duration is meant.
+
+    Returns
+    -------
+    Parsed
+        Durations in seconds on the reference GPU, ``iterations`` in steps.
+
+    Raises
+    ------
+    TraceError
+        If the file is no such table or a job type is not in the throughput table.
+    DataMissingError
+        If the public throughput table is needed and cannot be had.
+
+    References
+    ----------
+    Gavel (OSDI'20), artifact ``scheduler/traces``.
+
+    Examples
+    --------
+    >>> speed = {"job_type": ["A3C"], "scale_factor": [1], "gpu_type": ["v100"]}
+    >>> speed = pd.DataFrame(speed | {"steps_per_second": [8.0]})
+    >>> line = b"A3C\\tpython3 main.py\\trl\\t--max-steps\\t0\\t480\\t1\\t1\\t-1.000000\\t30\\n"
+    >>> read(Document("t", line), throughputs=speed).frame.duration[0]
+    np.float64(60.0)
+    """
+    first = next((line for line in document.text.splitlines() if line.strip()), "")
+    names = _SHORT if len(first.split("\t")) <= len(_SHORT) else _LONG
+    table = Table(document, names, text=_TEXT, delimiter="\t", headed=False)
+    parsed = table.parsed(
+        {
+            "submit_time": "arrival",
+            "duration": "steps",
+            "num_gpus": "scale_factor",
+            "model": "job_type",
+            "iterations": "steps",
+            "priority_weight": "priority_weight",
+            "slo": "slo",
+        }
+    )
+    parsed.frame.insert(0, "job_id", np.arange(len(parsed.frame)))
+    if "slo" in table:
+        slo = table.numbers("slo", "an SLO is a multiple of the duration, or -1 for none")
+        parsed.frame["slo"] = np.where(slo == -1, np.nan, slo)
+    gpus = table.numbers("scale_factor", "a job holds 1 or more GPUs", low=1)
+    steps = table.numbers("steps", _STEPS, low=1)
+    speed = _speeds(throughputs, reference_gpu)
+    parsed.frame["duration"] = steps / _per_job(parsed, gpus, speed, reference_gpu)
+    return parsed
+
+
+def _per_job(parsed: Parsed, gpus: Any, speed: Throughputs, gpu: str) -> np.ndarray[Any, Any]:
+    """Return steps per second of each job; note how many take the one-GPU figure."""
+    single = 0
+    rates = np.empty(len(gpus))
+    models = parsed.frame["model"]
+    for row, (model, held) in enumerate(zip(models, gpus, strict=True)):
+        rate = speed.get((model, int(held)))
+        if rate is None:
+            rate = speed.get((model, 1), 0.0)
+            single += 1
+        if rate <= 0:
+            rule = f"no throughput on {gpu} for this job type on {held:g} GPUs"
+            hint = "give a table with it as throughputs=, or another reference_gpu"
+            raise parsed.origin.error(row, "model", rule, model, hint)
+        rates[row] = rate
+    if single:
+        parsed.notes.append(
+            f"{single} jobs of types the throughput table knows on one GPU only: "
+            "duration from their one-GPU throughput"
+        )
+    return rates
+
+
+def _speeds(source: str | Path | pd.DataFrame | None, gpu: str) -> Throughputs:
+    """Return (job type, scale factor) → steps per second alone on ``gpu``."""
+    if source is None:
+        from repro.trace.remote import fetch
+
+        source = fetch("gavel-throughputs")
+    if isinstance(source, pd.DataFrame):
+        return _from_table(source, "throughputs", gpu)
+    document = Document.read(source)
+    if str(source).endswith(".json"):
+        return _from_json(document, gpu)
+    keys = ("job_type", "scale_factor", "gpu_type", "steps_per_second")
+    return _from_table(Table(document, keys, text=keys[::2]).frame, document.name, gpu)
+
+
+def _from_json(document: Document, gpu: str) -> Throughputs:
+    try:
+        tables = json.loads(document.text)
+        held = tables.get(gpu, {})
+        found = {_key(key): float(pairs["null"]) for key, pairs in held.items()}
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise TraceError(
+            f"{document.name}: not a Gavel throughput table; expected JSON "
+            "{gpu: {\"('<job type>', <scale factor>)\": {\"null\": steps per second}}}"
+        ) from None
+    return _some(found, document.name, gpu, list(tables))
+
+
+def _key(text: str) -> tuple[str, int]:
+    """Split ``('<job type>', <scale factor>)``."""
+    job_type, factor = text.strip("()").rsplit(",", 1)
+    return job_type.strip("'"), int(factor)
+
+
+def _from_table(frame: pd.DataFrame, name: str, gpu: str) -> Throughputs:
+    keys = ["job_type", "scale_factor", "gpu_type", "steps_per_second"]
+    absent = [key for key in keys if key not in frame]
+    if absent:
+        raise TraceError(f"{name}: missing column {', '.join(absent)}; needed: {', '.join(keys)}")
+    rows = frame[frame["gpu_type"] == gpu]
+    found = {(str(t), int(s)): float(v) for t, s, _, v in rows[keys].itertuples(index=False)}
+    return _some(found, name, gpu, sorted(set(frame["gpu_type"])))
+
+
+def _some(found: Throughputs, name: str, gpu: str, known: list[str]) -> Throughputs:
+    if not found:
+        raise TraceError(
+            f"{name}: no throughputs for GPU type {gpu!r}; reference_gpu is one of: "
+            f"{', '.join(known)}"
+        )
+    return found

@@ -1,0 +1,70 @@
+"""The Helios job log: a Slurm record of GPU and CPU jobs."""
+
+from __future__ import annotations
+
+from repro.trace.formats import FORMATS, Parsed
+from repro.trace.table import Document, Table, elapsed
+
+_REQUIRED = ("job_id", "gpu_num", "submit_time", "start_time", "end_time", "duration")
+
+
+@FORMATS.register("helios")
+def read(document: Document) -> Parsed:
+    """Read ``cluster_log.csv``: job_id, user, (vc,) gpu_num, …, submit_time, …, duration, queue.
+
+    Duration is the recorded run time in seconds. Dropped and counted: jobs without a GPU, jobs
+    without start or end, and jobs that ran for less than a second. Submit times count from the
+    earliest job kept.
+
+    Parameters
+    ----------
+    document : Document
+        The file.
+
+    Returns
+    -------
+    Parsed
+        GPU jobs that ran.
+
+    Raises
+    ------
+    TraceError
+        If the file is no such table.
+
+    References
+    ----------
+    Hu et al., "Characterization and Prediction of Deep Learning Workloads in Large-Scale GPU
+    Datacenters", SC 2021.
+
+    Examples
+    --------
+    >>> table = b"job_id,gpu_num,submit_time,start_time,end_time,duration\\n"
+    >>> table += b"7,8,2020-06-09 18:41:01,2020-06-09 18:41:01,2020-06-09 18:42:01,60\\n"
+    >>> table += b"8,0,2020-06-09 18:41:01,2020-06-09 18:41:01,2020-06-09 18:42:01,60\\n"
+    >>> parsed = read(Document("t", table))
+    >>> parsed.frame.num_gpus.tolist(), parsed.dropped
+    ([8], {'no GPU': 1})
+    """
+    dates = ("submit_time", "start_time", "end_time")
+    table = Table(document, _REQUIRED, text=("user", "vc", *dates), ids="job_id")
+    parsed = table.parsed(
+        {
+            "job_id": "job_id",
+            "submit_time": "submit_time",
+            "duration": "duration",
+            "num_gpus": "gpu_num",
+            "user": "user",
+            "vc": "vc",
+        }
+    )
+    gpus = table.numbers("gpu_num", "a job holds 0 or more GPUs", low=0)
+    seconds = table.numbers("duration", "a duration is seconds, 0 or more", low=0, required=False)
+    started, ended = (table.times(column, required=False) for column in dates[1:])
+    never = (started.isna() | ended.isna()).to_numpy() | (seconds != seconds)
+    submitted = table.times("submit_time")
+    cpu_only = gpus == 0
+    parsed.drop(cpu_only, "no GPU")
+    parsed.drop(never[~cpu_only], "never ran")
+    parsed.drop((parsed.frame["duration"] == 0).to_numpy(), "ran for 0 s")
+    parsed.frame["submit_time"] = elapsed(submitted[parsed.frame.index])
+    return parsed

@@ -1,0 +1,69 @@
+"""Muri's job CSV: the Tiresias columns in milliseconds, plus stage times per iteration."""
+
+from __future__ import annotations
+
+from repro.trace.formats import FORMATS, Parsed
+from repro.trace.table import Document, Table
+
+_TIMES = {
+    "submit_time": "submit_time",
+    "duration": "duration",
+    "iteration_time": "iteration_time",
+    "stage_storage": "resource_time_0",
+    "stage_gpu": "resource_time_1",
+    "stage_network": "resource_time_2",
+}
+_REQUIRED = ("job_id", "num_gpu", *_TIMES.values())
+_MS = "a time in milliseconds"
+
+
+@FORMATS.register("muri")
+def read(document: Document) -> Parsed:
+    """Read Muri's columns; every time is turned from milliseconds into seconds.
+
+    ``resource_time_0`` is the data stage (storage read plus preprocessing on the CPU or the RL
+    simulation); how it splits is not published, so it becomes ``stage_storage`` and there is no
+    ``stage_cpu``. ``resource_time_1`` is the GPU, ``resource_time_2`` the network. ``interval``
+    (gap in the unfiltered trace) is not used.
+
+    Parameters
+    ----------
+    document : Document
+        The file.
+
+    Returns
+    -------
+    Parsed
+        Times in seconds.
+
+    Raises
+    ------
+    TraceError
+        If the file is no such table.
+
+    References
+    ----------
+    Muri (SIGCOMM'22), artifact ``simulator/trace-data``.
+
+    Examples
+    --------
+    >>> head = b"job_id,num_gpu,submit_time,duration,iteration_time,"
+    >>> head += b"resource_time_0,resource_time_1,resource_time_2\\n"
+    >>> read(Document("t", head + b"0,1,6000,16794000,490,446,8,0.5\\n")).frame.stage_storage[0]
+    np.float64(0.446)
+    """
+    table = Table(document, _REQUIRED, text=("model_name",), ids="job_id")
+    parsed = table.parsed(
+        {
+            "job_id": "job_id",
+            "num_gpus": "num_gpu",
+            "model": "model_name",
+            "batch_size": "batch_size",
+            "iterations": "iterations",
+            "priority": "priority",
+            **_TIMES,
+        }
+    )
+    for name, column in _TIMES.items():
+        parsed.frame[name] = table.numbers(column, _MS) / 1000.0
+    return parsed

@@ -1,0 +1,40 @@
+"""The package's own CSV: the columns of the schema under their own names."""
+
+from __future__ import annotations
+
+from repro.trace.formats import FORMATS, Parsed
+from repro.trace.schema import COLUMNS, REQUIRED
+from repro.trace.table import Document, Table
+
+
+@FORMATS.register("repro")
+def read(document: Document) -> Parsed:
+    """Read what ``repro trace convert`` and ``repro.trace.load.write`` write.
+
+    Columns the schema does not know are left out. Ids that all look like whole numbers come back
+    as integers.
+
+    Parameters
+    ----------
+    document : Document
+        The file.
+
+    Returns
+    -------
+    Parsed
+        The columns as they stand.
+
+    Raises
+    ------
+    TraceError
+        If the file is no such table.
+
+    Examples
+    --------
+    >>> table = b"job_id,submit_time,duration,num_gpus\\na,0,60,4\\n"
+    >>> read(Document("t", table)).frame.job_id.tolist()
+    ['a']
+    """
+    text = [name for name, column in COLUMNS.items() if column.kind == "text"]
+    table = Table(document, REQUIRED, text=text, ids="job_id")
+    return table.parsed({name: name for name in COLUMNS})

@@ -1,0 +1,67 @@
+"""PCS's app CSV: work in GPU-seconds, arrivals as gaps."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from repro.trace.formats import FORMATS, Parsed
+from repro.trace.table import Document, Table
+
+_GPUS = "an app asks for 1 or more GPUs"
+
+
+@FORMATS.register("pcs")
+def read(document: Document) -> Parsed:
+    """Read ``app_id,submit_time,service,num_jobs,sleep_time[,model_name]``.
+
+    As in the artifact an app arrives at the running sum of ``sleep_time`` (the first row's counts)
+    and its ``submit_time`` is not looked at: the two differ in the testbed trace. ``num_jobs`` is
+    the number of GPUs: the testbed's apps have that many trials of one GPU each, scheduled as one
+    job. Duration is ``service / num_jobs``, the run time at full demand when speed-up is linear;
+    with the sub-linear speed-ups of the Philly files the recorded run time is ``service / S``.
+
+    Parameters
+    ----------
+    document : Document
+        The file.
+
+    Returns
+    -------
+    Parsed
+        Times in seconds.
+
+    Raises
+    ------
+    TraceError
+        If the file is no such table.
+
+    References
+    ----------
+    PCS, artifact ``simulation/traces`` and ``testbed/traces``.
+
+    Examples
+    --------
+    >>> table = b"app_id,submit_time,service,num_jobs,sleep_time\\n0,0,120,4,0\\n1,9,80,4,5\\n"
+    >>> read(Document("t", table)).frame[["submit_time", "duration"]].to_numpy().tolist()
+    [[0.0, 30.0], [5.0, 20.0]]
+    """
+    table = Table(
+        document,
+        ("app_id", "service", "num_jobs", "sleep_time"),
+        text=("model_name",),
+        ids="app_id",
+    )
+    parsed = table.parsed(
+        {
+            "job_id": "app_id",
+            "submit_time": "sleep_time",
+            "duration": "service",
+            "num_gpus": "num_jobs",
+            "model": "model_name",
+        }
+    )
+    gaps = table.numbers("sleep_time", "a gap is seconds, 0 or more", low=0)
+    service = table.numbers("service", "service is GPU-seconds above 0")
+    parsed.frame["submit_time"] = np.cumsum(gaps)
+    parsed.frame["duration"] = service / table.numbers("num_jobs", _GPUS, low=1)
+    return parsed

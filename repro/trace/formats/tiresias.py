@@ -1,0 +1,60 @@
+"""The Tiresias simulator's job CSV: times in seconds, one row per job."""
+
+from __future__ import annotations
+
+from repro.errors import TraceError
+from repro.trace.formats import FORMATS, Parsed
+from repro.trace.table import Document, Table
+
+
+@FORMATS.register("tiresias")
+def read(document: Document) -> Parsed:
+    """Read ``job_id,num_gpu,submit_time,iterations,model_name,duration,interval``.
+
+    ``interval`` (gap to the next job) is not used; ``iterations`` and ``model_name`` may be absent.
+
+    Parameters
+    ----------
+    document : Document
+        The file.
+
+    Returns
+    -------
+    Parsed
+        Times as they stand, in seconds.
+
+    Raises
+    ------
+    TraceError
+        If the file is no such table, or is Muri's, whose times are milliseconds.
+
+    References
+    ----------
+    Tiresias (NSDI'19), artifact ``simulator/60_job.csv``.
+
+    Examples
+    --------
+    >>> read(Document("t", b"job_id,num_gpu,submit_time,duration\\n0,4,0,60\\n")).frame.num_gpus[0]
+    np.int64(4)
+    """
+    table = Table(
+        document,
+        ("job_id", "num_gpu", "submit_time", "duration"),
+        text=("model_name",),
+        ids="job_id",
+    )
+    if "iteration_time" in table and "resource_time_0" in table:
+        raise TraceError(
+            f"{document.name}:1:resource_time_0: a column of Muri's traces, whose times are "
+            "milliseconds; read it with format 'muri'"
+        )
+    return table.parsed(
+        {
+            "job_id": "job_id",
+            "submit_time": "submit_time",
+            "duration": "duration",
+            "num_gpus": "num_gpu",
+            "model": "model_name",
+            "iterations": "iterations",
+        }
+    )
