@@ -166,9 +166,7 @@ def _check(
         if not 1 <= found <= limit:
             raise ParamError(f"placement ILP: {found} {what}; 1 to {limit} are solvable in time")
     if not model_mb > 0 or min(ps_sizes_mb) < 0:
-        raise ParamError(
-            "placement ILP: the model must be larger than 0 MB, its parts not negative"
-        )
+        raise ParamError("placement ILP: the model must exceed 0 MB, its parts must be >= 0 MB")
     if not abs(sum(ps_sizes_mb) - model_mb) <= 1e-6 * model_mb:
         raise ParamError(
             f"placement ILP: parameter servers hold {sum(ps_sizes_mb):g} MB of a model of "
@@ -191,7 +189,7 @@ class _Program:
         n, k = len(free), len(sizes)
         self.n, self.k, self.columns = n, k, n + 2 * n * k + 1
         rows: list[tuple[dict[int, float], float, float]] = [
-            ({i: 1.0 for i in range(n)}, workers, workers)
+            (dict.fromkeys(range(n), 1.0), workers, workers)
         ]
         w = float(workers)
         for j in range(k):
@@ -264,9 +262,7 @@ class _Program:
             options={"mip_rel_gap": 0.0},
         )
         if found.x is None:
-            raise PolicyError(
-                f"placement ILP: the solver stopped without a result: {found.message}"
-            )
+            raise PolicyError(f"placement ILP: no result from the solver: {found.message}")
         counts = np.rint(found.x[: self.n]).astype(np.int64)
         servers = found.x[self.n : self.n + self.n * self.k].reshape(self.k, self.n)
         return counts, servers.argmax(axis=1)
