@@ -1,0 +1,23 @@
+"""Charts: one file per kind, one style; every function takes plain frames, returns a Figure."""
+
+from __future__ import annotations
+
+from repro.plot.bars import bar_chart
+from repro.plot.cdf import cdf_chart
+from repro.plot.gantt import gantt_chart
+from repro.plot.lines import line_chart
+from repro.plot.looks import Look, look, looks
+from repro.plot.stacked import stacked_chart
+from repro.plot.style import new_figure
+
+__all__ = [
+    "Look",
+    "bar_chart",
+    "cdf_chart",
+    "gantt_chart",
+    "line_chart",
+    "look",
+    "looks",
+    "new_figure",
+    "stacked_chart",
+]

@@ -1,0 +1,156 @@
+"""Colour, line, marker and hatch of each policy, the same in every figure of every paper."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+Dash = str | tuple[float, tuple[float, ...]]
+
+_LINES: dict[str, Dash] = {
+    "solid": "-",
+    "dash": (0, (4, 1.5)),
+    "dot": (0, (1, 1.2)),
+    "dashdot": (0, (5, 1.2, 1, 1.2)),
+    "long": (0, (8, 2)),
+    "dashdotdot": (0, (4, 1.2, 1, 1.2, 1, 1.2)),
+}
+
+
+@dataclass(frozen=True)
+class Look:
+    """How one series is drawn.
+
+    Parameters
+    ----------
+    label : str
+        Name in the legend.
+    color : str
+        Hex colour; colours that meet in one figure differ in luminance too.
+    line : str or tuple
+        Matplotlib line style.
+    marker : str
+        Matplotlib marker.
+    hatch : str
+        Matplotlib hatch of bars and areas.
+    """
+
+    label: str
+    color: str
+    line: Dash
+    marker: str
+    hatch: str
+
+    @property
+    def luminance(self) -> float:
+        """Relative luminance, 0 black to 1 white: what is left of the colour in greyscale."""
+        red, green, blue = (int(self.color[i : i + 2], 16) / 255 for i in (1, 3, 5))
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+# name: (label, colour, line, marker, hatch)
+_KNOWN: dict[str, tuple[str, str, str, str, str]] = {
+    "yarn-cs": ("YARN-CS", "#1c1c1c", "solid", "s", ""),
+    "best-effort": ("Best-effort", "#9a9a9a", "dash", "D", "//"),
+    "sf": ("SF", "#e3b23c", "dot", "<", ".."),
+    "srtf": ("SRTF", "#e8891c", "dashdot", "^", "\\\\"),
+    "srsf": ("SRSF", "#b23a2e", "long", ">", "xx"),
+    "las-2d": ("2D-LAS", "#3b7f8c", "dashdotdot", "h", "++"),
+    "gittins-2d": ("2D-Gittins", "#93c9c4", "dot", "8", "--"),
+    "tiresias-l": ("Tiresias-L", "#1f5fb4", "solid", "o", ""),
+    "tiresias-g": ("Tiresias-G", "#6fb4e8", "dash", "v", "///"),
+    "gandiva": ("Gandiva", "#4f9d5b", "dashdotdot", "P", "oo"),
+    "muri-s": ("Muri-S", "#6a1b9a", "solid", "o", ""),
+    "muri-l": ("Muri-L", "#b583d8", "dash", "v", "///"),
+    "antman": ("AntMan", "#8a5a34", "dashdot", "X", "++"),
+    "themis": ("Themis", "#c7a27c", "dot", "*", ".."),
+    "gavel-las": ("Gavel", "#00695c", "solid", "o", ""),
+    "las-agnostic": ("LAS", "#8d8d8d", "dash", "s", "//"),
+    "gavel-las-ss": ("Gavel w/ SS", "#58b8a8", "dashdot", "v", "///"),
+    "gavel-fifo": ("Gavel FIFO", "#33691e", "solid", "o", ""),
+    "fifo-agnostic": ("FIFO", "#7d7d7d", "dash", "s", "//"),
+    "gavel-sjf": ("Gavel SJF", "#9bc26b", "dashdot", "^", "\\\\"),
+    "gavel-makespan": ("Gavel makespan", "#ad1457", "solid", "o", ""),
+    "makespan-agnostic": ("Makespan", "#e58fb1", "dash", "s", "//"),
+    "gavel-ftf": ("Gavel FTF", "#4527a0", "solid", "o", ""),
+    "ftf-agnostic": ("FTF", "#a391da", "dash", "s", "//"),
+    "gavel-max-throughput": ("Max throughput", "#d84315", "long", "D", "xx"),
+    "gavel-min-cost": ("Min cost", "#f0b429", "dot", "<", ".."),
+    "gavel-min-cost-slo": ("Min cost w/ SLOs", "#8a6100", "dashdotdot", ">", "--"),
+    "gavel-water-filling": ("Water filling", "#01579b", "dashdot", "P", "oo"),
+    "gavel-hierarchical": ("Hierarchical", "#263238", "long", "h", "++"),
+    "gavel-strategy-proof": ("Strategy-proof", "#78909c", "dashdotdot", "8", "--"),
+    "allox": ("AlloX", "#c0392b", "dashdot", "^", "\\\\"),
+    "gandiva-ss": ("Gandiva w/ SS", "#86c58e", "dot", "X", "oo"),
+    "isolated": ("Isolated", "#bdbdbd", "dot", "d", "--"),
+    "proportional": ("Proportional", "#5d6d7e", "dashdotdot", "p", "++"),
+}
+
+_COLORS = (
+    "#1f5fb4", "#e8891c", "#4f9d5b", "#b23a2e", "#6fb4e8", "#6a1b9a",
+    "#9a9a9a", "#00695c", "#e3b23c", "#1c1c1c", "#b583d8", "#8a5a34",
+)  # fmt: skip
+_MARKERS = ("o", "^", "s", "v", "D", "P", "X", "<", ">", "h", "*", "d")
+_HATCHES = ("", "//", "\\\\", "xx", "..", "++", "", "--", "///", "", "\\\\\\", "||")
+#: The only series of a chart.
+SOLE = Look("", "#1f5fb4", "-", "o", "")
+
+
+def look(name: object) -> Look:
+    """Return the look bound to a name: by policy if known, else by a hash of the name.
+
+    Parameters
+    ----------
+    name : object
+        A policy's registered name, or any other series name.
+
+    Examples
+    --------
+    >>> look("tiresias-l").label, look("K=2") == look("K=2")
+    ('Tiresias-L', True)
+    """
+    text = str(name)
+    if text in _KNOWN:
+        label, color, line, marker, hatch = _KNOWN[text]
+        return Look(label, color, _LINES[line], marker, hatch)
+    return _nth(text, _slot(text))
+
+
+def looks(names: Iterable[object]) -> dict[str, Look]:
+    """Return the looks of the series of one chart; unknown names never share one.
+
+    Parameters
+    ----------
+    names : iterable
+        Series names of the chart; the answer does not depend on how often one occurs.
+
+    Examples
+    --------
+    >>> chosen = looks([f"K={k}" for k in range(2, 8)])
+    >>> len({(one.color, one.line) for one in chosen.values()})
+    6
+    """
+    unique = list(dict.fromkeys(str(name) for name in names))
+    known = {name: look(name) for name in unique if name in _KNOWN}
+    taken = {_COLORS.index(one.color) for one in known.values() if one.color in _COLORS}
+    chosen = dict(known)
+    for name in unique:
+        if name in known:
+            continue
+        slot = _slot(name)
+        if len(taken) < len(_COLORS):
+            while slot in taken:
+                slot = (slot + 1) % len(_COLORS)
+        taken.add(slot)
+        chosen[name] = _nth(name, slot)
+    return {name: chosen[name] for name in unique}
+
+
+def _slot(name: str) -> int:
+    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big") % len(_COLORS)
+
+
+def _nth(name: str, slot: int) -> Look:
+    lines = list(_LINES.values())
+    return Look(name, _COLORS[slot], lines[slot % len(lines)], _MARKERS[slot], _HATCHES[slot])

@@ -1,0 +1,207 @@
+"""One look for every figure: column widths, fonts, legends, and files that are stable bytes."""
+
+from __future__ import annotations
+
+import functools
+import io
+import textwrap
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.lines import Line2D
+
+from repro.errors import ParamError
+
+#: Width in inches of a figure over one and over two columns of a paper.
+COLUMN_INCHES = {1: 3.33, 2: 7.0}
+_LINE_INCHES = 0.11
+_CHARS_PER_INCH = 24
+
+# matplotlib's types list every setting by name; Any keeps the table readable.
+RC: Any = {
+    "font.family": "DejaVu Sans",
+    "font.size": 7,
+    "axes.titlesize": 7,
+    "axes.labelsize": 7,
+    "legend.fontsize": 6.5,
+    "xtick.labelsize": 6.5,
+    "ytick.labelsize": 6.5,
+    "axes.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#e4e4e4",
+    "grid.linewidth": 0.5,
+    "lines.linewidth": 1.3,
+    "lines.markersize": 4,
+    "hatch.linewidth": 0.5,
+    "legend.frameon": False,
+    "figure.dpi": 150,
+    "savefig.dpi": 200,
+    "svg.hashsalt": "repro",
+    "svg.fonttype": "none",
+}
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Chart(Figure):
+    """A figure that notebooks show without pyplot and its global list of figures."""
+
+    def _repr_png_(self) -> bytes:
+        return render(self, "png")
+
+
+def styled(draw: Callable[P, R]) -> Callable[P, R]:
+    """Run a drawing function under the project's style, leaving the global settings alone."""
+
+    @functools.wraps(draw)
+    def under_style(*args: P.args, **kwargs: P.kwargs) -> R:
+        with mpl.rc_context(RC):
+            return draw(*args, **kwargs)
+
+    return under_style
+
+
+@styled
+def new_figure(
+    panels: int = 1, *, columns: int = 1, height: float = 2.2, rows: int = 1
+) -> tuple[Figure, list[Axes]]:
+    """Return an empty figure of column width with its panels.
+
+    Parameters
+    ----------
+    panels : int
+        Number of axes.
+    columns : {1, 2}
+        Width in paper columns (3.33 or 7 inches).
+    height : float
+        Height in inches.
+    rows : int
+        Rows the panels are spread over.
+
+    Returns
+    -------
+    tuple of Figure and list of Axes
+
+    Raises
+    ------
+    ParamError
+        If columns is neither 1 nor 2.
+
+    Examples
+    --------
+    >>> figure, axes = new_figure(3, columns=2)
+    >>> len(axes), float(figure.get_figwidth())
+    (3, 7.0)
+    """
+    if columns not in COLUMN_INCHES:
+        raise ParamError(f"a figure is 1 or 2 columns wide, not {columns!r}")
+    figure = Chart(figsize=(COLUMN_INCHES[columns], height), layout="constrained")
+    FigureCanvasAgg(figure)
+    across = -(-panels // rows)
+    return figure, [figure.add_subplot(rows, across, number + 1) for number in range(panels)]
+
+
+def axes_or_new(axes: Axes | None, columns: int, height: float = 2.2) -> Axes:
+    """Return the given axes, or those of a new one-panel figure."""
+    return new_figure(columns=columns, height=height)[1][0] if axes is None else axes
+
+
+def owner(axes: Axes) -> Figure:
+    """Return the figure that holds ``axes``."""
+    figure = axes.get_figure(root=True)
+    assert isinstance(figure, Figure)
+    return figure
+
+
+def published_style(marker: str = "D", color: str = "#000000") -> dict[str, Any]:
+    """Return the keywords of a published value: an open marker without a line."""
+    return {
+        "linestyle": "none",
+        "marker": marker,
+        "markerfacecolor": "white",
+        "markeredgecolor": color,
+        "markeredgewidth": 0.9,
+        "zorder": 5,
+    }
+
+
+def legend(axes: Axes, *, published: bool = False) -> None:
+    """Put the legend above the axes, in as many columns as its labels leave room for."""
+    handles, labels = axes.get_legend_handles_labels()
+    handles = list(handles)
+    if published:
+        handles.append(Line2D([], [], **published_style(color="#555555")))
+        labels.append("published")
+    if not handles:
+        return
+    width = owner(axes).get_figwidth() * axes.get_position().width
+    label_inches = 0.38 + 0.048 * max(map(len, labels))
+    columns = max(1, min(len(labels), int(width / label_inches)))
+    axes.legend(
+        handles,
+        labels,
+        loc="lower center",
+        bbox_to_anchor=(0.5, 1.0),
+        ncols=columns,
+        handlelength=2.4,
+        columnspacing=1.0,
+        borderaxespad=0.2,
+    )
+
+
+def caption(figure: Figure, text: str) -> None:
+    """Write the title line under a figure, on a strip added to its height.
+
+    Parameters
+    ----------
+    figure : Figure
+        Grows by the height of the text.
+    text : str
+        Wrapped to the width of the figure.
+    """
+    width, height = figure.get_size_inches()
+    lines = textwrap.wrap(text, int(width * _CHARS_PER_INCH)) or [""]
+    strip = _LINE_INCHES * len(lines) + 0.05
+    total = height + strip
+    figure.set_size_inches(width, total)
+    engine = figure.get_layout_engine()
+    if isinstance(engine, ConstrainedLayoutEngine):
+        engine.set(rect=(0, strip / total, 1, height / total))
+    else:
+        figure.subplots_adjust(bottom=(strip + 0.4) / total)
+    with mpl.rc_context(RC):
+        figure.text(
+            0.5, 0.03 / total, "\n".join(lines), ha="center", va="bottom", fontsize=5.2,
+            color="#444444", linespacing=1.25, gid="caption",
+        )  # fmt: skip
+
+
+def render(figure: Figure, kind: str) -> bytes:
+    """Return the figure as bytes without dates, versions or random ids.
+
+    Parameters
+    ----------
+    figure : Figure
+        Any matplotlib figure.
+    kind : {"png", "svg"}
+        File format.
+
+    Returns
+    -------
+    bytes
+        The same for the same figure, however often and wherever it is drawn with these libraries.
+    """
+    metadata = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}}[kind]
+    buffer = io.BytesIO()
+    with mpl.rc_context(RC):
+        figure.savefig(buffer, format=kind, metadata=metadata)
+    return buffer.getvalue()

@@ -1,0 +1,158 @@
+"""Charts: one look per policy, greyscale-safe, stable bytes, nothing global left behind."""
+
+import hashlib
+import itertools
+import subprocess
+import sys
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+
+from repro.errors import ParamError
+from repro.plot import (
+    bar_chart,
+    cdf_chart,
+    gantt_chart,
+    line_chart,
+    look,
+    looks,
+    new_figure,
+    stacked_chart,
+)
+from repro.plot.style import COLUMN_INCHES, caption, render
+
+TIRESIAS = ["yarn-cs", "best-effort", "sf", "srtf", "srsf", "las-2d", "tiresias-l", "tiresias-g",
+            "gandiva"]  # fmt: skip
+
+
+def samples(rows=50):
+    rng = np.random.default_rng(1)
+    names = np.repeat(["yarn-cs", "tiresias-l"], rows)
+    return pd.DataFrame({"policy": names, "jct": rng.lognormal(5, 1, 2 * rows)})
+
+
+def every_chart():
+    bars = pd.DataFrame(
+        {"bin": ["SS", "SS", "LL", "LL"], "policy": ["srtf", "sf"] * 2, "gain": [1.0, 2, 3, 4],
+         "paper": [1.1, np.nan, 3.0, 4.2], "sd": [0.1] * 4}
+    )  # fmt: skip
+    spans = pd.DataFrame({"job": ["J1", "J2", "J1"], "start": [0, 2, 4], "end": [2, 4, 9]})
+    stack = pd.DataFrame(
+        [(m, w, p, 1.0) for m in "AB" for w in "12" for p in ("load", "warm")],
+        columns=["model", "workers", "part", "s"],
+    )
+    points = pd.DataFrame({"policy": ["yarn-cs"], "jct": [100.0], "fraction": [0.5]})
+    return {
+        "cdf": cdf_chart(
+            samples(), value="jct", series="policy", xlabel="JCT (s)", published=points, log=True
+        ),
+        "bars": bar_chart(
+            bars, group="bin", series="policy", value="gain", published="paper", spread="sd",
+            ylabel="gain (x)", reference=1,
+        ),
+        "lines": line_chart(
+            bars, x="bin", y="gain", series="policy", published=bars.head(1), xlabel="bin",
+            ylabel="gain (x)", band=("paper", "gain"),
+        ),
+        "gantt": gantt_chart(
+            spans, lane="job", text="job", published=spans.tail(1)[["job", "end"]]
+        ),
+        "stacked": stacked_chart(
+            stack, cluster="model", bar="workers", part="part", value="s", ylabel="time (s)"
+        ),
+    }  # fmt: skip
+
+
+def digests():
+    found = {}
+    for name, figure in every_chart().items():
+        caption(figure, "Tiresias · Fig 10 · quick · seed 0")
+        for kind in ("png", "svg"):
+            found[f"{name}.{kind}"] = hashlib.sha256(render(figure, kind)).hexdigest()
+    return found
+
+
+def test_the_same_chart_is_the_same_bytes_in_another_process():
+    code = "import test_charts; print(sorted(test_charts.digests().items()))"
+    here = str(__file__).rsplit("/", 1)[0]
+    other = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path.insert(0, {here!r}); {code}"],
+        capture_output=True, text=True, check=True, env=None,
+    )  # fmt: skip
+    assert other.stdout.strip() == str(sorted(digests().items()))
+
+
+def test_files_carry_no_date_and_no_version():
+    figure = every_chart()["cdf"]
+    svg, png = render(figure, "svg").decode(), render(figure, "png")
+    assert "<dc:date>" not in svg and "Matplotlib" not in svg.replace("matplotlib.axis", "")
+    assert b"Software" not in png
+    assert ">JCT (s)</text>" in svg
+
+
+def test_published_values_are_open_markers():
+    for name in ("cdf", "bars", "lines", "gantt"):
+        (axes,) = every_chart()[name].axes
+        open_ones = [line for line in axes.lines if line.get_markerfacecolor() == "white"]
+        assert open_ones and all(line.get_linestyle() == "None" for line in open_ones)
+        if name != "gantt":
+            assert "published" in [text.get_text() for text in axes.get_legend().get_texts()]
+
+
+def test_one_policy_has_one_look_in_every_chart():
+    charts = every_chart()
+    line = next(x for x in charts["cdf"].axes[0].lines if x.get_label() == "Tiresias-L")
+    assert line.get_color() == look("tiresias-l").color
+    assert look("tiresias-l") == looks(["x", "tiresias-l"])["tiresias-l"]
+
+
+def test_policies_of_one_figure_differ_in_greyscale():
+    for one, other in itertools.combinations(map(look, TIRESIAS), 2):
+        tells = abs(one.luminance - other.luminance) > 0.12, one.line != other.line
+        assert any(tells), (one, other)
+        assert (one.color, one.marker) != (other.color, other.marker)
+
+
+def test_unknown_names_get_a_stable_look_and_none_is_shared():
+    assert look("my-policy") == look("my-policy")
+    names = [f"policy-{n}" for n in range(12)]
+    assert len({one.color for one in looks(names).values()}) == 12
+    assert len(looks([f"n{n}" for n in range(30)])) == 30
+
+
+def test_drawing_leaves_global_settings_alone():
+    before = dict(mpl.rcParams)
+    every_chart()
+    assert dict(mpl.rcParams) == before
+    code = "import repro.plot, sys; sys.exit('matplotlib.pyplot' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_columns_and_caption():
+    figure, axes = new_figure(3, columns=2, height=2)
+    assert len(axes) == 3 and figure.get_figwidth() == COLUMN_INCHES[2]
+    caption(figure, "words " * 60)
+    assert figure.get_figheight() > 2.1
+    with pytest.raises(ParamError, match="1 or 2 columns"):
+        new_figure(columns=3)
+
+
+def test_large_curves_are_thinned_and_keep_their_ends():
+    figure = cdf_chart(samples(40_000), value="jct", series="policy", xlabel="s")
+    x, y = figure.axes[0].lines[0].get_data()
+    values = samples(40_000).query("policy == 'yarn-cs'")["jct"]
+    assert len(x) < 2000
+    assert x[0] == values.min() and x[-1] == values.max() and y[-1] == 1.0
+    assert abs(np.interp(0.5, y, x) / values.median() - 1) < 0.01
+
+
+def test_missing_observations_lower_the_curve():
+    frame = pd.DataFrame({"policy": ["a"] * 4, "jct": [1.0, 2.0, np.nan, np.nan]})
+    figure = cdf_chart(frame, value="jct", series="policy", xlabel="s")
+    assert figure.axes[0].lines[0].get_ydata()[-1] == 0.5
+
+
+def test_notebooks_can_show_a_figure_without_pyplot():
+    assert every_chart()["bars"]._repr_png_().startswith(b"\x89PNG")
