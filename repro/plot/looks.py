@@ -52,8 +52,8 @@ class Look:
 # name: (label, colour, line, marker, hatch)
 _KNOWN: dict[str, tuple[str, str, str, str, str]] = {
     "yarn-cs": ("YARN-CS", "#1c1c1c", "solid", "s", ""),
-    "best-effort": ("Best-effort", "#9a9a9a", "dash", "D", "//"),
-    "sf": ("SF", "#e3b23c", "dot", "<", ".."),
+    "best-effort": ("Best-effort", "#9a9a9a", "dot", "D", "//"),
+    "sf": ("SF", "#e3b23c", "long", "<", ".."),
     "srtf": ("SRTF", "#e8891c", "dashdot", "^", "\\\\"),
     "srsf": ("SRSF", "#b23a2e", "long", ">", "xx"),
     "las-2d": ("2D-LAS", "#3b7f8c", "dashdotdot", "h", "++"),
