@@ -1,0 +1,89 @@
+import numpy as np
+import pytest
+
+from repro.cluster import Cluster
+from repro.errors import ParamError, PolicyError
+from repro.placement import Placement, make, placements
+
+NAMES = ("count", "ilp", "random", "skew", "yarn")
+MODELS = {"big": 500.0, "small": 90.0}
+SKEWS = {"big": 0.7, "small": 0.05}
+
+
+def rule(name):
+    settings = {"skew": {"skew": SKEWS}, "ilp": {"skew": SKEWS, "model_mb": MODELS}}
+    return make(name, **settings.get(name, {}))
+
+
+def bound(name, spec="4x4", seed=0):
+    return rule(name).bind(Cluster.parse(spec), np.random.default_rng(seed))
+
+
+def test_registered_names():
+    assert set(NAMES) <= set(placements)
+    for name in NAMES:
+        assert placements[name].name == name
+        assert isinstance(make(name), Placement)
+
+
+def test_repr_can_be_pasted_back():
+    from repro.placement.skew import Skew
+
+    made = make("skew", pack_limit=0.3)
+    assert repr(made) == "Skew(pack_limit=0.3, skew=None)"
+    assert Skew(pack_limit=0.3, skew=None) == made
+
+
+def test_unknown_name_and_setting():
+    with pytest.raises(ParamError, match=r"unknown placement 'yran'; did you mean 'yarn'"):
+        make("yran")
+    with pytest.raises(ParamError, match=r"no setting 'packlimit'; did you mean 'pack_limit'"):
+        make("skew", packlimit=0.1)
+    with pytest.raises(ParamError, match=r"no setting 'seed' \(accepted: none\)"):
+        make("random", seed=1)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("skew", {"pack_limit": 1.5}),
+        ("skew", {"pack_limit": float("nan")}),
+        ("yarn", {"fallback": "spread"}),
+        ("ilp", {"other_mb": 0.0}),
+    ],
+)
+def test_settings_out_of_range(name, settings):
+    with pytest.raises(ParamError, match=f"placement '{name}'"):
+        make(name, **settings).bind(Cluster.parse("2x4"), np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_misuse_is_refused_and_changes_nothing(name):
+    placer = bound(name)
+    placer.take(7, 3, None)
+    for job, gpus, message in (
+        (8, 14, "job 8 was given 14 GPUs but only 13 are idle"),
+        (7, 1, "job 7 already holds GPUs"),
+        (9, 0, "job 9 asks for 0 GPUs"),
+        (9, -1, "job 9 asks for -1 GPUs"),
+    ):
+        with pytest.raises(PolicyError, match=message):
+            placer.take(job, gpus, None)
+    with pytest.raises(PolicyError, match="job 8 holds no GPUs"):
+        placer.give_back(8)
+    assert placer.free == 13
+    placer.give_back(7)
+    with pytest.raises(PolicyError, match="job 7 holds no GPUs"):
+        placer.give_back(7)
+    assert placer.free == 16
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_allocations_name_nodes_unless_counting(name):
+    placer = bound(name)
+    allocation = placer.take(0, 6, "big")
+    assert placer.tracks_nodes == (name != "count")
+    assert bool(allocation) == placer.tracks_nodes
+    assert placer.possible(16)
+    assert not placer.possible(17)
+    assert not placer.fits(11)
