@@ -1,4 +1,4 @@
-"""Vectorised rules on one column, and the one-line error that names file, line, column and value."""
+"""Vectorised rules on one column, and the one-line error that says where they are broken."""
 
 from __future__ import annotations
 

@@ -203,7 +203,7 @@ def _ids(series: pd.Series[Any], name: str, origin: Origin) -> pd.Series[Any]:
         broken = (series != np.floor(series)).to_numpy() | ~np.isfinite(series.to_numpy(float))
         refuse(broken, series, name, origin, "neither whole number nor text", _ID)
         return series.astype(np.int64)
-    if series.map(type).eq(int).all():
+    if all(type(value) is int for value in series):
         return series.astype(np.int64)
     text = series if series.dtype != object else series.map(str).astype("str")
     refuse((text.str.strip() == "").to_numpy(), series, name, origin, "missing value", _ID)

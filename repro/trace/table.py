@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -20,6 +20,9 @@ from repro.trace.formats import Parsed
 
 _DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "pipe", " ": "space"}
 _MISSING = ["", "nan", "NaN", "NA", "N/A", "n/a", "null", "NULL", "None", "<NA>", "#N/A"]
+# pandas reads decimals exactly from 3.1 on and says the option is obsolete
+_OLD = tuple(int(part) for part in pd.__version__.split(".")[:2]) < (3, 1)
+_EXACT: dict[str, Any] = {"float_precision": "round_trip"} if _OLD else {}
 _DATE = "a date looks like 2017-10-09 07:01:55"
 
 
@@ -80,7 +83,7 @@ class Document:
 
 
 class Table:
-    """Columns of a delimited text file, with the way back to its lines.
+    r"""Columns of a delimited text file, with the way back to its lines.
 
     Parameters
     ----------
@@ -104,7 +107,7 @@ class Table:
 
     Examples
     --------
-    >>> table = Table(Document("t.csv", b"a,b\\r\\n1,x\\r\\n"), ["a"], text=["b"])
+    >>> table = Table(Document("t.csv", b"a,b\r\n1,x\r\n"), ["a"], text=["b"])
     >>> table.frame.b.tolist(), table.line(0)
     (['x'], 2)
     """
@@ -120,6 +123,7 @@ class Table:
         headed: bool = True,
     ) -> None:
         self.document, self.delimiter, self.headed = document, delimiter, headed
+        self.quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if headed else csv.QUOTE_NONE
         first = next(iter(self._records()), (1, []))[1]
         self.header = [name.strip() for name in first] if headed else list(required)
         if headed:
@@ -134,9 +138,8 @@ class Table:
 
     def _records(self) -> Iterator[tuple[int, list[str]]]:
         """Yield (line on which it starts, fields) of each line that is not blank."""
-        quoting = csv.QUOTE_MINIMAL if self.headed else csv.QUOTE_NONE
         stream = io.StringIO(self.document.text, newline="")
-        reader = csv.reader(stream, delimiter=self.delimiter, quoting=quoting)
+        reader = csv.reader(stream, delimiter=self.delimiter, quoting=self.quoting)
         line = 1
         for fields in reader:
             if len(fields) > 1 or (fields and fields[0].strip()):
@@ -170,7 +173,7 @@ class Table:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error", pd.errors.ParserWarning)
-                return pd.read_csv(
+                frame: pd.DataFrame = pd.read_csv(
                     io.BytesIO(self.document.raw),
                     sep=self.delimiter,
                     header=0 if self.headed else None,
@@ -179,11 +182,12 @@ class Table:
                     dtype=dict.fromkeys(text, str),
                     keep_default_na=False,
                     na_values={c: [""] if c in text else _MISSING for c in self.header},
-                    quoting=csv.QUOTE_MINIMAL if self.headed else csv.QUOTE_NONE,
+                    quoting=self.quoting,
                     encoding="utf-8-sig",
-                    float_precision="round_trip",
                     low_memory=False,
+                    **_EXACT,
                 )
+                return frame
         except (pd.errors.ParserError, pd.errors.ParserWarning, ValueError) as error:
             for line, fields in self._records():
                 if len(fields) > len(self.header):
@@ -261,7 +265,9 @@ def elapsed(dates: pd.Series[Any]) -> pd.Series[Any]:
 
     Examples
     --------
-    >>> elapsed(pd.to_datetime(pd.Series(["2017-10-09 00:01", "2017-10-09"]))).tolist()
+    >>> dates = pd.Series(["2017-10-09 00:01:00", "2017-10-09 00:00:00"])
+    >>> elapsed(pd.to_datetime(dates)).tolist()
     [60.0, 0.0]
     """
-    return (dates - dates.min()).dt.total_seconds()
+    seconds: pd.Series[Any] = (dates - dates.min()).dt.total_seconds()
+    return seconds

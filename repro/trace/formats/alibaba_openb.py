@@ -13,7 +13,7 @@ _SECONDS = "a time is seconds from the start of the trace"
 
 @FORMATS.register("alibaba-openb")
 def read(document: Document) -> Parsed:
-    """Read the pod list: name, …, num_gpu, gpu_milli, gpu_spec, …, creation/deletion/scheduled_time.
+    r"""Read the pod list: name, num_gpu, gpu_milli, gpu_spec, creation/deletion/scheduled_time, ….
 
     A pod is a job: it arrives at ``creation_time`` and runs from ``scheduled_time`` to
     ``deletion_time``. A pod asking for part of a GPU has ``num_gpus`` 1 and ``gpu_share`` =
@@ -42,8 +42,8 @@ def read(document: Document) -> Parsed:
 
     Examples
     --------
-    >>> table = b"name,num_gpu,gpu_milli,creation_time,deletion_time,scheduled_time\\n"
-    >>> read(Document("t", table + b"p0,1,460,0,90,30\\n")).frame[["duration", "gpu_share"]]
+    >>> table = b"name,num_gpu,gpu_milli,creation_time,deletion_time,scheduled_time\n"
+    >>> read(Document("t", table + b"p0,1,460,0,90,30\n")).frame[["duration", "gpu_share"]]
        duration  gpu_share
     0      60.0       0.46
     """

@@ -38,7 +38,7 @@ def read(
     throughputs: str | Path | pd.DataFrame | None = None,
     reference_gpu: str = "v100",
 ) -> Parsed:
-    """Read tab-separated lines without header, of ten fields or (``traces/msr``) of seven.
+    r"""Read tab-separated lines without header, of ten fields or (``traces/msr``) of seven.
 
     Ten: job type, command, working directory, steps argument, needs data directory, total steps,
     scale factor, priority weight, SLO (-1 = none), arrival. Seven: job type, command, steps
@@ -80,7 +80,7 @@ def read(
     --------
     >>> speed = {"job_type": ["A3C"], "scale_factor": [1], "gpu_type": ["v100"]}
     >>> speed = pd.DataFrame(speed | {"steps_per_second": [8.0]})
-    >>> line = b"A3C\\tpython3 main.py\\trl\\t--max-steps\\t0\\t480\\t1\\t1\\t-1.000000\\t30\\n"
+    >>> line = b"A3C\tpython3 main.py\trl\t--max-steps\t0\t480\t1\t1\t-1.000000\t30\n"
     >>> read(Document("t", line), throughputs=speed).frame.duration[0]
     np.float64(60.0)
     """
@@ -155,7 +155,7 @@ def _from_json(document: Document, gpu: str) -> Throughputs:
     except (AttributeError, KeyError, TypeError, ValueError):
         raise TraceError(
             f"{document.name}: not a Gavel throughput table; expected JSON "
-            "{gpu: {\"('<job type>', <scale factor>)\": {\"null\": steps per second}}}"
+            '{gpu: {"(\'<job type>\', <scale factor>)": {"null": steps per second}}}'
         ) from None
     return _some(found, document.name, gpu, list(tables))
 

@@ -10,7 +10,7 @@ _REQUIRED = ("job_id", "gpu_num", "submit_time", "start_time", "end_time", "dura
 
 @FORMATS.register("helios")
 def read(document: Document) -> Parsed:
-    """Read ``cluster_log.csv``: job_id, user, (vc,) gpu_num, …, submit_time, …, duration, queue.
+    r"""Read ``cluster_log.csv``: job_id, user, (vc,) gpu_num, …, submit_time, …, duration, queue.
 
     Duration is the recorded run time in seconds. Dropped and counted: jobs without a GPU, jobs
     without start or end, and jobs that ran for less than a second. Submit times count from the
@@ -38,9 +38,9 @@ def read(document: Document) -> Parsed:
 
     Examples
     --------
-    >>> table = b"job_id,gpu_num,submit_time,start_time,end_time,duration\\n"
-    >>> table += b"7,8,2020-06-09 18:41:01,2020-06-09 18:41:01,2020-06-09 18:42:01,60\\n"
-    >>> table += b"8,0,2020-06-09 18:41:01,2020-06-09 18:41:01,2020-06-09 18:42:01,60\\n"
+    >>> table = b"job_id,gpu_num,submit_time,start_time,end_time,duration\n"
+    >>> table += b"7,8,2020-06-09 18:41:01,2020-06-09 18:41:01,2020-06-09 18:42:01,60\n"
+    >>> table += b"8,0,2020-06-09 18:41:01,2020-06-09 18:41:01,2020-06-09 18:42:01,60\n"
     >>> parsed = read(Document("t", table))
     >>> parsed.frame.num_gpus.tolist(), parsed.dropped
     ([8], {'no GPU': 1})

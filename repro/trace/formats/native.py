@@ -9,7 +9,7 @@ from repro.trace.table import Document, Table
 
 @FORMATS.register("repro")
 def read(document: Document) -> Parsed:
-    """Read what ``repro trace convert`` and ``repro.trace.load.write`` write.
+    r"""Read what ``repro trace convert`` and ``repro.trace.load.write`` write.
 
     Columns the schema does not know are left out. Ids that all look like whole numbers come back
     as integers.
@@ -31,7 +31,7 @@ def read(document: Document) -> Parsed:
 
     Examples
     --------
-    >>> table = b"job_id,submit_time,duration,num_gpus\\na,0,60,4\\n"
+    >>> table = b"job_id,submit_time,duration,num_gpus\na,0,60,4\n"
     >>> read(Document("t", table)).frame.job_id.tolist()
     ['a']
     """

@@ -10,7 +10,7 @@ from repro.trace.table import Document, Table, elapsed
 
 @FORMATS.register("philly")
 def read(document: Document) -> Parsed:
-    """Read ``timestamp,duration,num_gpus,gpu_time,cluster``.
+    r"""Read ``timestamp,duration,num_gpus,gpu_time,cluster``.
 
     The file has no ids: a job's id is its row number from 0. Submit times count from the earliest
     timestamp; the virtual cluster (``cluster``) becomes ``vc``; ``gpu_time`` is not used.
@@ -37,7 +37,7 @@ def read(document: Document) -> Parsed:
 
     Examples
     --------
-    >>> table = b"timestamp,duration,num_gpus\\n2017-10-09 00:01:00,66,1\\n2017-10-09,5,2\\n"
+    >>> table = b"timestamp,duration,num_gpus\n2017-10-09 00:01:00,66,1\n2017-10-09,5,2\n"
     >>> read(Document("t", table)).frame.submit_time.tolist()
     [60.0, 0.0]
     """

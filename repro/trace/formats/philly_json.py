@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -159,7 +159,7 @@ def _job(entry: dict[str, Any], row: int, origin: Origin) -> tuple[Any, ...]:
         if start is None or end is None:
             continue
         run = (end - start).total_seconds()
-        if run < 0 and start.replace(tzinfo=_ZONE).utcoffset() != _after(end).utcoffset():
+        if run < 0 and _clocks_went_back(start, end):
             run += 3600.0
         if run < 0:
             hint = f"job {entry['jobid']}: an attempt ends at or after its start"
@@ -169,9 +169,10 @@ def _job(entry: dict[str, Any], row: int, origin: Origin) -> tuple[Any, ...]:
     return entry["jobid"], submitted, runs, gpus, entry.get("vc"), entry.get("user")
 
 
-def _after(date: datetime) -> datetime:
-    """Return a Pacific local time as read after the clocks went back, where that matters."""
-    return (date + timedelta(0)).replace(tzinfo=_ZONE, fold=1)
+def _clocks_went_back(start: datetime, end: datetime) -> bool:
+    """Tell whether summer time may have ended between two Pacific local times."""
+    before = start.replace(tzinfo=_ZONE, fold=0).utcoffset()
+    return before != end.replace(tzinfo=_ZONE, fold=1).utcoffset()
 
 
 def _date(value: Any, row: int, origin: Origin, column: str) -> datetime | None:

@@ -9,7 +9,7 @@ from repro.trace.table import Document, Table
 
 @FORMATS.register("tiresias")
 def read(document: Document) -> Parsed:
-    """Read ``job_id,num_gpu,submit_time,iterations,model_name,duration,interval``.
+    r"""Read ``job_id,num_gpu,submit_time,iterations,model_name,duration,interval``.
 
     ``interval`` (gap to the next job) is not used; ``iterations`` and ``model_name`` may be absent.
 
@@ -34,7 +34,7 @@ def read(document: Document) -> Parsed:
 
     Examples
     --------
-    >>> read(Document("t", b"job_id,num_gpu,submit_time,duration\\n0,4,0,60\\n")).frame.num_gpus[0]
+    >>> read(Document("t", b"job_id,num_gpu,submit_time,duration\n0,4,0,60\n")).frame.num_gpus[0]
     np.int64(4)
     """
     table = Table(

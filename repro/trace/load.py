@@ -1,0 +1,203 @@
+"""Traces from and to files: read in any published format, write in the package's own, describe."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from repro.errors import ParamError, TraceError
+from repro.trace.formats import FORMATS
+from repro.trace.schema import COLUMNS, validate
+from repro.trace.table import Document
+
+QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
+
+
+def load(
+    path: str | Path, format: str | None = None, *, cluster_gpus: int | None = None, **options: Any
+) -> pd.DataFrame:
+    r"""Read a trace and validate it.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file, or the name of a public trace (``repro trace list``) when no such file exists.
+    format : str, optional
+        One of ``FORMATS``; may be left out for a public trace.
+    cluster_gpus : int, optional
+        GPUs of the cluster; a job that needs more is an error.
+    **options
+        Passed to the format, such as ``throughputs`` of ``gavel``.
+
+    Returns
+    -------
+    DataFrame
+        Columns of the schema, sorted by submit time. ``attrs`` hold name, format, sha256,
+        synthetic (False), dropped ({reason: rows}) and notes.
+
+    Raises
+    ------
+    TraceError
+        ``file:line:column: rule (value); what is accepted``.
+    DataMissingError
+        If a public trace cannot be had.
+    ParamError
+        For an option the format does not have.
+
+    Examples
+    --------
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "jobs.csv"
+    ...     _ = path.write_text("job_id,num_gpu,submit_time,duration\n0,4,0,60\n")
+    ...     load(path, "tiresias").num_gpus.tolist()
+    [4]
+    """
+    name = Path(path).name
+    if not Path(path).is_file():
+        from repro.trace import remote
+
+        if remote.is_known(str(path)):
+            entry, name = remote.entry(str(path)), str(path)
+            format = format or entry.format
+            if format not in FORMATS:
+                raise TraceError(f"{name}: a table ({format}), not a trace; see repro trace list")
+            path = remote.fetch(name)
+        elif not Path(path).exists():
+            raise TraceError(f"{path}: no such file, nor {remote.unknown(str(path))}")
+    if format is None:
+        known = ", ".join(FORMATS)
+        raise TraceError(f"{path}: of which format? name one (--format): {known}")
+    read = FORMATS[format]
+    document = Document.read(path)
+    parsed = _call(read, format, document, options)
+    frame = validate(parsed.frame, parsed.origin, cluster_gpus) if len(parsed.frame) else None
+    if frame is None:
+        why = ", ".join(f"{reason}: {count:,}" for reason, count in parsed.dropped.items())
+        raise TraceError(f"{path}: no jobs left of {sum(parsed.dropped.values()):,} rows ({why})")
+    frame.attrs = {
+        "name": name,
+        "format": format,
+        "sha256": document.sha256,
+        "synthetic": False,
+        "dropped": parsed.dropped,
+        "notes": parsed.notes,
+    }
+    return frame
+
+
+def _call(read: Any, format: str, document: Document, options: dict[str, Any]) -> Any:
+    accepted = list(inspect.signature(read).parameters)[1:]
+    unknown = [option for option in options if option not in accepted]
+    if unknown:
+        raise ParamError(
+            f"format {format!r} has no option {unknown[0]!r}; "
+            f"it has {', '.join(accepted) or 'no options'}"
+        )
+    return read(document, **options)
+
+
+def write(frame: pd.DataFrame, path: str | Path) -> Path:
+    """Write a trace in the package's own CSV (format ``repro``), all of it or nothing.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        A trace; columns outside the schema are left out.
+    path : str or Path
+        File to write; missing folders are made.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    TraceError
+        If the frame is no trace, or the file cannot be written.
+
+    Examples
+    --------
+    >>> jobs = {"job_id": [0], "submit_time": [0], "duration": [60], "num_gpus": [1]}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = write(pd.DataFrame(jobs), Path(folder) / "jobs.csv")
+    ...     load(path, "repro").duration.tolist()
+    [60.0]
+    """
+    path = Path(path)
+    checked = validate(frame, str(frame.attrs.get("name", "trace")))
+    held = [name for name in COLUMNS if name in checked]
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=path.parent, prefix=".unfinished-") as folder:
+            unfinished = Path(folder) / path.name
+            checked[held].to_csv(unfinished, index=False, lineterminator="\n")
+            os.replace(unfinished, path)
+    except OSError as error:
+        raise TraceError(f"{path}: cannot be written ({error.strerror}); check the path") from None
+    return path
+
+
+def describe(frame: pd.DataFrame, cluster_gpus: int | None = None) -> dict[str, Any]:
+    """Return what one wants to know of a trace before simulating it.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        A trace.
+    cluster_gpus : int, optional
+        GPUs of the cluster, for the offered load.
+
+    Returns
+    -------
+    dict
+        name, format, sha256, synthetic, jobs, span_s (first to last submission), gpus
+        ({GPUs: jobs}), duration_s (mean, min, p10 … p99, max), mean_interarrival_s, gpu_seconds,
+        mean_gpus_demanded (gpu_seconds / span), cluster_gpus, offered_load (that over the
+        cluster's GPUs), dropped, notes. Undefined figures (a span of 0 s, no cluster) are None.
+
+    Examples
+    --------
+    >>> jobs = {"job_id": [0, 1], "submit_time": [0, 60], "duration": [60, 30], "num_gpus": [1, 2]}
+    >>> describe(pd.DataFrame(jobs), cluster_gpus=4)["offered_load"]
+    0.5
+    """
+    submit, duration = frame["submit_time"].to_numpy(float), frame["duration"].to_numpy(float)
+    span = float(submit.max() - submit.min())
+    share = frame["gpu_share"].fillna(1.0).to_numpy(float) if "gpu_share" in frame else 1.0
+    work = float((duration * frame["num_gpus"].to_numpy(float) * share).sum())
+    demand = work / span if span > 0 else None
+    mix = frame["num_gpus"].value_counts().sort_index()
+    quantiles = {
+        f"p{round(100 * q)}": float(value)
+        for q, value in zip(QUANTILES, np.quantile(duration, QUANTILES), strict=True)
+    }
+    load_ = demand / cluster_gpus if demand is not None and cluster_gpus else None
+    return {
+        "name": frame.attrs.get("name"),
+        "format": frame.attrs.get("format"),
+        "sha256": frame.attrs.get("sha256"),
+        "synthetic": frame.attrs.get("synthetic"),
+        "jobs": len(frame),
+        "span_s": span,
+        "gpus": {int(gpus): int(jobs) for gpus, jobs in zip(mix.index, mix, strict=True)},
+        "duration_s": {
+            "mean": float(duration.mean()),
+            "min": float(duration.min()),
+            **quantiles,
+            "max": float(duration.max()),
+        },
+        "mean_interarrival_s": span / (len(frame) - 1) if len(frame) > 1 else None,
+        "gpu_seconds": work,
+        "mean_gpus_demanded": demand,
+        "cluster_gpus": cluster_gpus,
+        "offered_load": load_,
+        "dropped": dict(frame.attrs.get("dropped", {})),
+        "notes": list(frame.attrs.get("notes", [])),
+    }

@@ -1,0 +1,293 @@
+"""Public traces: which file of which commit, and how to have it here with the right checksum.
+
+A file is looked for in the off-line mirror (``$REPRO_TRACE_MIRROR``, a tree
+``<owner>+<repo>/<path>``), then in the cache, then downloaded. Whatever its way, its SHA-256 must
+be the registered one.
+"""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import hashlib
+import os
+import tempfile
+from dataclasses import dataclass, fields
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from repro import paths
+from repro.errors import DataMissingError, TraceError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+HOST = "https://raw.githubusercontent.com"
+TIMEOUT_S = 30
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One public file: a row of ``traces/registry.csv``.
+
+    Parameters
+    ----------
+    name : str
+        Short name.
+    repository, commit, path : str
+        Where it stands: ``owner/name`` on GitHub, 40 hex digits, path in the repository.
+    sha256 : str
+        Checksum of the file.
+    bytes : int
+        Size of the file.
+    format : str
+        A trace format, or the kind of table (throughputs, cdf, history, cluster, nodes).
+    licence, description : str
+        Under which terms, and what it is.
+    """
+
+    name: str
+    repository: str
+    commit: str
+    path: str
+    sha256: str
+    bytes: int
+    format: str
+    licence: str
+    description: str
+
+    @property
+    def url(self) -> str:
+        """Address of the file at its commit."""
+        return f"{HOST}/{self.repository}/{self.commit}/{quote(self.path)}"
+
+    @property
+    def below(self) -> Path:
+        """Path of the file inside the mirror and the cache."""
+        return Path(self.repository.replace("/", "+")) / self.path
+
+
+@cache
+def _read_registry(path: Path, changed_ns: int) -> dict[str, Entry]:
+    """Return name → entry; ``changed_ns`` makes an edited file be read again."""
+    with path.open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    wanted = [column.name for column in fields(Entry)]
+    if not rows or list(rows[0]) != wanted:
+        raise TraceError(f"{path}:1: the trace registry has the columns {', '.join(wanted)}")
+    held = [Entry(**{**row, "bytes": int(row["bytes"])}) for row in rows]  # type: ignore[arg-type]
+    return {item.name: item for item in held}
+
+
+def entries() -> dict[str, Entry]:
+    """Return the public files by name.
+
+    Returns
+    -------
+    dict of str to Entry
+        In the order of ``traces/registry.csv``.
+
+    Raises
+    ------
+    TraceError
+        If the registry is missing or malformed.
+
+    Examples
+    --------
+    >>> entries()["tiresias-60"].repository
+    'SymbioticLab/Tiresias'
+    """
+    path = paths.traces_dir() / "registry.csv"
+    try:
+        return _read_registry(path, path.stat().st_mtime_ns)
+    except OSError:
+        raise TraceError(f"{path}: the trace registry is missing; restore it") from None
+
+
+def registry() -> pd.DataFrame:
+    """Return the public files as a table: name, repository, commit, path, sha256, bytes, ….
+
+    Returns
+    -------
+    DataFrame
+        One row per file, columns as in ``Entry``.
+
+    Examples
+    --------
+    >>> "philly" in set(registry().name)
+    True
+    """
+    import pandas as pd
+
+    return pd.DataFrame(list(entries().values()))
+
+
+def is_known(name: str) -> bool:
+    """Tell whether a public file has this name.
+
+    Examples
+    --------
+    >>> is_known("philly"), is_known("philly.csv")
+    (True, False)
+    """
+    return name in entries()
+
+
+def unknown(name: str) -> str:
+    """Return ``a public trace (did you mean …?)`` for an error about ``name``.
+
+    Examples
+    --------
+    >>> unknown("phily")
+    "a public trace: did you mean 'philly'? (see repro trace list)"
+    """
+    near = difflib.get_close_matches(name, entries(), n=3, cutoff=0.6)
+    hint = f": did you mean {' or '.join(map(repr, near))}?" if near else ""
+    return f"a public trace{hint} (see repro trace list)"
+
+
+def entry(name: str) -> Entry:
+    """Return the public file called ``name``.
+
+    Raises
+    ------
+    DataMissingError
+        If there is none; near matches are named.
+
+    Examples
+    --------
+    >>> entry("philly").format
+    'philly'
+    """
+    if name not in entries():
+        raise DataMissingError(f"{name!r} is not the name of {unknown(name)}")
+    return entries()[name]
+
+
+def available(name: str) -> bool:
+    """Tell whether a public file is here, in mirror or cache, with the right checksum.
+
+    Parameters
+    ----------
+    name : str
+        Name in the registry.
+
+    Returns
+    -------
+    bool
+        True if ``fetch`` would need no network.
+
+    Raises
+    ------
+    DataMissingError
+        For an unknown name.
+
+    Examples
+    --------
+    >>> isinstance(available("philly"), bool)
+    True
+    """
+    item = entry(name)
+    mirrored = _in_mirror(item)
+    if mirrored is not None:
+        return _fault(mirrored, item) is None
+    return _fault(_in_cache(item), item) is None
+
+
+def fetch(name: str) -> Path:
+    """Return the path of a public file, from the mirror, the cache, or the network.
+
+    Parameters
+    ----------
+    name : str
+        Name in the registry.
+
+    Returns
+    -------
+    Path
+        A file whose SHA-256 is the registered one.
+
+    Raises
+    ------
+    DataMissingError
+        For an unknown name, a damaged file in the mirror, or a download that failed or brought
+        something else. Nothing half-written stays in the cache.
+
+    Examples
+    --------
+    >>> fetch("philly-json")
+    Traceback (most recent call last):
+    repro.errors.DataMissingError: 'philly-json' is not the name of a public trace: \
+did you mean 'philly'? (see repro trace list)
+    """
+    item = entry(name)
+    mirrored = _in_mirror(item)
+    if mirrored is not None:
+        fault = _fault(mirrored, item)
+        if fault:
+            raise DataMissingError(f"{mirrored}: {fault}; repair the mirror or unset its variable")
+        return mirrored
+    cached = _in_cache(item)
+    if cached.is_dir():
+        raise DataMissingError(f"{cached}: a folder where {name!r} should be cached; remove it")
+    if _fault(cached, item):
+        _download(item, cached)
+    return cached
+
+
+def _in_mirror(item: Entry) -> Path | None:
+    mirror = paths.mirror_dir()
+    path = mirror / item.below if mirror else None
+    return path if path and path.exists() else None
+
+
+def _in_cache(item: Entry) -> Path:
+    return paths.cache_dir() / "traces" / item.below
+
+
+def _fault(path: Path, item: Entry) -> str | None:
+    """Return what is wrong with a file, or None if it is the registered one."""
+    try:
+        raw = path.read_bytes()
+    except FileNotFoundError:
+        return "no such file"
+    except IsADirectoryError:
+        return f"is a folder, not the file {item.path}"
+    except OSError as error:
+        return f"cannot be read ({error.strerror})"
+    found = hashlib.sha256(raw).hexdigest()
+    if found == item.sha256:
+        return None
+    if not raw:
+        return f"empty file (expected {item.bytes:,} bytes)"
+    if raw.lstrip()[:1] == b"<":
+        return "an HTML page instead of the data"
+    if len(raw) < item.bytes:
+        return f"truncated: {len(raw):,} of {item.bytes:,} bytes"
+    return f"wrong checksum: sha256 {found[:12]}…, registered {item.sha256[:12]}…"
+
+
+def _download(item: Entry, target: Path) -> None:
+    """Download to a temporary file beside ``target`` and move it there once it is verified."""
+    hint = f"check the network, or set {paths.ENV_MIRROR} to a folder with {item.below}"
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".unfinished-") as folder:
+            unfinished = Path(folder) / target.name
+            _retrieve(item.url, unfinished)
+            fault = _fault(unfinished, item)
+            if fault:
+                raise DataMissingError(f"{item.name}: {item.url} gave {fault}; {hint}")
+            os.replace(unfinished, target)
+    except OSError as error:
+        reason = " ".join(str(error).split())[:200]
+        raise DataMissingError(f"{item.name}: {item.url} failed ({reason}); {hint}") from None
+
+
+def _retrieve(url: str, path: Path) -> None:
+    """Bring ``url`` to ``path``; network trouble is an OSError (as requests' errors are)."""
+    import pooch
+
+    pooch.HTTPDownloader(progressbar=False, timeout=TIMEOUT_S)(url, str(path), None)
