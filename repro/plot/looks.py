@@ -56,7 +56,7 @@ _KNOWN: dict[str, tuple[str, str, str, str, str]] = {
     "sf": ("SF", "#e3b23c", "long", "<", ".."),
     "srtf": ("SRTF", "#e8891c", "dashdot", "^", "\\\\"),
     "srsf": ("SRSF", "#b23a2e", "long", ">", "xx"),
-    "las-2d": ("2D-LAS", "#3b7f8c", "dashdotdot", "h", "++"),
+    "las-2d": ("2D-LAS", "#3b7f8c", "dash", "h", "++"),
     "gittins-2d": ("2D-Gittins", "#93c9c4", "dot", "8", "--"),
     "tiresias-l": ("Tiresias-L", "#1f5fb4", "solid", "o", ""),
     "tiresias-g": ("Tiresias-G", "#6fb4e8", "dash", "v", "///"),
