@@ -58,9 +58,10 @@ class NodeSet:
         """Return the lowest node with at least ``gpus`` idle GPUs, or None."""
         best: int | None = None
         for level in range(gpus, self.size + 1):
-            node = self.first_with(level)
-            if node is not None and (best is None or node < best):
-                best = node
+            if self.counts[level]:
+                node = self.first_with(level)
+                if node is not None and (best is None or node < best):
+                    best = node
         return best
 
     def tightest(self, gpus: int) -> int | None:
@@ -124,7 +125,7 @@ def take_by_level(
     taken: list[tuple[int, int]] = []
     for level in levels:
         for group in groups:
-            if gpus and level <= group.size:
+            if gpus and level <= group.size and group.counts[level]:
                 gpus = group.drain(gpus, level, taken)
         if not gpus:
             break
