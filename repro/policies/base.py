@@ -78,6 +78,10 @@ class Policy:
         """Return the decision function of one run; a policy with memory makes a fresh one here."""
         return self.decide
 
+    def polled(self) -> bool:
+        """Tell whether completions are noticed only at decisions, not when they happen."""
+        return False
+
     def under(self: P, rules: str) -> P:
         """Return a copy whose None fields hold the values of ``rules``."""
         values = self.rule_values.get(rules, self.rule_values.get("paper", {}))

@@ -145,12 +145,12 @@ class Engine:
     def _scheduler(self) -> Generator[Any, Any, None]:
         env, table, finish, epoch = self.env, self.table, self._finish, self._epoch
         driver, view, submit, count = self.driver, self.view, self.table.submit, self.table.count
-        active, interval = table.active, self.interval
+        active, interval, polled = table.active, self.interval, self.policy.polled()
         dirty = False
         while self._done < count:
             while finish and epoch[finish[0][1]] != finish[0][2]:
                 heappop(finish)
-            target = finish[0][0] if finish else math.inf
+            target = finish[0][0] if finish and not polled else math.inf
             if self._next < count and submit[self._next] < target:
                 target = submit[self._next]
             target = min(target, self._decision_time(dirty))
