@@ -41,11 +41,12 @@ class _Slicer:
         self.sets: dict[int, list[_NodeSet]] = {}
         self.known: dict[int, int] = {}
         self.pending: list[int] = []
+        self.opened = False
 
     def __call__(self, view: View) -> Decision:
         """Notice completions, rotate, take arrivals in, rebalance."""
         now, slice_s = view.now, self.policy.slice_s
-        freed = self._leave(set(view.jobs))
+        freed = self._leave(set(view.jobs)) or self.opened
         if abs(now / slice_s - round(now / slice_s)) < 1e-9:
             self._rotate(view)
         for job in view.jobs:
@@ -118,6 +119,7 @@ class _Slicer:
         """Bring the nodes of every gang size towards its share of the demand."""
         demand = {g: g * sum(len(s.jobs) for s in sets) for g, sets in self.sets.items()}
         total = sum(demand.values())
+        self.opened = False
         for gpus in sorted(demand):
             if not demand[gpus]:
                 continue
@@ -127,8 +129,11 @@ class _Slicer:
             count = math.ceil(abs(target - held) / gpus)
             if target < held:
                 self._shrink(sets, min(count, len(sets) - 1))
-            elif self.policy.spread_on_growth:
+            elif target > held and self.policy.spread_on_growth:
                 self._grow(gpus, count)
+            elif target > held and math.ceil(gpus / self.node_gpus) <= self.free:
+                # opened, left empty and closed within the step: all it does is let pending jobs in
+                self.opened = True
 
     def _shrink(self, sets: list[_NodeSet], count: int) -> None:
         moved: list[int] = []

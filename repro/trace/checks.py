@@ -62,8 +62,8 @@ class Origin:
         """Return the error for columns that are not there."""
         line = "1:" if self.line else ""
         return TraceError(
-            f"{self.name}:{line}{','.join(columns)}: missing column; "
-            f"found {', '.join(present) or 'no columns'}"
+            f"{self.name}:{line}{','.join(columns)}: missing column "
+            f"(found {', '.join(present) or 'none'}); add it, or name the format the file is in"
         )
 
 

@@ -70,16 +70,15 @@ def load(
             path = remote.fetch(name)
         elif not Path(path).exists():
             raise TraceError(f"{path}: no such file, nor {remote.unknown(str(path))}")
+    document = Document.read(path)
     if format is None:
         known = ", ".join(FORMATS)
         raise TraceError(f"{path}: of which format? name one (--format): {known}")
-    read = FORMATS[format]
-    document = Document.read(path)
-    parsed = _call(read, format, document, options)
-    frame = validate(parsed.frame, parsed.origin, cluster_gpus) if len(parsed.frame) else None
-    if frame is None:
+    parsed = _call(FORMATS[format], format, document, options)
+    if parsed.frame.empty:
         why = ", ".join(f"{reason}: {count:,}" for reason, count in parsed.dropped.items())
-        raise TraceError(f"{path}: no jobs left of {sum(parsed.dropped.values()):,} rows ({why})")
+        raise TraceError(f"{path}: no job left ({why}); a trace holds at least one")
+    frame = validate(parsed.frame, parsed.origin, cluster_gpus)
     frame.attrs = {
         "name": name,
         "format": format,

@@ -124,12 +124,13 @@ class Table:
     ) -> None:
         self.document, self.delimiter, self.headed = document, delimiter, headed
         self.quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if headed else csv.QUOTE_NONE
-        first = next(iter(self._records()), (1, []))[1]
+        start, first = next(self._records())
         self.header = [name.strip() for name in first] if headed else list(required)
+        self._check_delimiter(first)
         if headed:
-            self._check_header(first, required)
-        else:
-            self._check_delimiter(first, len(required))
+            self._check_header(required)
+        elif len(first) != len(required):
+            raise self._fields_error(start, len(first))
         self.frame = self._read(set(text) & set(self.header))
         if self.frame.empty:
             raise TraceError(f"{document.name}: header only, no jobs; a trace has at least one row")
@@ -146,10 +147,9 @@ class Table:
                 yield line, fields
             line = reader.line_num + 1
 
-    def _check_header(self, first: list[str], required: Sequence[str]) -> None:
+    def _check_header(self, required: Sequence[str]) -> None:
         absent = [name for name in required if name not in self.header]
         if absent:
-            self._check_delimiter(first, len(required))
             raise Origin(self.document.name, line=self.line).missing(absent, self.header)
         twice = {name for name in self.header if self.header.count(name) > 1}
         if twice:
@@ -157,17 +157,21 @@ class Table:
                 f"{self.document.name}:1:{min(twice)}: column appears twice; name each column once"
             )
 
-    def _check_delimiter(self, first: list[str], fields: int) -> None:
-        """Raise if another delimiter cuts the first line into as many fields as expected."""
-        if len(first) >= fields:
+    def _check_delimiter(self, first: list[str]) -> None:
+        if len(first) > 1:
             return
-        line = self.document.text.lstrip().splitlines()[0]
         for delimiter, name in _DELIMITERS.items():
-            if delimiter != self.delimiter and len(line.split(delimiter)) >= fields:
+            if delimiter != self.delimiter and delimiter in first[0].strip():
                 raise TraceError(
                     f"{self.document.name}:1: wrong delimiter: found {name} ({delimiter!r}), "
                     f"this format uses {_DELIMITERS[self.delimiter]} ({self.delimiter!r})"
                 )
+
+    def _fields_error(self, line: int, found: int) -> TraceError:
+        return TraceError(
+            f"{self.document.name}:{line}: {found} fields where {len(self.header)} are expected; "
+            "one field per column"
+        )
 
     def _read(self, text: Collection[str]) -> pd.DataFrame:
         try:
@@ -191,10 +195,7 @@ class Table:
         except (pd.errors.ParserError, pd.errors.ParserWarning, ValueError) as error:
             for line, fields in self._records():
                 if len(fields) > len(self.header):
-                    raise TraceError(
-                        f"{self.document.name}:{line}: {len(fields)} fields where "
-                        f"{len(self.header)} are expected; one field per column"
-                    ) from None
+                    raise self._fields_error(line, len(fields)) from None
             reason = " ".join(str(error).split())
             raise TraceError(f"{self.document.name}: not a readable table ({reason})") from None
 

@@ -126,8 +126,8 @@ def _per_job(parsed: Parsed, gpus: Any, speed: Throughputs, gpu: str) -> np.ndar
         rates[row] = rate
     if single:
         parsed.notes.append(
-            f"{single} jobs of types the throughput table knows on one GPU only: "
-            "duration from their one-GPU throughput"
+            f"{single} of {len(gpus)} durations from one-GPU throughputs: the table does not have "
+            "these job types on several GPUs"
         )
     return rates
 
