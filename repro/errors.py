@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class ReproError(Exception):
-    """Base of all errors a user can cause; the command line prints its one line and exits with 2."""
+    """Base of all errors a user can cause; the command line prints one line and exits with 2."""
 
 
 class ParamError(ReproError):

@@ -100,7 +100,7 @@ def improvement(result: Result, reference: Result, metric: str = "jct") -> dict[
 
 
 def bins(jobs: pd.DataFrame, small_gpus: int, short_s: float) -> pd.Series[str]:
-    """Return the bin of every job: SS, SL, LS, LL (Tiresias Table 3: small or large, short or long).
+    """Return the bin of every job: SS, SL, LS, LL (Tiresias Table 3: size, then length).
 
     Parameters
     ----------

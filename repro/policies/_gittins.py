@@ -125,7 +125,7 @@ class MeanServiceIndex:
 class TotalServiceTable:
     """The public simulator's table: one quantum, expectation of S instead of S - a, rounded.
 
-    For a sample v with a = v - 1: P = share of longer jobs that end within the quantum (5 decimals),
+    For a sample v with a = v - 1: P = share of longer jobs ending within the quantum (5 decimals),
     E = floor of the mean of min(S, quantum) as the simulator forms it, index = 1e6 P / E (4
     decimals); a job reads the entry of the first sample above its attained service.
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from itertools import pairwise
 from typing import Any, ClassVar
 
 from repro.errors import ParamError
@@ -65,7 +66,7 @@ class Discretised(Order):
         """Return the checked thresholds (GPU-seconds) followed by infinity."""
         raw = self.thresholds if self.thresholds is not None else (3200.0,)
         values = (raw,) if isinstance(raw, (int, float)) else tuple(raw)
-        rising = all(a < b for a, b in zip(values, values[1:], strict=False))
+        rising = all(a < b for a, b in pairwise(values))
         if not rising or any(not v > 0 for v in values):
             raise ParamError(
                 f"{self.name}: thresholds are {values}; give ascending positive GPU-seconds"
@@ -145,7 +146,7 @@ class QueueOrdering(Ordering):
     def finish(self, job: int, now: float) -> None:
         """Forget the job."""
         for column in (self.queue, self.clock, self.since, self.waited, self.left_at, self._stamp):
-            del column[job]  # type: ignore[attr-defined]
+            del column[job]
         self.started.pop(job, None)
 
     def _schedule(self, job: int, now: float) -> None:

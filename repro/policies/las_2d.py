@@ -39,5 +39,5 @@ class Las2D(Order):
     def quantum_s(self) -> float:
         """Return the quantum (s)."""
         if not self.quantum > 0:
-            raise ParamError(f"las-2d: quantum is {self.quantum}; give a positive number of seconds")
+            raise ParamError(f"las-2d: quantum is {self.quantum}; give positive seconds")
         return self.quantum

@@ -25,5 +25,5 @@ class SRSF(KnownDuration):
         return view.gpus(job) * view.remaining(job)
 
     def slope(self, view: View, job: int) -> float:
-        """Return minus the gang size: service left falls by W_J per second."""
-        return -float(view.gpus(job))
+        """Return minus gang size times rate: the service a second of running takes off."""
+        return -view.gpus(job) * view.rate(job)

@@ -25,5 +25,5 @@ class SRTF(KnownDuration):
         return view.remaining(job)
 
     def slope(self, view: View, job: int) -> float:
-        """Return -1: one second less per second of running."""
-        return -1.0
+        """Return minus the rate: what a second of running takes off."""
+        return -view.rate(job)

@@ -1,8 +1,8 @@
 """Incremental greedy selection: the result of a full priority scan for the cost of what changed.
 
-The scan every ordering policy means is: walk all jobs from the best key down and give each its whole
-gang if that many GPUs are left, otherwise skip it. Redoing it at every event costs the number of
-active jobs. Here only decisions that differ from the previous ones are found:
+The scan every ordering policy means is: walk all jobs from the best key down and give each its
+whole gang if that many GPUs are left, otherwise skip it. Redoing it at every event costs the number
+of active jobs. Here only decisions that differ from the previous ones are found:
 
 - a waiting job is taken iff its gang fits into the idle GPUs plus those held by running jobs of
   lower priority; among waiting jobs of one width only the best can be the next taken;

@@ -1,4 +1,4 @@
-"""What a policy may propose: a `RunSet` (who runs, in priority order) or `Shares` (who gets how much)."""
+"""What a policy may propose: a `RunSet` (who runs, in order) or `Shares` (who gets how much)."""
 
 from __future__ import annotations
 

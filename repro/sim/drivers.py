@@ -35,6 +35,9 @@ class Driver(Protocol):
     def step(self, now: float) -> tuple[list[int], list[Run]]:
         """Return the jobs that lose GPUs and the runs that get them."""
 
+    def rate_changed(self, job: int, now: float) -> None:
+        """Take note that a started job runs at another rate than nominal."""
+
     def wake(self, now: float) -> float:
         """Return the next instant at which a step is due though nothing happens."""
 
@@ -43,7 +46,12 @@ class RankedDriver:
     """Drives an `Order` through its backlog."""
 
     def __init__(
-        self, table: JobTable, policy: Order, view: View, placer: Placer, take: Callable[[int], None]
+        self,
+        table: JobTable,
+        policy: Order,
+        view: View,
+        placer: Placer,
+        take: Callable[[int], None],
     ) -> None:
         capacity = view.cluster.num_gpus
         self.ordering = policy.ordering(view)
@@ -77,6 +85,11 @@ class RankedDriver:
         stops, starts = self.backlog.select(now)
         gpus = self.table.gpus
         return stops, [Run((job,), gpus[job]) for job in starts]
+
+    def rate_changed(self, job: int, now: float) -> None:
+        """Read the key and its drift again; a re-sorted list does so anyway."""
+        if isinstance(self.backlog, Backlog):
+            self.backlog.move(job, now)
 
     def wake(self, now: float) -> float:
         """Return the next demotion, promotion or end of a quantum."""
@@ -130,9 +143,7 @@ class DecidedDriver:
             if job == run.jobs[0] and any(self._holds.get(member) != run for member in run.jobs):
                 starts.append(run)
                 # a group that changes restarts as a whole
-                stops.extend(
-                    m for m in run.jobs if self._holds.get(m) == run and m not in stops
-                )
+                stops.extend(m for m in run.jobs if self._holds.get(m) == run and m not in stops)
         self._holds = chosen
         return stops, starts
 
@@ -176,7 +187,9 @@ class DecidedDriver:
             if run.gpus > free[kind] + EPSILON_GPUS:
                 if decision.fill == "exact":
                     raise self._wrong(
-                        now, run.jobs[0], f"gives it {run.gpus:g} GPUs where {free[kind]:g} are left"
+                        now,
+                        run.jobs[0],
+                        f"gives it {run.gpus:g} GPUs where {free[kind]:g} are left",
                     )
                 if decision.fill == "block":
                     break
@@ -189,6 +202,9 @@ class DecidedDriver:
         return PolicyError(
             f"policy {self.policy.name!r}, time {now:g} s, job {self.table.ids[job]!r}: {what}"
         )
+
+    def rate_changed(self, job: int, now: float) -> None:
+        """Nothing to do: decisions are made anew each time."""
 
     def wake(self, now: float) -> float:
         """Return the instant the policy asked for, or the next round."""

@@ -87,15 +87,12 @@ class Engine:
         self.placer = placement.bind(cluster, rng)
         self.view = View(self.table, cluster, policy.needs, policy.name)
         self.intervals = Intervals(self.placer.tracks_nodes)
-        mechanism = (
-            RoundMechanism(self.table, cluster, policy.name, **rounds) if rounds else None
-        )
+        mechanism = RoundMechanism(self.table, cluster, policy.name, **rounds) if rounds else None
         self.driver: Driver = driver_for(
             self.table, policy, self.view, self.placer, self._take, mechanism
         )
         self.overhead_s = 0.0
         self._elastic = not isinstance(policy, Order)
-        self._models = self.table.frame["model"].tolist() if "model" in self.table.frame else None
         self._finish: list[tuple[float, int, int]] = []
         self._epoch = [0] * self.table.count
         self._nodes: dict[int, Nodes] = {}
@@ -143,7 +140,7 @@ class Engine:
             self._poked.succeed()
 
     def _scheduler(self) -> Generator[Any, Any, None]:
-        env, table, finish, epoch = self.env, self.table, self._finish, self._epoch
+        table, finish, epoch = self.table, self._finish, self._epoch
         driver, view, submit, count = self.driver, self.view, self.table.submit, self.table.count
         active, interval, polled = table.active, self.interval, self.policy.polled()
         dirty = False
@@ -218,16 +215,15 @@ class Engine:
 
     def _take(self, job: int) -> None:
         """Place a job at once (policies whose next choice depends on where this one went)."""
-        model = self._models[job] if self._models else None
-        self._nodes[job] = self.placer.take(job, self.table.gpus[job], model)
+        table = self.table
+        self._nodes[job] = self.placer.take(job, table.gpus[job], table.models[job])
 
     def _start(self, run: Run, now: float) -> None:
         table, leader = self.table, run.jobs[0]
         nodes: Nodes = ()
         if not self._elastic or run.gpus == int(run.gpus):
             if leader not in self._nodes:
-                model = self._models[leader] if self._models else None
-                self._nodes[leader] = self.placer.take(leader, int(run.gpus), model)
+                self._nodes[leader] = self.placer.take(leader, int(run.gpus), table.models[leader])
             nodes = self._nodes[leader]
         rates: Sequence[float]
         if self.perf is not None:
@@ -257,6 +253,8 @@ class Engine:
             table.since[job], table.rate[job] = begin, rate
             self._groups[job] = run
             heappush(self._finish, (begin + table.left[job] / rate, job, self._epoch[job]))
+            if rate != 1.0:
+                self.driver.rate_changed(job, now)
 
     def _release(self, job: int, now: float, *, pause: bool) -> None:
         """Take the GPUs of a job away and book its progress."""
@@ -324,5 +322,3 @@ class Engine:
 
 def _on_grid(now: float, interval: float) -> bool:
     return abs(now / interval - round(now / interval)) < 1e-9
-
-

@@ -38,6 +38,9 @@ class JobTable:
         self.submit: list[float] = submit.iloc[order].astype(float).tolist()
         #: seconds of work at the reference allocation
         self.work: list[float] = work.iloc[order].astype(float).tolist()
+        self.models: list[str | None] = (
+            self.frame["model"].tolist() if "model" in self.frame else [None] * n
+        )
         self.gpus: list[int] = self.frame["num_gpus"].astype(int).tolist()
         #: work left at `since`; progress since then is (now - since) * rate
         self.left: list[float] = list(self.work)

@@ -1,8 +1,8 @@
-"""Full re-sort at every event: for keys that cannot be kept incrementally, or whose ties have history.
+"""Full re-sort at every event: for keys that jump, or whose ties have history.
 
-Public simulators keep one list that they sort in place, so that ties keep the order of the previous
-event; a demoted job goes to the tail, running jobs may move ahead of waiting ones. Replaying the same
-list operations is the only way to break ties as they do.
+Public simulators keep one list that they sort in place, so that ties keep the order of the
+previous event; a demoted job goes to the tail, running jobs may move ahead of waiting ones.
+Replaying the same list operations is the only way to break ties as they do.
 """
 
 from __future__ import annotations

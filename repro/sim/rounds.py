@@ -38,6 +38,12 @@ def priorities(
     return np.where(rounds > 0, fractions / safe, np.where(fractions > 0, np.inf, 0.0))
 
 
+def gpus_by_type(cluster: Cluster) -> dict[str | None, int]:
+    """Return GPUs per type; a cluster without types has the one key None."""
+    typed: dict[str | None, int] = {**cluster.gpu_types}
+    return typed or {None: cluster.num_gpus}
+
+
 class RoundMechanism:
     """Rounds received, the current X and the current round of one run.
 
@@ -64,7 +70,7 @@ class RoundMechanism:
         fluid: bool = False,
     ) -> None:
         self.table, self.policy, self.round_s, self.fluid = table, policy, round_s, fluid
-        self.capacity = cluster.gpu_types or {None: cluster.num_gpus}
+        self.capacity = gpus_by_type(cluster)
         self._shares: Shares | None = None
         self._received: dict[tuple[int, str | None], float] = {}
         self._current = RunSet(())
@@ -83,7 +89,7 @@ class RoundMechanism:
                 f"want ({len(shares.jobs)}, {len(shares.gpu_types)})"
             )
         widths = np.array([self.table.gpus[job] for job in shares.jobs], dtype=float)
-        limits = np.array([self.capacity.get(kind, 0) for kind in self._kinds(shares)], dtype=float)
+        limits = np.array([float(self.capacity.get(kind, 0)) for kind in self._kinds(shares)])
         if len(x) and (
             x.min() < -1e-6
             or x.sum(axis=1).max() > 1 + 1e-6
@@ -142,8 +148,12 @@ class RoundMechanism:
         taken: set[int] = set()
         runs = []
         order = sorted(
-            ((-rank[i, k], -x[i, k], k, job) for i, job in enumerate(jobs) for k in range(len(kinds))
-             if rank[i, k] > 0)
+            (
+                (-rank[i, k], -x[i, k], k, job)
+                for i, job in enumerate(jobs)
+                for k in range(len(kinds))
+                if rank[i, k] > 0
+            )
         )
         for _, _, k, job in order:
             kind, width = kinds[k], self.table.gpus[job]

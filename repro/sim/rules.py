@@ -1,4 +1,4 @@
-"""Named rule sets: what `--rules` changes in the engine. Policies keep their own part themselves."""
+"""Named rule sets: what `--rules` changes in the engine; policies keep their own part."""
 
 from __future__ import annotations
 

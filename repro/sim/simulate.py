@@ -83,7 +83,8 @@ def simulate(
     chosen = rules_named(rules)
     started = time.perf_counter()
     if len(trace) == 0:
-        raise TraceError(f"trace {trace.attrs.get('name', 'unnamed')!r} has no jobs; need at least 1")
+        name = trace.attrs.get("name", "unnamed")
+        raise TraceError(f"trace {name!r} has no jobs; need at least 1")
     if interval is not None and not interval > 0:
         raise ParamError(f"interval is {interval:g} s; give a positive number of seconds or none")
     spec = Cluster.parse(cluster) if isinstance(cluster, str) else cluster

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from repro.cluster.spec import Cluster
 from repro.errors import PolicyError
 from repro.sim.jobs import JobTable
+from repro.sim.rounds import gpus_by_type
 
 
 class View:
@@ -74,6 +75,10 @@ class View:
         """Return the instant the job first got GPUs (s), infinity if never."""
         return self._table.first_start[job]
 
+    def rate(self, job: int) -> float:
+        """Return the work done per second while running, 1 (nominal) while waiting."""
+        return self._table.rate[job] if self._table.running[job] else 1.0
+
     def run_seconds(self, job: int) -> float:
         """Return the seconds the job has held GPUs (t_J in Tiresias)."""
         return self._table.run_seconds(job, self.now)
@@ -114,4 +119,4 @@ class View:
 
     def capacity(self) -> Mapping[str | None, int]:
         """Return GPUs per type; a cluster without types has the one key None."""
-        return self.cluster.gpu_types or {None: self.cluster.num_gpus}
+        return gpus_by_type(self.cluster)

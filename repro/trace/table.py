@@ -54,8 +54,6 @@ class Document:
     @cached_property
     def text(self) -> str:
         """The content as text; anything that is no text file is a TraceError."""
-        if not self.raw.strip():
-            raise TraceError(f"{self.name}: empty file; fetch or write it again")
         if self.raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
             raise TraceError(f"{self.name}: UTF-16 text; save it as UTF-8")
         zero = self.raw.find(b"\0")
@@ -69,6 +67,8 @@ class Document:
                 f"{self.name}: binary data (byte 0x{byte:02x} at offset {zero}); "
                 "a trace is UTF-8 text: unpack it or fetch it again"
             )
+        if not text.strip():
+            raise TraceError(f"{self.name}: empty file; fetch or write it again")
         if text.lstrip()[:1] == "<":
             raise TraceError(
                 f"{self.name}: an HTML or XML page, not a trace; "
@@ -124,7 +124,7 @@ class Table:
     ) -> None:
         self.document, self.delimiter, self.headed = document, delimiter, headed
         self.quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if headed else csv.QUOTE_NONE
-        start, first = next(self._records())
+        start, first = next(self._records(), (1, [""]))
         self.header = [name.strip() for name in first] if headed else list(required)
         self._check_delimiter(first)
         if headed:
@@ -142,10 +142,16 @@ class Table:
         stream = io.StringIO(self.document.text, newline="")
         reader = csv.reader(stream, delimiter=self.delimiter, quoting=self.quoting)
         line = 1
-        for fields in reader:
-            if len(fields) > 1 or (fields and fields[0].strip()):
-                yield line, fields
-            line = reader.line_num + 1
+        try:
+            for fields in reader:
+                if len(fields) > 1 or (fields and fields[0].strip()):
+                    yield line, fields
+                line = reader.line_num + 1
+        except csv.Error as error:
+            raise TraceError(
+                f"{self.document.name}:{line}: not a readable row ({error}); "
+                "look for a quote that is not closed"
+            ) from None
 
     def _check_header(self, required: Sequence[str]) -> None:
         absent = [name for name in required if name not in self.header]
