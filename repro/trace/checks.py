@@ -15,8 +15,6 @@ from repro.errors import TraceError
 Mask = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
-_SHOWN = 60
-
 
 @dataclass(frozen=True)
 class Origin:
@@ -63,16 +61,15 @@ class Origin:
         line = "1:" if self.line else ""
         return TraceError(
             f"{self.name}:{line}{','.join(columns)}: missing column "
-            f"(found {', '.join(present) or 'none'}); add it, or name the format the file is in"
+            f"(found {_shown(', '.join(present), 200)}); add it, or name the format the file is in"
         )
 
 
-def _shown(value: object) -> str:
+def _shown(value: object, limit: int = 60) -> str:
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         value = int(value)
     text = str(value).strip()
-    text = " ".join(text.split()) if len(text) <= _SHOWN else " ".join(text[:_SHOWN].split()) + "…"
-    return text or "empty"
+    return " ".join(text[:limit].split()) + "…" * (len(text) > limit) or "empty"
 
 
 def refuse(

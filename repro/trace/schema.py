@@ -12,6 +12,7 @@ from repro.errors import TraceError
 from repro.trace.checks import Mask, Origin, numbers, refuse
 
 MAX_GPUS_PER_JOB = 1_000_000
+_EXACT = 2**53  # whole numbers beyond are not exact as float64
 _ID = "an id is a whole number or text, used once"
 
 
@@ -184,6 +185,7 @@ def _typed(series: pd.Series[Any], name: str, column: Column, origin: Origin) ->
 
     if whole:
         stop(values != np.floor(values), "not a whole number")
+        stop(np.abs(values) > _EXACT, "too large")
     if column.low == 0 and column.open_low:
         stop(values <= 0, "not positive")
     elif column.low == 0:
@@ -197,14 +199,15 @@ def _typed(series: pd.Series[Any], name: str, column: Column, origin: Origin) ->
 def _ids(series: pd.Series[Any], name: str, origin: Origin) -> pd.Series[Any]:
     missing = series.isna().to_numpy()
     refuse(missing, series, name, origin, "missing value", _ID)
-    if pd.api.types.is_integer_dtype(series.dtype):
-        return series.astype(np.int64)
     if pd.api.types.is_float_dtype(series.dtype):
-        broken = (series != np.floor(series)).to_numpy() | ~np.isfinite(series.to_numpy(float))
+        values = series.to_numpy(float)
+        broken = (values != np.floor(values)) | (np.abs(values) > _EXACT)
         refuse(broken, series, name, origin, "neither whole number nor text", _ID)
         return series.astype(np.int64)
-    if all(type(value) is int for value in series):
-        return series.astype(np.int64)
+    whole = series.dtype == object and all(type(value) is int for value in series)
+    if whole or pd.api.types.is_integer_dtype(series.dtype):
+        in_range = series.min() >= -(2**63) and series.max() < 2**63
+        return series.astype(np.int64) if in_range else series.map(str).astype("str")
     text = series if series.dtype != object else series.map(str).astype("str")
     refuse((text.str.strip() == "").to_numpy(), series, name, origin, "missing value", _ID)
     return text

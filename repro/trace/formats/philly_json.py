@@ -16,7 +16,6 @@ from repro.trace.checks import Origin
 from repro.trace.formats import FORMATS, Parsed
 from repro.trace.table import Document, elapsed
 
-_DATE = "%Y-%m-%d %H:%M:%S"
 _ABSENT = (None, "", "None")
 _KEYS = ("jobid", "submitted_time", "attempts")
 _ZONE = ZoneInfo("America/Los_Angeles")
@@ -179,7 +178,7 @@ def _date(value: Any, row: int, origin: Origin, column: str) -> datetime | None:
     if value in _ABSENT:
         return None
     try:
-        return datetime.strptime(value, _DATE)
+        return datetime.fromisoformat(value).replace(tzinfo=None)
     except (TypeError, ValueError):
         hint = "a date looks like 2017-10-09 07:01:55"
         raise origin.error(row, column, "not a date", value, hint) from None

@@ -1,0 +1,19 @@
+"""Fixtures every test may use."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def mirror() -> Path:
+    """Return the off-line mirror of the public traces, or skip."""
+    override = os.environ.get("REPRO_TRACE_MIRROR")
+    beside = Path(__file__).resolve().parents[2] / "shared" / "traces" / "raw"
+    folder = Path(override).expanduser() if override else beside
+    if not folder.is_dir():
+        pytest.skip("no public traces: set REPRO_TRACE_MIRROR or put them in ../shared/traces/raw")
+    return folder

@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from repro.errors import TraceError
+from repro.trace.load import load
+
+
+def attempt(start, end, *gpus):
+    detail = [
+        {"ip": f"m{n}", "gpus": [f"gpu{g}" for g in range(held)]} for n, held in enumerate(gpus)
+    ]
+    return {"start_time": start, "end_time": end, "detail": detail}
+
+
+def job(name, *attempts, submitted="2017-10-07 01:11:39", **more):
+    held = {"status": "Pass", "vc": "ee9e8c", "jobid": name, "attempts": list(attempts)}
+    return held | {"submitted_time": submitted, "user": "ce2f4c"} | more
+
+
+@pytest.fixture
+def read(tmp_path):
+    def _read(content):
+        path = tmp_path / "cluster_job_log"
+        path.write_text(content if isinstance(content, str) else json.dumps(content, indent=2))
+        return load(path, "philly-json")
+
+    return _read
+
+
+ONE = attempt("2017-10-07 01:12:09", "2017-10-07 01:13:23", 8)
+TWO = attempt("2017-10-07 01:13:30", "2017-10-07 01:14:30", 8)
+
+
+def test_attempts_are_summed(read):
+    frame = read([job("a", ONE, TWO)])
+    assert frame["duration"].tolist() == [74.0 + 60.0]
+    assert frame["num_gpus"].tolist() == [8]
+    assert frame[["job_id", "vc", "user"]].iloc[0].tolist() == ["a", "ee9e8c", "ce2f4c"]
+
+
+def test_gpus_over_several_machines_and_of_the_first_attempt(read):
+    wide = attempt("2017-10-07 01:12:09", "2017-10-07 01:13:09", 8, 8)
+    assert read([job("a", wide, ONE)])["num_gpus"].tolist() == [16]
+
+
+def test_first_attempt_without_gpus(read):
+    bare = attempt("2017-10-07 01:12:09", "2017-10-07 01:13:09")
+    assert read([job("a", bare, ONE)])["num_gpus"].tolist() == [8]
+
+
+@pytest.mark.parametrize("absent", [None, "", "None"])
+def test_missing_times(read, absent):
+    open_end = attempt("2017-10-07 02:00:00", absent, 4)
+    no_start = attempt(absent, "2017-10-07 02:00:00", 4)
+    jobs = [
+        job("ran", ONE, open_end, no_start),
+        job("queued"),
+        job("running", open_end),
+        job("lost", ONE, submitted=absent),
+        job("gpuless", attempt("2017-10-07 01:12:09", "2017-10-07 01:13:09")),
+        job("instant", attempt("2017-10-07 01:12:09", "2017-10-07 01:12:09", 1)),
+    ]
+    frame = read(jobs)
+    assert frame["job_id"].tolist() == ["ran"]
+    assert frame.attrs["dropped"] == {
+        "never ran": 1,
+        "no finished attempt": 1,
+        "no GPU": 1,
+        "no submit time": 1,
+        "ran for 0 s": 1,
+    }
+    assert frame.attrs["notes"] == ["3 attempts without start or end time left out"]
+
+
+def test_submit_times_count_from_the_earliest_kept(read):
+    jobs = [
+        job("late", ONE, submitted="2017-10-07 00:01:00"),
+        job("early", ONE, submitted="2017-10-07 00:00:00"),
+        job("dropped", submitted="2017-08-01 00:00:00"),
+    ]
+    frame = read(jobs)
+    assert frame["job_id"].tolist() == ["early", "late"]
+    assert frame["submit_time"].tolist() == [0.0, 60.0]
+
+
+def test_clocks_going_back_are_no_negative_run(read):
+    night = attempt("2017-11-05 01:50:00", "2017-11-05 01:10:00", 1)
+    assert read([job("a", night)])["duration"].tolist() == [1200.0]
+
+
+def test_negative_run_names_line_and_job(read):
+    backwards = attempt("2017-10-07 01:13:23", "2017-10-07 01:12:09", 1)
+    lines = json.dumps([job("a", ONE), job("b", backwards)], indent=2).splitlines()
+    line = [n for n, text in enumerate(lines, 1) if text == "  {"][1]
+    with pytest.raises(
+        TraceError, match=rf"log:{line}:attempts: negative run time \(-74 s\); job b"
+    ):
+        read([job("a", ONE), job("b", backwards)])
+
+
+def test_duplicate_id(read):
+    with pytest.raises(TraceError, match=r":jobid: duplicate id \(a\); .*first used on line 2"):
+        read([job("a", ONE), job("a", ONE)])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('{"jobid": 1}', r"log:1: not a JSON list"),
+        ("[]", "no jobs"),
+        ('[\n{"jobid": "a", "attempts": []}]', r"log:2:submitted_time: missing key"),
+        ("[\n3]", r"log:2:jobid,submitted_time,attempts: missing key"),
+        ('[\n{"jobid": "a"\n', r"log:3: broken JSON"),
+        ('[{"jobid": "a", "submitted_time": "", "attempts": {}}]', r"log:1:attempts: missing key"),
+        (
+            '[{"jobid": "a", "submitted_time": "", "attempts": [7]}]',
+            r"log:1:attempts: not an attempt",
+        ),
+        ('[{"jobid": "a", "submitted_time": "soon", "attempts": []}]', r"not a date \(soon\)"),
+    ],
+)
+def test_broken_logs(read, content, message):
+    with pytest.raises(TraceError, match=message):
+        read(content)

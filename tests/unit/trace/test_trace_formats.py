@@ -1,0 +1,219 @@
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+
+from repro.errors import ParamError, TraceError
+from repro.trace.load import load
+
+TIRESIAS = """\
+job_id,num_gpu,submit_time,iterations,model_name,duration,interval
+0,1,0,606,vgg19,164,30
+2,8,53,133,vgg11,147,23
+1,2,30,157,inception4,127.5,26
+"""
+MURI = """\
+job_id,num_gpu,submit_time,iterations,model_name,batch_size,duration,interval,iteration_time,\
+resource_time_0,resource_time_1,resource_time_2,priority
+0,1,0,153715,vgg19,16,16755000,145000,109,114,80,0,1
+1,2,6500,34273,dqn,128,16794000,6000,490,446,8,0.5,0
+"""
+PCS = """\
+app_id,submit_time,service,num_jobs,sleep_time,model_name
+0,2,16482.0,1,2.0,TransformerModel256
+1,6,800,4,4.0,VggnetModel256
+2,0,90,3,0,VggnetModel256
+"""
+PHILLY = """\
+timestamp,duration,num_gpus,gpu_time,cluster
+2017-10-09 07:01:55,66.0,1,66.0,11cb48
+2017-10-09 06:13:03,2951.0,8,23608.0,6214e9
+
+"""
+HELIOS = """\
+job_id,user,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue
+5,uA,8,16,1,COMPLETED,2020-06-09 18:41:27,2020-06-09 18:42:27,2020-06-09 18:45:36,189,60
+6,uB,0,1,1,COMPLETED,2020-06-01 00:00:00,2020-06-01 00:00:00,2020-06-01 01:00:00,3600,0
+7,uB,1,1,1,CANCELLED,2020-06-09 18:40:00,,,,
+8,uB,1,1,1,FAILED,2020-06-09 18:50:00,2020-06-09 18:50:00,2020-06-09 18:50:00,0,0
+9,uA,2,1,1,FAILED,2020-06-09 18:41:01,2020-06-09 18:41:01,2020-06-10 04:55:09,36848,0
+"""
+OPENB = """\
+name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,\
+scheduled_time
+p0,1,1,1,460,,LS,Running,10,130,70
+p1,1,1,8,1000,V100M16|V100M32,LS,Succeeded,0,1000,0
+p2,1,1,0,0,,BE,Running,1,9,2
+p3,1,1,1,1000,,BE,Pending,1,9,
+p4,1,1,1,1000,,BE,Running,1,,2
+"""
+SPEEDS = pd.DataFrame(
+    {
+        "job_type": ["A3C", "LM (batch size 5)", "LM (batch size 5)"],
+        "scale_factor": [1, 1, 2],
+        "gpu_type": ["v100"] * 3,
+        "steps_per_second": [8.0, 100.0, 160.0],
+    }
+)
+GAVEL_LONG = """\
+A3C\tpython3 main.py --env "Pong"\trl\t--max-steps\t0\t480\t1\t5\t-1.000000\t30
+LM (batch size 5)\tpython3 main.py\tlm\t--steps\t1\t16000\t2\t1\t1.2\t0
+"""
+GAVEL_SHORT = """\
+LM (batch size 5)\tcd %s && python3 main.py\t--steps\t1\t16000\t0.000000\t2
+A3C\tcd %s && python3 main.py\t--max-steps\t0\t480\t6.500000\t4
+"""
+
+
+@pytest.fixture
+def read(tmp_path):
+    def _read(text: str, format: str, **options):
+        path = tmp_path / "trace"
+        path.write_bytes(text.encode())
+        return load(path, format, **options)
+
+    return _read
+
+
+def test_tiresias(read):
+    frame = read(TIRESIAS, "tiresias")
+    assert frame["job_id"].tolist() == [0, 1, 2]
+    assert frame["duration"].tolist() == [164.0, 127.5, 147.0]
+    assert frame["model"].tolist() == ["vgg19", "inception4", "vgg11"]
+    assert frame["iterations"].tolist() == [606.0, 157.0, 133.0]
+    assert "interval" not in frame
+
+
+def test_tiresias_needs_only_the_four_core_columns(read):
+    frame = read("num_gpu,job_id,duration,submit_time\n4,a,9,0\n", "tiresias")
+    assert list(frame.columns) == ["job_id", "submit_time", "duration", "num_gpus"]
+
+
+def test_muri_milliseconds_and_stages(read):
+    frame = read(MURI, "muri")
+    assert frame["submit_time"].tolist() == [0.0, 6.5]
+    assert frame["duration"].tolist() == [16755.0, 16794.0]
+    assert frame["iteration_time"].tolist() == [0.109, 0.49]
+    assert frame["stage_storage"].tolist() == [0.114, 0.446]
+    assert frame["stage_gpu"].tolist() == [0.08, 0.008]
+    assert frame["stage_network"].tolist() == [0.0, 0.0005]
+    assert frame["priority"].tolist() == [1, 0]
+    assert "stage_cpu" not in frame
+
+
+def test_muri_file_is_not_read_as_seconds(read):
+    with pytest.raises(TraceError, match="milliseconds; read it with format 'muri'"):
+        read(MURI, "tiresias")
+
+
+def test_pcs_arrivals_are_summed_gaps(read):
+    frame = read(PCS, "pcs")
+    assert frame["submit_time"].tolist() == [2.0, 6.0, 6.0]
+    assert frame["duration"].tolist() == [16482.0, 200.0, 30.0]
+    assert frame["num_gpus"].tolist() == [1, 4, 3]
+    assert frame["model"].tolist()[0] == "TransformerModel256"
+
+
+def test_philly(read):
+    frame = read(PHILLY, "philly")
+    assert frame["job_id"].tolist() == [1, 0]
+    assert frame["submit_time"].tolist() == [0.0, 2932.0]
+    assert frame["vc"].tolist() == ["6214e9", "11cb48"]
+
+
+def test_helios_drops_are_counted(read):
+    frame = read(HELIOS, "helios")
+    assert frame["job_id"].tolist() == [9, 5]
+    assert frame["submit_time"].tolist() == [0.0, 26.0]
+    assert frame["duration"].tolist() == [36848.0, 189.0]
+    assert frame["user"].tolist() == ["uA", "uA"]
+    assert frame.attrs["dropped"] == {"no GPU": 1, "never ran": 1, "ran for 0 s": 1}
+
+
+def test_helios_with_vc(read):
+    head, *rows = HELIOS.splitlines()
+    text = "\n".join([f"{head},vc", *(f"{row},vcX" for row in rows)])
+    assert read(text, "helios")["vc"].tolist() == ["vcX", "vcX"]
+
+
+def test_helios_without_a_gpu_job(read):
+    head, _, cpu, *_ = HELIOS.splitlines()
+    with pytest.raises(TraceError, match=r"no job left \(no GPU: 1\)"):
+        read(f"{head}\n{cpu}\n", "helios")
+
+
+def test_openb(read):
+    frame = read(OPENB, "alibaba-openb")
+    assert frame["job_id"].tolist() == ["p1", "p0"]
+    assert frame["duration"].tolist() == [1000.0, 60.0]
+    assert frame["num_gpus"].tolist() == [8, 1]
+    assert frame["gpu_share"].tolist() == [1.0, 0.46]
+    assert frame["gpu_type"].isna().tolist() == [False, True]
+    assert frame.attrs["dropped"] == {"no GPU": 1, "never scheduled": 1, "no end": 1}
+
+
+def test_gavel_ten_fields(read):
+    frame = read(GAVEL_LONG, "gavel", throughputs=SPEEDS)
+    assert frame["job_id"].tolist() == [1, 0]
+    assert frame["model"].tolist() == ["LM (batch size 5)", "A3C"]
+    assert frame["duration"].tolist() == [100.0, 60.0]
+    assert frame["iterations"].tolist() == [16000.0, 480.0]
+    assert frame["num_gpus"].tolist() == [2, 1]
+    assert frame["priority_weight"].tolist() == [1.0, 5.0]
+    assert frame["slo"].iloc[0] == 1.2
+    assert pd.isna(frame["slo"].iloc[1])
+    assert frame.attrs["notes"] == []
+
+
+def test_gavel_seven_fields_fall_back_to_one_gpu(read):
+    frame = read(GAVEL_SHORT, "gavel", throughputs=SPEEDS)
+    assert frame["submit_time"].tolist() == [0.0, 6.5]
+    assert frame["duration"].tolist() == [100.0, 60.0]
+    assert frame["num_gpus"].tolist() == [2, 4]
+    assert "1 of 2 durations from one-GPU throughputs" in frame.attrs["notes"][0]
+
+
+def test_gavel_throughputs_from_json_and_csv(read, tmp_path):
+    table = {"k80": {}, "v100": {"('A3C', 1)": {"null": 4.0, "('A3C', 1)": [1.0, 1.0]}}}
+    as_json = tmp_path / "speeds.json"
+    as_json.write_text(json.dumps(table))
+    as_csv = tmp_path / "speeds.csv"
+    SPEEDS.to_csv(as_csv, index=False)
+    line = GAVEL_LONG.splitlines()[0]
+    assert read(line, "gavel", throughputs=as_json)["duration"].tolist() == [120.0]
+    assert read(line, "gavel", throughputs=as_csv)["duration"].tolist() == [60.0]
+    with pytest.raises(TraceError, match="no throughputs for GPU type 'k80'"):
+        read(line, "gavel", throughputs=as_json, reference_gpu="k80")
+    as_json.write_text("[1]")
+    with pytest.raises(TraceError, match="not a Gavel throughput table"):
+        read(line, "gavel", throughputs=as_json)
+
+
+def test_gavel_unknown_job_type_is_named(read):
+    text = GAVEL_LONG.replace("A3C", "GPT")
+    with pytest.raises(TraceError, match=r"trace:1:job_type: no throughput on v100 .* \(GPT\)"):
+        read(text, "gavel", throughputs=SPEEDS)
+
+
+def test_native_ignores_unknown_columns(read):
+    text = "job_id,submit_time,duration,num_gpus,user,comment\nj1,0,60,4,007,hello\n"
+    frame = read(text, "repro")
+    assert "comment" not in frame
+    assert frame["user"].tolist() == ["007"]
+
+
+def test_text_that_looks_missing_is_kept(read):
+    text = "job_id,submit_time,duration,num_gpus,user\nNA,0,60,4,None\nnan,0,60,4,\n"
+    frame = read(text, "repro")
+    assert frame["job_id"].tolist() == ["NA", "nan"]
+    assert frame["user"].iloc[0] == "None"
+    assert pd.isna(frame["user"].iloc[1])
+
+
+def test_unknown_option_and_format(read):
+    with pytest.raises(ParamError, match="format 'tiresias' has no option 'speed'"):
+        read(TIRESIAS, "tiresias", speed=1)
+    with pytest.raises(TraceError, match=r"unknown trace format 'tiresia'; did you mean"):
+        read(TIRESIAS, "tiresia")

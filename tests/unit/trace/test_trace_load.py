@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from repro.errors import TraceError
+from repro.trace.load import describe, load, write
+from repro.trace.schema import COLUMNS, REQUIRED, Column, validate
+
+JOBS = pd.DataFrame(
+    {
+        "job_id": [0, 1, 2],
+        "submit_time": [0.0, 60.0, 100.0],
+        "duration": [60.0, 30.0, 90.0],
+        "num_gpus": [1, 2, 4],
+    }
+)
+
+WORDS = st.text(
+    st.characters(exclude_categories=("Cs", "Cc")) | st.sampled_from('",\n;'),
+    min_size=1,
+    max_size=6,
+).filter(str.strip)
+INT64 = st.integers(-(2**63), 2**63 - 1)
+
+
+def values(column: Column) -> st.SearchStrategy[object]:
+    """Return what one cell of the column may hold."""
+    if column.kind == "text":
+        return st.none() | WORDS
+    if column.kind == "int":
+        return st.integers(int(max(column.low, -(2**53))), int(min(column.high, 2**53)))
+    top = column.high if np.isfinite(column.high) else None
+    number = st.floats(0.0, top, exclude_min=column.open_low, allow_infinity=False)
+    return number if column.required else st.none() | number
+
+
+@st.composite
+def traces(draw):
+    rows = draw(st.integers(1, 6))
+    optional = [name for name, column in COLUMNS.items() if not column.required]
+    held = {*REQUIRED, *draw(st.sets(st.sampled_from(optional)))}
+    ids = draw(st.sampled_from([INT64, WORDS.map("j{}".format)]))
+    columns = {"job_id": draw(st.lists(ids, min_size=rows, max_size=rows, unique=True))}
+    for name in sorted(held - {"job_id"}):
+        columns[name] = draw(st.lists(values(COLUMNS[name]), min_size=rows, max_size=rows))
+    if {"min_gpus", "max_gpus"} <= held:
+        pairs = zip(columns["min_gpus"], columns["max_gpus"], strict=True)
+        columns["min_gpus"] = [min(pair) for pair in pairs]
+    return validate(pd.DataFrame(columns))
+
+
+@settings(max_examples=60, deadline=None)
+@given(frame=traces())
+def test_written_traces_come_back(frame, tmp_path_factory):
+    path = write(frame, tmp_path_factory.mktemp("round") / "jobs.csv")
+    again = load(path, "repro")
+    text = [n for n, column in COLUMNS.items() if column.kind == "text" and n in frame]
+    for name in text:
+        assert frame[name].fillna("").tolist() == again[name].fillna("").tolist()
+    kept = [name for name in frame if name not in text]
+    pd.testing.assert_frame_equal(frame[kept], again[kept], check_exact=True)
+
+
+def test_attrs(tmp_path):
+    path = write(JOBS, tmp_path / "jobs.csv")
+    attrs = load(path, "repro").attrs
+    assert attrs["name"] == "jobs.csv"
+    assert attrs["format"] == "repro"
+    assert attrs["synthetic"] is False
+    assert attrs["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert attrs["dropped"] == {}
+
+
+def test_write_keeps_to_the_schema_and_makes_folders(tmp_path):
+    path = write(JOBS.assign(comment="x"), tmp_path / "new" / "folder" / "jobs.csv")
+    assert path.read_text().splitlines()[0] == "job_id,submit_time,duration,num_gpus"
+    assert [entry.name for entry in path.parent.iterdir()] == ["jobs.csv"]
+
+
+def test_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
+    path = write(JOBS, tmp_path / "jobs.csv")
+    before = path.read_bytes()
+
+    def full(*args, **kwargs):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(pd.DataFrame, "to_csv", full)
+    with pytest.raises(
+        TraceError, match=r"jobs\.csv: cannot be written \(No space left on device\)"
+    ):
+        write(JOBS.assign(duration=1.0), path)
+    assert path.read_bytes() == before
+    assert [entry.name for entry in tmp_path.iterdir()] == ["jobs.csv"]
+
+
+def test_write_refuses_what_is_no_trace(tmp_path):
+    with pytest.raises(TraceError, match="not positive"):
+        write(JOBS.assign(duration=-1.0), tmp_path / "jobs.csv")
+    assert not list(tmp_path.iterdir())
+
+
+def test_format_is_needed_for_a_file(tmp_path):
+    path = write(JOBS, tmp_path / "jobs.csv")
+    with pytest.raises(TraceError, match=r"of which format\?.*alibaba-openb, gavel, .*tiresias"):
+        load(path)
+
+
+def test_table_is_not_a_trace():
+    with pytest.raises(
+        TraceError, match=r"tiresias-history-1000: a table \(history\), not a trace"
+    ):
+        load("tiresias-history-1000")
+
+
+def test_misspelt_name():
+    with pytest.raises(
+        TraceError, match=r"tiresias-6: no such file, nor .*did you mean 'tiresias-60'"
+    ):
+        load("tiresias-6")
+
+
+def test_describe():
+    facts = describe(JOBS, 8)
+    work = 60 + 60 + 360
+    assert facts["jobs"] == 3
+    assert facts["span_s"] == 100
+    assert facts["gpus"] == {1: 1, 2: 1, 4: 1}
+    assert facts["duration_s"] == {
+        "mean": 60.0,
+        "min": 30.0,
+        "p10": 36.0,
+        "p25": 45.0,
+        "p50": 60.0,
+        "p75": 75.0,
+        "p90": 84.0,
+        "p95": 87.0,
+        "p99": pytest.approx(89.4),
+        "max": 90.0,
+    }
+    assert facts["mean_interarrival_s"] == 50
+    assert facts["gpu_seconds"] == work
+    assert facts["mean_gpus_demanded"] == work / 100
+    assert facts["offered_load"] == work / 100 / 8
+
+
+def test_describe_counts_shares_and_leaves_the_undefined_open():
+    facts = describe(JOBS.assign(gpu_share=[0.5, np.nan, 1.0]))
+    assert facts["gpu_seconds"] == 30 + 60 + 360
+    assert facts["offered_load"] is None
+    at_once = describe(JOBS.assign(submit_time=0.0), 8)
+    assert (at_once["mean_gpus_demanded"], at_once["offered_load"]) == (None, None)
+    assert describe(JOBS.iloc[:1], 8)["mean_interarrival_s"] is None

@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+import hashlib
+import re
+
+import pytest
+
+from repro.errors import DataMissingError, TraceError
+from repro.trace import remote
+
+NAME = "pcs-toy"
+DATA = b"app_id,submit_time,service,num_jobs,sleep_time\n0,0,120,4,0\n1,0,80,4,0"
+
+
+@pytest.fixture
+def item():
+    return remote.entry(NAME)
+
+
+@pytest.fixture
+def offline(tmp_path, monkeypatch):
+    """No mirror, an empty cache, and a network that answers with ``answer``."""
+    monkeypatch.delenv("REPRO_TRACE_MIRROR", raising=False)
+    monkeypatch.setenv("REPRO_CACHE_DIR", str(tmp_path / "cache"))
+
+    class Network:
+        answer: bytes | Exception = ConnectionError("no route to host")
+        calls = 0
+
+        def __call__(self, url, path):
+            self.calls += 1
+            if isinstance(self.answer, Exception):
+                path.write_bytes(b"half a fi")
+                raise self.answer
+            path.write_bytes(self.answer)
+
+    network = Network()
+    monkeypatch.setattr(remote, "_retrieve", network)
+    return network
+
+
+def left_over(folder):
+    return [path for path in folder.rglob("*") if path.is_file() or "unfinished" in path.name]
+
+
+def test_the_registry_is_well_formed():
+    frame = remote.registry()
+    assert frame["name"].is_unique
+    assert len(frame) > 150
+    for item in remote.entries().values():
+        assert re.fullmatch(r"[0-9a-f]{40}", item.commit)
+        assert re.fullmatch(r"[0-9a-f]{64}", item.sha256)
+        assert re.fullmatch(r"[\w.-]+/[\w.-]+", item.repository)
+        assert re.fullmatch(r"[a-z0-9-]+", item.name)
+        assert item.bytes > 0
+        assert item.licence
+        assert item.description
+
+
+def test_url_names_commit_and_quotes_the_path():
+    item = remote.entry("gavel-msr-0e4a51")
+    assert item.url.startswith(f"{remote.HOST}/stanford-futuredata/gavel/{item.commit}/scheduler/")
+    assert item.url.endswith("msr/seed%3D0/0e4a51.trace")
+
+
+def test_fixture_data_is_the_registered_file(item):
+    assert hashlib.sha256(DATA).hexdigest() == item.sha256
+
+
+def test_download_once_then_cache(offline, item, tmp_path):
+    offline.answer = DATA
+    assert not remote.available(NAME)
+    path = remote.fetch(NAME)
+    assert path == tmp_path / "cache" / "traces" / "abdullahfsm+PCS" / item.path
+    assert path.read_bytes() == DATA
+    assert remote.available(NAME)
+    assert remote.fetch(NAME) == path
+    assert offline.calls == 1
+    assert left_over(tmp_path) == [path]
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (DATA[:-9], f"gave truncated: {len(DATA) - 9} of {len(DATA)} bytes; check the network"),
+        (DATA.replace(b"120", b"121"), "gave wrong checksum: sha256 "),
+        (DATA + b"\n2,0,1,1,0", "gave wrong checksum"),
+        (b"<!DOCTYPE html><html><body>Not Found</body></html>", "gave an HTML page instead"),
+        (b"", "gave empty file (expected 69 bytes)"),
+        (ConnectionError("no route to host"), "failed (no route to host); check the network"),
+        (TimeoutError("timed out\nafter 30 s"), "failed (timed out after 30 s)"),
+    ],
+)
+def test_a_bad_download_leaves_nothing(offline, tmp_path, answer, message):
+    offline.answer = answer
+    with pytest.raises(DataMissingError) as caught:
+        remote.fetch(NAME)
+    text = str(caught.value)
+    assert text.startswith(f"{NAME}: {remote.HOST}/abdullahfsm/PCS/")
+    assert message in text
+    assert "REPRO_TRACE_MIRROR" in text
+    assert "\n" not in text
+    assert left_over(tmp_path) == []
+    assert not remote.available(NAME)
+
+
+def test_network_errors_of_the_downloader_are_caught(offline, tmp_path, monkeypatch):
+    pooch = pytest.importorskip("pooch")
+    requests = pytest.importorskip("requests")
+    monkeypatch.undo()
+    monkeypatch.delenv("REPRO_TRACE_MIRROR", raising=False)
+    monkeypatch.setenv("REPRO_CACHE_DIR", str(tmp_path / "cache"))
+
+    def refuse(self, url, output_file, pooch, check_only=False):
+        raise requests.exceptions.HTTPError("404 Client Error")
+
+    monkeypatch.setattr(pooch.HTTPDownloader, "__call__", refuse)
+    with pytest.raises(DataMissingError, match=r"failed \(404 Client Error\)"):
+        remote.fetch(NAME)
+    assert left_over(tmp_path) == []
+
+
+def test_damaged_cache_is_downloaded_again(offline):
+    offline.answer = DATA
+    path = remote.fetch(NAME)
+    path.write_bytes(DATA[:20])
+    assert not remote.available(NAME)
+    assert remote.fetch(NAME).read_bytes() == DATA
+    assert offline.calls == 2
+
+
+def test_folder_in_the_cache(offline, item, tmp_path):
+    (tmp_path / "cache" / "traces" / item.below).mkdir(parents=True)
+    with pytest.raises(DataMissingError, match="a folder where 'pcs-toy' should be cached"):
+        remote.fetch(NAME)
+    assert not remote.available(NAME)
+
+
+def test_cache_that_cannot_be_made(offline, tmp_path):
+    (tmp_path / "cache").write_text("in the way")
+    offline.answer = DATA
+    with pytest.raises(DataMissingError, match=r"pcs-toy: .* failed"):
+        remote.fetch(NAME)
+
+
+def test_mirror_is_first_and_needs_no_network(offline, item, tmp_path, monkeypatch):
+    path = tmp_path / "mirror" / "abdullahfsm+PCS" / item.path
+    path.parent.mkdir(parents=True)
+    path.write_bytes(DATA)
+    monkeypatch.setenv("REPRO_TRACE_MIRROR", str(tmp_path / "mirror"))
+    assert remote.available(NAME)
+    assert remote.fetch(NAME) == path
+    assert offline.calls == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "empty file"),
+        (DATA[:9], "truncated: 9 of 69 bytes"),
+        (DATA[::-1], "wrong checksum"),
+        (b"<html></html>", "an HTML page"),
+        (None, "is a folder, not the file testbed/traces/trace_toy.csv"),
+    ],
+)
+def test_damaged_mirror_is_an_error(offline, item, tmp_path, monkeypatch, content, message):
+    path = tmp_path / "mirror" / item.below
+    if content is None:
+        path.mkdir(parents=True)
+    else:
+        path.parent.mkdir(parents=True)
+        path.write_bytes(content)
+    monkeypatch.setenv("REPRO_TRACE_MIRROR", str(tmp_path / "mirror"))
+    assert not remote.available(NAME)
+    with pytest.raises(DataMissingError, match=message) as caught:
+        remote.fetch(NAME)
+    assert str(path) in str(caught.value)
+    assert offline.calls == 0
+
+
+def test_file_missing_from_the_mirror_is_downloaded(offline, tmp_path, monkeypatch):
+    monkeypatch.setenv("REPRO_TRACE_MIRROR", str(tmp_path / "no mirror"))
+    offline.answer = DATA
+    assert remote.fetch(NAME).read_bytes() == DATA
+
+
+@pytest.mark.parametrize("call", [remote.fetch, remote.available, remote.entry])
+def test_unknown_name(call):
+    with pytest.raises(DataMissingError, match=r"'muri-trace5' is not .*did you mean 'muri-trace"):
+        call("muri-trace5")
+
+
+def test_broken_registry(tmp_path, monkeypatch):
+    for folder in ("notebooks", "params", "traces"):
+        (tmp_path / folder).mkdir()
+    monkeypatch.setenv("REPRO_HOME", str(tmp_path))
+    with pytest.raises(TraceError, match=r"registry\.csv: the trace registry is missing"):
+        remote.entries()
+    (tmp_path / "traces" / "registry.csv").write_text("name,path\na,b\n")
+    with pytest.raises(
+        TraceError, match=r"registry\.csv:1: the trace registry has the columns name"
+    ):
+        remote.entries()

@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from repro.errors import TraceError
+from repro.trace.checks import Origin
+from repro.trace.schema import COLUMNS, check_fits, validate
+
+
+def jobs(**changes: object) -> pd.DataFrame:
+    columns = {
+        "job_id": [0, 1, 2],
+        "submit_time": [0, 10, 20],
+        "duration": [60, 30, 90],
+        "num_gpus": [1, 2, 4],
+    }
+    return pd.DataFrame({name: value for name, value in (columns | changes).items() if value})
+
+
+def fails(frame: pd.DataFrame, *parts: str, cluster_gpus: int | None = None) -> str:
+    with pytest.raises(TraceError) as caught:
+        validate(frame, "jobs.csv", cluster_gpus)
+    message = str(caught.value)
+    assert "\n" not in message
+    for part in parts:
+        assert part in message, message
+    return message
+
+
+def test_types_and_index():
+    frame = validate(jobs())
+    kinds = [str(frame[name].dtype) for name in ("job_id", "submit_time", "duration", "num_gpus")]
+    assert kinds == ["int64", "float64", "float64", "int64"]
+    assert list(frame.index) == [0, 1, 2]
+
+
+def test_sorted_by_submit_time_and_stable():
+    frame = validate(jobs(job_id=["c", "a", "b"], submit_time=[5, 0, 5]))
+    assert frame["job_id"].tolist() == ["a", "c", "b"]
+
+
+def test_input_is_left_alone():
+    frame = jobs(submit_time=[5, 0, 5])
+    before = frame.copy()
+    validate(frame)
+    pd.testing.assert_frame_equal(frame, before)
+
+
+def test_text_numbers_are_numbers():
+    frame = validate(jobs(duration=["60", " 30", "9e1"], num_gpus=["1", "2", "4.0"]))
+    assert frame["duration"].tolist() == [60.0, 30.0, 90.0]
+    assert frame["num_gpus"].tolist() == [1, 2, 4]
+
+
+@pytest.mark.parametrize("name", [n for n, column in COLUMNS.items() if column.required])
+def test_missing_column(name):
+    fails(jobs(**{name: None}), f"jobs.csv:{name}: missing column", "found")
+
+
+@pytest.mark.parametrize(
+    ("changes", "parts"),
+    [
+        ({"duration": [60, -3, 90]}, ("jobs.csv:row 1:duration: not positive (-3)", "above 0")),
+        ({"duration": [60, 30, 0]}, ("row 2:duration: not positive (0)",)),
+        ({"duration": [60, np.nan, 90]}, ("row 1:duration: missing value",)),
+        ({"duration": [60, np.inf, 90]}, ("row 1:duration: not finite (inf)",)),
+        ({"duration": [60, "abc", 90]}, ("row 1:duration: not a number (abc)",)),
+        ({"duration": [True, False, True]}, ("row 0:duration: not a number (True)",)),
+        ({"submit_time": [0, -10, 20]}, ("row 1:submit_time: negative (-10)",)),
+        ({"submit_time": [0, None, 20]}, ("row 1:submit_time: missing value",)),
+        ({"num_gpus": [1, 0, 4]}, ("row 1:num_gpus: too small (0)", "1 to 1,000,000 whole GPUs")),
+        ({"num_gpus": [1, -2, 4]}, ("row 1:num_gpus: too small (-2)",)),
+        ({"num_gpus": [1, 2.5, 4]}, ("row 1:num_gpus: not a whole number (2.5)",)),
+        ({"num_gpus": [1, 2, 10**7]}, ("row 2:num_gpus: too large (10000000)",)),
+        ({"job_id": [0, 1, 0]}, ("row 2:job_id: duplicate id (0)", "first used on row 0")),
+        ({"job_id": ["a", "b", "b"]}, ("row 2:job_id: duplicate id (b)", "first used on row 1")),
+        ({"job_id": [0, None, 2]}, ("row 1:job_id: missing value",)),
+        ({"job_id": ["a", " ", "c"]}, ("row 1:job_id: missing value (empty)",)),
+        ({"job_id": [0, 1.5, 2]}, ("row 1:job_id: neither whole number nor text (1.5)",)),
+        ({"gpu_share": [0.5, 0.0, 1.0]}, ("row 1:gpu_share: not positive",)),
+        ({"gpu_share": [0.5, 1.5, 1.0]}, ("row 1:gpu_share: too large (1.5)",)),
+        ({"batch_size": [1, 2, 2.5]}, ("row 2:batch_size: not a whole number",)),
+        ({"batch_size": [1, 2, 10**30]}, ("row 2:batch_size: too large",)),
+        ({"job_id": [0, 1e300, 2]}, ("row 1:job_id: neither whole number nor text",)),
+        ({"num_ps": [1, None, 2]}, ("row 1:num_ps: missing value",)),
+        ({"stage_gpu": [1, -1, 2]}, ("row 1:stage_gpu: negative (-1)",)),
+        ({"min_gpus": [1, 3, 1], "max_gpus": [1, 2, 1]}, ("row 1:min_gpus: above max_gpus (3)",)),
+    ],
+)
+def test_bad_rows(changes, parts):
+    fails(jobs(**changes), *parts)
+
+
+@pytest.mark.parametrize(
+    ("ids", "kind", "first"),
+    [
+        ([2**63, 1, 2], "str", str(2**63)),
+        (np.array([2**63, 1, 2], dtype=np.uint64).tolist(), "str", str(2**63)),
+        ([-(2**63), 1, 2**63 - 1], "int64", -(2**63)),
+        ([3.0, 1.0, 2.0], "int64", 3),
+        (["3", 1, 2], "str", "3"),
+        ([f"{10**400}", "b", "c"], "str", f"{10**400}"),
+    ],
+)
+def test_ids_are_integers_or_text(ids, kind, first):
+    frame = validate(jobs(job_id=ids))
+    assert frame["job_id"].dtype == kind
+    assert frame["job_id"].iloc[0] == first
+
+
+def test_many_bad_rows_are_counted():
+    fails(jobs(duration=[-1, -2, -3]), "row 0:duration", "(2 more like it)")
+
+
+def test_optional_gaps_are_kept():
+    frame = validate(jobs(slo=[1.2, None, 2.0], user=["a", None, "b"], gpu_type=["v100", "", "x"]))
+    assert frame["slo"].isna().tolist() == [False, True, False]
+    assert frame["user"].isna().tolist() == [False, True, False]
+
+
+def test_other_columns_pass_through():
+    frame = validate(jobs(comment=["x", "y", "z"], submit_time=[2, 1, 0]))
+    assert frame["comment"].tolist() == ["z", "y", "x"]
+
+
+def test_no_jobs_and_column_twice():
+    fails(jobs().iloc[:0], "jobs.csv: no jobs")
+    twice = pd.concat([jobs(), jobs()["duration"]], axis=1)
+    fails(twice, "column 'duration' appears twice")
+
+
+def test_job_that_never_fits_is_named():
+    fails(jobs(), "row 2:num_gpus: more GPUs than the cluster has (4)", "job 2", cluster_gpus=3)
+    assert len(validate(jobs(), cluster_gpus=4)) == 3
+    with pytest.raises(TraceError, match="job 2 can never start on 3 GPUs"):
+        check_fits(validate(jobs()), "jobs", 3)
+
+
+def test_origin_gives_line_and_file_column():
+    origin = Origin("t.csv", {"num_gpus": "gpus"}, lambda row: row + 2, lambda row, column: "0x")
+    with pytest.raises(TraceError, match=r"^t\.csv:3:gpus: too small \(0x\); "):
+        validate(jobs(num_gpus=[1, 0, 1]), origin)
+
+
+def test_long_values_are_cut_and_newlines_removed():
+    message = fails(jobs(duration=["1", "a\nb" * 100, "2"]), "not a number (a ba ba b")
+    assert len(message) < 200
+
+
+def test_a_million_rows_in_about_a_second():
+    rng = np.random.default_rng(0)
+    rows = 1_000_000
+    frame = pd.DataFrame(
+        {
+            "job_id": np.arange(rows),
+            "submit_time": rng.random(rows),
+            "duration": rng.random(rows) + 1,
+            "num_gpus": rng.integers(1, 64, rows),
+        }
+    )
+    start = time.process_time()
+    validate(frame, cluster_gpus=64)
+    assert time.process_time() - start < 3
