@@ -108,6 +108,8 @@ class QueueOrdering(Ordering):
         self.waited: dict[int, float] = {}
         self.left_at: dict[int, float] = {}
         self._due: list[tuple[float, int, int]] = []
+        #: promotions due at the next event, which they do not bring about themselves
+        self._overdue: list[tuple[int, int]] = []
         self._stamp: dict[int, int] = {}
 
     def executed(self, job: int, now: float) -> float:
@@ -158,7 +160,11 @@ class QueueOrdering(Ordering):
                 need = self.knob * self.clock[job]
                 if self.cumulative:
                     need = math.floor(need)
-                heappush(self._due, (self.left_at[job] + need - self.waited[job], job, stamp))
+                due = self.left_at[job] + need - self.waited[job]
+                if due > now:
+                    heappush(self._due, (due, job, stamp))
+                else:
+                    self._overdue.append((job, stamp))
         elif self.exact and self.limits[self.queue[job]] < math.inf:
             left = self.limits[self.queue[job]] / self.view.gpus(job) - self.clock[job]
             heappush(self._due, (since + left, job, stamp))
@@ -169,8 +175,10 @@ class QueueOrdering(Ordering):
     def moves(self, now: float) -> list[int]:
         """Demote and promote what is due; in order of arrival."""
         moved: set[int] = set()
+        due, self._overdue = self._overdue, []
         while self._due and self._due[0][0] <= now:
-            _, job, stamp = heappop(self._due)
+            due.append(heappop(self._due)[1:])
+        for job, stamp in due:
             if self._stamp.get(job) != stamp:
                 continue
             moved.add(job)

@@ -1,0 +1,107 @@
+"""`--rules tiresias` against an independent reading of the public simulator's rules, digit by digit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import reference_simulator as reference
+
+from repro import simulate
+from repro.policies.base import make
+
+SEEDS = range(12)
+NODES, SIZE = 6, 4
+HISTORY = np.unique(np.random.default_rng(5).lognormal(7.0, 1.8, 160).astype(int) + 1).tolist()
+
+
+def rows_of(seed, n=110):
+    """Width, submit, duration: whole seconds, bursts, many equal durations, heavy tail."""
+    rng = np.random.default_rng(seed)
+    gaps = rng.choice([0, 0, 10, 20, 30, 60, 90], n)
+    gaps[rng.integers(1, n, n // 10)] = rng.integers(1, 400, n // 10)
+    widths = rng.choice([1, 2, 3, 4, 8, 12, 16], n, p=[0.45, 0.12, 0.05, 0.15, 0.13, 0.05, 0.05])
+    short, long = rng.choice([60, 120, 121, 180, 300], n), rng.lognormal(7.0, 0.9, n).astype(int)
+    durations = np.where(rng.random(n) < 0.6, short, long + 1)
+    return list(zip(widths.tolist(), np.cumsum(gaps).tolist(), durations.tolist(), strict=True))
+
+
+def trace_of(rows, shift=0.0):
+    widths, submits, durations = zip(*rows, strict=True)
+    return pd.DataFrame(
+        {
+            # ids in no order: under these rules equal submissions keep the order of the file
+            "job_id": np.random.default_rng(0).permutation(len(rows)),
+            "submit_time": np.array(submits) + shift,
+            "duration": np.array(durations) + shift,
+            "num_gpus": widths,
+        }
+    )
+
+
+def same(expected, rows, policy, placement=None, shift=0.0):
+    jobs = simulate(
+        trace_of(rows, shift), f"{NODES}x{SIZE}", policy, placement=placement, rules="tiresias"
+    ).jobs
+    assert jobs["end_time"].tolist() == [job.end for job in expected]
+    assert jobs["jct"].tolist() == [job.end - job.submit for job in expected]
+    assert jobs["preemptions"].tolist() == [job.preempt for job in expected]
+    assert jobs["promotions"].tolist() == [job.promote for job in expected]
+
+
+@pytest.mark.parametrize("scheme", ["count", "yarn"])
+@pytest.mark.parametrize(("name", "schedule"), [("yarn-cs", "fifo"), ("best-effort", "fjf")])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_non_preemptive(seed, name, schedule, scheme):
+    rows = rows_of(seed)
+    expected = reference.non_preemptive(rows, NODES, SIZE, schedule, scheme)
+    same(expected, rows, name, placement=scheme)
+
+
+@pytest.mark.parametrize(
+    ("name", "schedule"), [("sf", "sjf"), ("srtf", "shortest"), ("srsf", "shortest-gpu")]
+)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_known_durations(seed, name, schedule):
+    rows = rows_of(seed)
+    expected = reference.known_durations(rows, NODES * SIZE, schedule)
+    assert sum(job.preempt for job in expected) > 0
+    same(expected, rows, name)
+
+
+@pytest.mark.parametrize("knob", [None, 0.5, 1, 2, 8])
+@pytest.mark.parametrize("limits", [(3250, 7200), (3200,), (700, 2900, 11000)])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_tiresias_l(seed, limits, knob):
+    rows = rows_of(seed)
+    expected = reference.discretised(rows, NODES * SIZE, limits, knob=knob or 0)
+    promoting = {} if knob is None else {"promote_knob": knob}
+    assert sum(job.preempt for job in expected) > 0
+    same(expected, rows, make("tiresias-l", "tiresias", thresholds=limits, **promoting))
+
+
+@pytest.mark.parametrize("knob", [None, 1, 4])
+@pytest.mark.parametrize(("limits", "delta"), [((3250, 7200), 3250), ((3200,), 3200), ((900,), 450)])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_tiresias_g(seed, limits, delta, knob):
+    rows = rows_of(seed, n=70)
+    table = reference.GittinsTable(HISTORY, delta)
+    expected = reference.discretised(rows, NODES * SIZE, limits, knob=knob or 0, gittins=table)
+    promoting = {} if knob is None else {"promote_knob": knob}
+    settings = {"thresholds": limits, "history": tuple(HISTORY), **promoting}
+    if delta != limits[0]:
+        settings["delta"] = delta
+    assert sum(job.preempt for job in expected) > 0
+    same(expected, rows, make("tiresias-g", "tiresias", **settings))
+
+
+def test_some_settings_promote():
+    """The comparisons above are not vacuous."""
+    jobs = reference.discretised(rows_of(0), NODES * SIZE, (3200,), knob=1)
+    assert sum(job.promote for job in jobs) > 3
+
+
+def test_fractions_of_seconds_are_cut():
+    rows = rows_of(1)
+    expected = reference.discretised(rows, NODES * SIZE, (3250, 7200))
+    same(expected, rows, "tiresias-l", shift=0.75)
