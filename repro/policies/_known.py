@@ -32,5 +32,6 @@ class KnownDuration(Order):
     def ordering(self, view: View) -> Ordering:
         """Return an ordering that re-sorts one list if ties have history."""
         ordering = Ordering(self, view)
-        ordering.resort = bool(self.history_ties)
+        ordering.resort = ordering.history_ties = bool(self.history_ties)
+        ordering.ties_of_value = ordering.history_ties
         return ordering

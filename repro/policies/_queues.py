@@ -97,7 +97,7 @@ class QueueOrdering(Ordering):
         self.knob = policy.promote_knob
         self.exact = policy.exact_demotion is not False
         self.cumulative = bool(policy.cumulative_waiting)
-        self.partition = bool(policy.history_ties)
+        self.partition = self.history_ties = bool(policy.history_ties)
         self.resort = policy.resort or self.partition or not self.exact
         #: queue, priority clock (s) up to the present hold, start of that hold (None = waiting)
         self.queue: dict[int, int] = {}

@@ -148,6 +148,10 @@ class Ordering:
         self.resort = policy.resort
         #: after each event, running jobs move ahead of waiting ones of the same class (Resort only)
         self.partition = False
+        #: ties between keys that were computed, not given, depend on every past sort (Resort only)
+        self.ties_of_value = False
+        #: equal keys keep the order of the previous event (Resort only)
+        self.history_ties = False
 
     def key(self, job: int, now: float) -> Key:
         """Return the key of ``job``."""
@@ -156,6 +160,10 @@ class Ordering:
     def slope(self, job: int) -> float:
         """Return the drift of the key while running, per second."""
         return self.policy.slope(self.view, job)
+
+    def drifts(self, job: int) -> bool:
+        """Tell whether the key of a running job changes with time (Resort only)."""
+        return True
 
     def group(self, job: int) -> Key:
         """Return the class within which `partition` applies."""

@@ -7,6 +7,8 @@ Replaying the same list operations is the only way to break ties as they do.
 
 from __future__ import annotations
 
+from typing import Any
+
 from repro.policies.base import Ordering
 from repro.sim.jobs import JobTable
 
@@ -28,6 +30,9 @@ class Resort:
         self.table, self.ordering, self.capacity = table, ordering, capacity
         self._order: list[int] = []
         self._held: set[int] = set()
+        self._drifting: set[int] = set()
+        self._keys: dict[int, Any] = {}
+        self._demand = 0
 
     @property
     def waits(self) -> bool:
@@ -37,40 +42,76 @@ class Resort:
     def arrive(self, job: int, now: float) -> None:
         """Append a new job."""
         self._order.append(job)
+        self._read(job, now)
+        self._demand += self.table.gpus[job]
 
     def finish(self, job: int) -> None:
         """Take a finished job out."""
         self._order.remove(job)
         self._held.discard(job)
+        self._drifting.discard(job)
+        del self._keys[job]
+        self._demand -= self.table.gpus[job]
 
     def move(self, job: int, now: float) -> None:
         """Move a re-queued job to the tail."""
         self._order.remove(job)
         self._order.append(job)
+        self._settle(job, now)
+
+    def _read(self, job: int, now: float) -> None:
+        """Read a key; unless ties have history they end with (submission, job id)."""
+        key = self.ordering.key(job, now)
+        self._keys[job] = key if self.ordering.history_ties else (key, job)
+
+    def _settle(self, job: int, now: float) -> None:
+        """Read the key of a job whose state changed, and whether it will drift from now on."""
+        self._read(job, now)
+        if job in self._held and self.ordering.drifts(job):
+            self._drifting.add(job)
+        else:
+            self._drifting.discard(job)
 
     def select(self, now: float) -> tuple[list[int], list[int]]:
         """Sort, scan, and return who loses and who gets GPUs, in list order."""
-        ordering, gpus, held = self.ordering, self.table.gpus, self._held
-        keys = {job: ordering.key(job, now) for job in self._order}
-        self._order.sort(key=keys.__getitem__)
-        free = self.capacity
+        ordering, held = self.ordering, self._held
         stops: list[int] = []
+        if self._demand <= self.capacity and not ordering.ties_of_value:
+            starts = [job for job in self._order if job not in held] if self.waits else []
+        else:
+            for job in self._drifting:
+                self._read(job, now)
+            self._order.sort(key=self._keys.__getitem__)
+            starts, stops = self._scan()
+        for job in stops:
+            held.discard(job)
+            ordering.stop(job, now)
+            self._settle(job, now)
+        for job in starts:
+            held.add(job)
+            ordering.start(job, now)
+            self._settle(job, now)
+        if ordering.partition and (starts or stops):
+            group = ordering.group
+            self._order.sort(key=lambda job: (group(job), job not in held))
+        return stops, starts
+
+    def _scan(self) -> tuple[list[int], list[int]]:
+        """Give every job in order its gang, or skip it; return (starts, stops)."""
+        gpus, held, free = self.table.gpus, self._held, self.capacity
         starts: list[int] = []
+        stops: list[int] = []
+        kept = 0
         for job in self._order:
             width = gpus[job]
             if width <= free:
                 free -= width
-                if job not in held:
+                if job in held:
+                    kept += 1
+                else:
                     starts.append(job)
             elif job in held:
                 stops.append(job)
-        for job in stops:
-            held.discard(job)
-            ordering.stop(job, now)
-        for job in starts:
-            held.add(job)
-            ordering.start(job, now)
-        if ordering.partition:
-            group = ordering.group
-            self._order.sort(key=lambda job: (group(job), job not in held))
-        return stops, starts
+            elif not free and kept + len(stops) == len(held):
+                break
+        return starts, stops

@@ -1,4 +1,4 @@
-"""`--rules tiresias` against an independent reading of the public simulator's rules, digit by digit."""
+"""`--rules tiresias` against an independent reading of the public simulator's rules."""
 
 from __future__ import annotations
 
@@ -81,7 +81,9 @@ def test_tiresias_l(seed, limits, knob):
 
 
 @pytest.mark.parametrize("knob", [None, 1, 4])
-@pytest.mark.parametrize(("limits", "delta"), [((3250, 7200), 3250), ((3200,), 3200), ((900,), 450)])
+@pytest.mark.parametrize(
+    ("limits", "delta"), [((3250, 7200), 3250), ((3200,), 3200), ((900,), 450)]
+)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_tiresias_g(seed, limits, delta, knob):
     rows = rows_of(seed, n=70)

@@ -53,7 +53,7 @@ def make_jobs(rows):
     """Rows are (submit, work, width), in order of (submission, id)."""
     exact = [(Fraction(submit), Fraction(work), width) for submit, work, width in rows]
     jobs = [Job(i, s, w, g, left=w, waits_from=s) for i, (s, w, g) in enumerate(exact)]
-    assert all(a.submit <= b.submit for a, b in zip(jobs, jobs[1:], strict=False))
+    assert jobs == sorted(jobs, key=lambda job: job.submit)
     return jobs
 
 

@@ -48,7 +48,9 @@ def trace_of(rows):
 def agree(rows, cluster, policy, naive, tolerance=0.0, **options):
     jobs = simulate(trace_of(rows), cluster, policy, **options).jobs
     np.testing.assert_allclose(jobs.end_time, [float(job.end) for job in naive], rtol=tolerance)
-    np.testing.assert_allclose(jobs.start_time, [float(job.first_start) for job in naive], rtol=tolerance)
+    np.testing.assert_allclose(
+        jobs.start_time, [float(job.first_start) for job in naive], rtol=tolerance
+    )
     assert jobs.preemptions.tolist() == [job.preemptions for job in naive]
     assert jobs.promotions.tolist() == [job.promotions for job in naive]
 
@@ -63,7 +65,9 @@ def test_known_durations(name, rows):
 @given(rows=integer_rows(), quantum=st.sampled_from([1.0, 2.0, 5.0]))
 @EXAMPLES
 def test_las_with_quantum(rows, quantum):
-    agree(rows, "1x8", make("las-2d", quantum=quantum), preemptive(rows, 8, "las-2d", quantum=quantum))
+    agree(
+        rows, "1x8", make("las-2d", quantum=quantum), preemptive(rows, 8, "las-2d", quantum=quantum)
+    )
 
 
 # divisible by every width: all instants stay exact in floats
@@ -74,7 +78,9 @@ LIMITS = st.sampled_from([(24.0,), (24.0, 48.0), (24.0, 72.0, 96.0)])
 @EXAMPLES
 def test_tiresias_l(rows, limits):
     agree(
-        rows, "1x8", make("tiresias-l", thresholds=limits),
+        rows,
+        "1x8",
+        make("tiresias-l", thresholds=limits),
         preemptive(rows, 8, "tiresias-l", limits=limits),
     )
 
@@ -83,7 +89,9 @@ def test_tiresias_l(rows, limits):
 @EXAMPLES
 def test_tiresias_l_with_promotion(rows, limits, knob):
     agree(
-        rows, "1x8", make("tiresias-l", thresholds=limits, promote_knob=knob),
+        rows,
+        "1x8",
+        make("tiresias-l", thresholds=limits, promote_knob=knob),
         preemptive(rows, 8, "tiresias-l", limits=limits, knob=knob),
     )
 
@@ -93,9 +101,7 @@ def test_tiresias_l_with_promotion(rows, limits, knob):
 @given(rows=integer_rows(widths=(1, 2, 3, 4, 6, 8, 12)))
 @EXAMPLES
 def test_first_come(name, placement, rows):
-    naive = first_come(
-        rows, [4, 4, 4], blocking=name == "yarn-cs", consolidate=placement == "yarn"
-    )
+    naive = first_come(rows, [4, 4, 4], blocking=name == "yarn-cs", consolidate=placement == "yarn")
     agree(rows, "3x4", name, naive, placement=placement)
 
 
