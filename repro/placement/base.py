@@ -88,6 +88,31 @@ class Placer(ABC):
         self.free -= gpus
         return allocation
 
+    def claim(self, job: int, tasks: tuple[int, ...]) -> Allocation:
+        """Give a job one GPU per task, on the nodes its policy wishes for.
+
+        Parameters
+        ----------
+        job : int
+            The engine's number of the job.
+        tasks : tuple of int
+            Node of each task.
+
+        Returns
+        -------
+        tuple of (int, int)
+            As for `take`.
+
+        Raises
+        ------
+        PolicyError
+            If the rule takes no wishes (only ``wished`` does), or a node has too few idle GPUs.
+        """
+        raise PolicyError(
+            f"job {job} wishes for nodes {tasks} but {type(self).__name__} chooses nodes itself; "
+            f"use placement 'wished'"
+        )
+
     def give_back(self, job: int) -> None:
         """Return all GPUs of a job.
 

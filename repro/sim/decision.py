@@ -24,17 +24,25 @@ class Run:
     gpus : float
         GPUs the gang holds; a fraction is allowed for policies that divide GPUs.
     gpu_type : str, optional
-        GPU type asked for; None takes any.
+        GPU type asked for; None takes any, and stays on the type held while that has room.
+    tasks : tuple of int
+        Placement wish: the node of each task, parameter servers first, as many as there are GPUs.
+        Empty leaves the place to the placement rule; a wish needs a rule that takes wishes.
+    parts : tuple of (str, float)
+        GPUs per type of a job spread over several types at once (ideal execution of `Shares`);
+        ``gpus`` is their sum.
 
     Examples
     --------
     >>> Run((0, 3), gpus=2)
-    Run(jobs=(0, 3), gpus=2, gpu_type=None)
+    Run(jobs=(0, 3), gpus=2, gpu_type=None, tasks=(), parts=())
     """
 
     jobs: tuple[int, ...]
     gpus: float
     gpu_type: str | None = None
+    tasks: tuple[int, ...] = ()
+    parts: tuple[tuple[str | None, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +79,7 @@ class Shares:
     jobs : tuple of int
         Row numbers, one per row of ``fractions``.
     gpu_types : tuple of str
-        One per column.
+        One per column, from `View.capacity`; None on a cluster without types.
     fractions : ndarray, shape (jobs, GPU types)
         Share of time in [0, 1]; rows sum to at most 1.
 
@@ -82,7 +90,7 @@ class Shares:
     """
 
     jobs: tuple[int, ...]
-    gpu_types: tuple[str, ...]
+    gpu_types: tuple[str | None, ...]
     fractions: npt.NDArray[np.float64] = field(repr=False)
 
 

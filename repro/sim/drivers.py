@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Protocol
 
 from repro.errors import PolicyError
@@ -130,8 +131,6 @@ class DecidedDriver:
 
     def step(self, now: float) -> tuple[list[int], list[Run]]:
         """Ask the policy and return what differs from what is held."""
-        self.view.changed = self._changed
-        self._changed = False
         decision = self._decision(now)
         chosen = self._admit(decision, now)
         stops: list[int] = []
@@ -149,9 +148,10 @@ class DecidedDriver:
 
     def _decision(self, now: float) -> RunSet:
         if self.rounds and not self.rounds.boundary(now):
-            return self.rounds.current(now)
-        if self.rounds and not self.view.changed and self.rounds.has_shares:
-            return self.rounds.next_round(now)
+            return self.rounds.current
+        if self.rounds and not self._changed and self.rounds.has_shares:
+            return self.rounds.next_round()
+        self.view.changed, self._changed = self._changed, False
         decision = self.decide(self.view) if self.table.active else RunSet(())
         if isinstance(decision, RunSet):
             self._wake = decision.wake
@@ -163,8 +163,11 @@ class DecidedDriver:
             )
         if self.rounds is None:
             self.rounds = RoundMechanism(self.table, self.view.cluster, self.policy.name)
+            if not self.rounds.boundary(now):
+                self._changed = True
+                return self.rounds.current
         self.rounds.adopt(decision)
-        return self.rounds.next_round(now)
+        return self.rounds.next_round()
 
     def _admit(self, decision: RunSet, now: float) -> dict[int, Run]:
         """Check a decision and return the run of every job that holds GPUs."""
@@ -179,24 +182,31 @@ class DecidedDriver:
                     raise self._wrong(now, job, f"names it {state}")
             if not run.gpus > 0:
                 raise self._wrong(now, run.jobs[0], f"gives it {run.gpus:g} GPUs; more than 0")
-            kind = run.gpu_type
-            if kind is None and kind not in free:
-                kind = max(free, key=lambda k: (free[k], str(k)))
-            if kind not in free:
-                raise self._wrong(now, run.jobs[0], f"asks for unknown GPU type {kind!r}")
-            if run.gpus > free[kind] + EPSILON_GPUS:
-                if decision.fill == "exact":
+            if not run.parts and run.gpu_type is None and None not in free:
+                run = replace(run, gpu_type=self._type_for(run, free))
+            parts = run.parts or ((run.gpu_type, run.gpus),)
+            for kind, gpus in parts:
+                if kind not in free:
+                    raise self._wrong(now, run.jobs[0], f"asks for unknown GPU type {kind!r}")
+                if gpus > free[kind] + EPSILON_GPUS and decision.fill == "exact":
                     raise self._wrong(
-                        now,
-                        run.jobs[0],
-                        f"gives it {run.gpus:g} GPUs where {free[kind]:g} are left",
+                        now, run.jobs[0], f"gives it {gpus:g} GPUs where {free[kind]:g} are left"
                     )
+            if any(gpus > free[kind] + EPSILON_GPUS for kind, gpus in parts):
                 if decision.fill == "block":
                     break
                 continue
-            free[kind] -= run.gpus
+            for kind, gpus in parts:
+                free[kind] -= gpus
             chosen.update(dict.fromkeys(run.jobs, run))
         return chosen
+
+    def _type_for(self, run: Run, free: dict[str | None, float]) -> str | None:
+        """Return the type of a gang that takes any: the one it is on, else the emptiest."""
+        held = self._holds.get(run.jobs[0])
+        if held is not None and free.get(held.gpu_type, 0.0) >= run.gpus:
+            return held.gpu_type
+        return max(free, key=lambda kind: (free[kind], str(kind)))
 
     def _wrong(self, now: float, job: int, what: str) -> PolicyError:
         return PolicyError(

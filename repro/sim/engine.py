@@ -14,6 +14,7 @@ import simpy
 from repro.cluster.spec import Cluster
 from repro.errors import PolicyError, TraceError
 from repro.placement.base import Placement
+from repro.placement.by_type import by_type
 from repro.policies.base import Order, Policy
 from repro.sim.decision import Run
 from repro.sim.drivers import Driver, driver_for
@@ -85,14 +86,14 @@ class Engine:
         self.interval = interval
         self.env = simpy.Environment()
         self.placer = placement.bind(cluster, rng)
+        self._typed = {} if isinstance(policy, Order) else by_type(placement, cluster, rng)
         self.view = View(self.table, cluster, policy.needs, policy.name)
-        self.intervals = Intervals(self.placer.tracks_nodes)
+        self.intervals = Intervals(self.placer.tracks_nodes, bool(cluster.gpu_types))
         mechanism = RoundMechanism(self.table, cluster, policy.name, **rounds) if rounds else None
         self.driver: Driver = driver_for(
             self.table, policy, self.view, self.placer, self._take, mechanism
         )
         self.overhead_s = 0.0
-        self._elastic = not isinstance(policy, Order)
         self._finish: list[tuple[float, int, int]] = []
         self._epoch = [0] * self.table.count
         self._nodes: dict[int, Nodes] = {}
@@ -221,9 +222,9 @@ class Engine:
     def _start(self, run: Run, now: float) -> None:
         table, leader = self.table, run.jobs[0]
         nodes: Nodes = ()
-        if not self._elastic or run.gpus == int(run.gpus):
+        if not run.parts and run.gpus == int(run.gpus):
             if leader not in self._nodes:
-                self._nodes[leader] = self.placer.take(leader, int(run.gpus), table.models[leader])
+                self._nodes[leader] = self._place(run)
             nodes = self._nodes[leader]
         rates: Sequence[float]
         if self.perf is not None:
@@ -256,9 +257,20 @@ class Engine:
             if rate != 1.0:
                 self.driver.rate_changed(job, now)
 
+    def _place(self, run: Run) -> Nodes:
+        placer, leader = self._typed.get(run.gpu_type, self.placer), run.jobs[0]
+        if not run.tasks:
+            return placer.take(leader, int(run.gpus), self.table.models[leader])
+        if len(run.tasks) != run.gpus:
+            raise PolicyError(
+                f"policy {self.policy.name!r} names nodes for {len(run.tasks)} tasks of job "
+                f"{self.table.ids[leader]!r} that holds {run.gpus:g} GPUs; one GPU per task"
+            )
+        return placer.claim(leader, run.tasks)
+
     def _release(self, job: int, now: float, *, pause: bool) -> None:
         """Take the GPUs of a job away and book its progress."""
-        table = self.table
+        table, run = self.table, self._groups[job]
         begun = now >= table.since[job]
         table.left[job] = max(0.0, table.remaining(job, now))
         self._book(job, now)
@@ -266,7 +278,7 @@ class Engine:
             seconds = self.overhead.pause_s(table, job) if begun else 0.0
             self.overhead_s += seconds
             until = now + seconds if begun else table.since[job]
-            self._draining.append((until, table.held[job]))
+            self._draining.append((until, table.held[job] / len(run.jobs)))
 
     def _complete(self, job: int, now: float) -> None:
         table = self.table
@@ -283,7 +295,8 @@ class Engine:
         run = self._groups.pop(job)
         start, held = table.hold[job], table.held[job]
         nodes = self._nodes.get(run.jobs[0], ())
-        self.intervals.add(job, start, now, held / len(run.jobs), table.rate[job], nodes)
+        share = held / len(run.jobs)
+        self.intervals.add(job, start, now, share, table.rate[job], nodes, run.gpu_type)
         table.seconds[job] += now - start
         table.service[job] += (now - start) * held
         table.running[job] = False
@@ -293,7 +306,7 @@ class Engine:
             self._busy -= held
             if run.jobs[0] in self._nodes:
                 del self._nodes[run.jobs[0]]
-                self.placer.give_back(run.jobs[0])
+                self._typed.get(run.gpu_type, self.placer).give_back(run.jobs[0])
 
     def _drain_delay(self, gpus: float, now: float) -> float:
         """Return how long a gang waits for GPUs whose former holders still checkpoint."""

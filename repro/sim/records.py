@@ -15,18 +15,26 @@ Nodes = tuple[tuple[int, int], ...]
 
 
 class Intervals:
-    """Growing columns of (job, start, end, GPUs, rate, nodes)."""
+    """Growing columns of (job, start, end, GPUs, rate, nodes, GPU type)."""
 
-    def __init__(self, tracks_nodes: bool) -> None:
+    def __init__(self, tracks_nodes: bool, typed: bool) -> None:
         self.job = array("q")
         self.start = array("d")
         self.end = array("d")
         self.gpus = array("d")
         self.rate = array("d")
         self.nodes: list[Nodes] | None = [] if tracks_nodes else None
+        self.gpu_type: list[str | None] | None = [] if typed else None
 
     def add(
-        self, job: int, start: float, end: float, gpus: float, rate: float, nodes: Nodes
+        self,
+        job: int,
+        start: float,
+        end: float,
+        gpus: float,
+        rate: float,
+        nodes: Nodes,
+        gpu_type: str | None = None,
     ) -> None:
         """Append one interval."""
         self.job.append(job)
@@ -36,6 +44,8 @@ class Intervals:
         self.rate.append(rate)
         if self.nodes is not None:
             self.nodes.append(nodes)
+        if self.gpu_type is not None:
+            self.gpu_type.append(gpu_type)
 
 
 @dataclass(frozen=True)
@@ -48,7 +58,9 @@ class Result:
         One row per job in trace order: job_id, submit_time, start_time, end_time, jct, num_gpus,
         duration, queueing (= jct - duration), preemptions, promotions, model if known. Seconds.
     intervals : DataFrame
-        job_id, start, end (s), gpus, rate (work per second), nodes (if the placement tracks them).
+        job_id, start, end (s), gpus (of a group: its share), rate (work per second), nodes (if the
+        placement tracks them), gpu_type (if the cluster has types; None where the policy chose
+        none or several at once).
     meta : dict
         policy, trace, cluster, num_gpus, rules, placement, overhead_s, wall_s.
     """
@@ -109,4 +121,6 @@ def collect(table: JobTable, intervals: Intervals, index: pd.Index, meta: dict[s
     )
     if intervals.nodes is not None:
         spans["nodes"] = pd.Series(intervals.nodes, dtype=object)
+    if intervals.gpu_type is not None:
+        spans["gpu_type"] = pd.Series(intervals.gpu_type, dtype=object)
     return Result(jobs, spans, meta)

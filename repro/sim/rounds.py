@@ -7,14 +7,19 @@ and pairs are taken greedily from the highest priority down, a job at most once 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from repro.cluster.spec import Cluster
-from repro.errors import PolicyError
+from repro.errors import PolicyError, TraceError
 from repro.sim.decision import Run, RunSet, Shares
 from repro.sim.jobs import JobTable
+
+#: Relative overshoot of shares put down to rounding in the policy's solver.
+TOLERANCE = 1e-6
 
 
 def priorities(
@@ -38,10 +43,53 @@ def priorities(
     return np.where(rounds > 0, fractions / safe, np.where(fractions > 0, np.inf, 0.0))
 
 
+def choose(
+    fractions: npt.NDArray[np.float64],
+    rounds: npt.NDArray[np.float64],
+    widths: Sequence[int],
+    capacity: Sequence[int],
+) -> list[tuple[int, int]]:
+    """Return who runs where in the next round: greedily, from the highest priority down.
+
+    Parameters
+    ----------
+    fractions, rounds : ndarray, shape (jobs, GPU types)
+        X and rounds received, as for `priorities`.
+    widths : sequence of int
+        Gang sizes (GPUs).
+    capacity : sequence of int
+        GPUs of each type.
+
+    Returns
+    -------
+    list of (int, int)
+        (job, GPU type), each job at most once. Ties: larger X, then order of types, then of jobs.
+
+    Examples
+    --------
+    >>> x = np.array([[0.6, 0.4, 0.0], [0.2, 0.6, 0.2], [0.2, 0.0, 0.8]])
+    >>> choose(x, np.array([[3.0, 1, 0], [1, 3, 0], [0, 0, 4]]), [1, 1, 1], [1, 1, 1])
+    [(2, 0), (1, 2), (0, 1)]
+    """
+    rank = priorities(fractions, rounds)
+    free = list(capacity)
+    waiting = set(range(len(widths)))
+    chosen: list[tuple[int, int]] = []
+    rows, columns = np.nonzero(rank > 0)
+    for i in np.lexsort((rows, columns, -fractions[rows, columns], -rank[rows, columns])):
+        job, kind = int(rows[i]), int(columns[i])
+        if job in waiting and widths[job] <= free[kind]:
+            waiting.discard(job)
+            free[kind] -= widths[job]
+            chosen.append((job, kind))
+    return chosen
+
+
 def gpus_by_type(cluster: Cluster) -> dict[str | None, int]:
     """Return GPUs per type; a cluster without types has the one key None."""
-    typed: dict[str | None, int] = {**cluster.gpu_types}
-    return typed or {None: cluster.num_gpus}
+    kinds: list[str | None] = list(cluster.gpu_types)
+    counts = cluster.gpu_types.values()
+    return dict(zip(kinds, counts, strict=True)) or {None: cluster.num_gpus}
 
 
 class RoundMechanism:
@@ -81,28 +129,34 @@ class RoundMechanism:
         return self._shares is not None
 
     def adopt(self, shares: Shares) -> None:
-        """Take over a new allocation matrix after checking it."""
-        x = shares.fractions
-        if x.shape != (len(shares.jobs), len(shares.gpu_types)):
+        """Take over a new allocation matrix after checking it; rounding errors are trimmed."""
+        x, kinds = shares.fractions, shares.gpu_types
+        if x.shape != (len(shares.jobs), len(kinds)) or not set(kinds) <= set(self.capacity):
             raise PolicyError(
-                f"policy {self.policy!r}: shares have shape {x.shape}, "
-                f"want ({len(shares.jobs)}, {len(shares.gpu_types)})"
+                f"policy {self.policy!r}: shares of shape {x.shape} for {len(shares.jobs)} jobs "
+                f"and the GPU types {kinds}; the cluster has {tuple(self.capacity)}"
             )
         widths = np.array([self.table.gpus[job] for job in shares.jobs], dtype=float)
-        limits = np.array([float(self.capacity.get(kind, 0)) for kind in self._kinds(shares)])
+        limits = np.array([float(self.capacity[kind]) for kind in kinds])
+        for job in shares.jobs:
+            if self.table.gpus[job] > max(limits):
+                raise TraceError(
+                    f"job {self.table.ids[job]!r} asks for {self.table.gpus[job]} GPUs of one type "
+                    f"and can never run: the cluster has {self.capacity}; use a larger cluster or "
+                    f"drop the job"
+                )
+        used = widths @ x
         if len(x) and (
-            x.min() < -1e-6
-            or x.sum(axis=1).max() > 1 + 1e-6
-            or (widths @ x > limits * (1 + 1e-6) + 1e-6).any()
+            x.min() < -TOLERANCE
+            or x.sum(axis=1).max() > 1 + TOLERANCE
+            or (used > limits * (1 + TOLERANCE)).any()
         ):
             raise PolicyError(
                 f"policy {self.policy!r}: shares must be >= 0, sum to at most 1 per job and fit "
                 f"the GPUs of each type"
             )
-        self._shares = shares
-
-    def _kinds(self, shares: Shares) -> list[str | None]:
-        return [kind if kind in self.capacity else None for kind in shares.gpu_types]
+        fractions = np.clip(x, 0.0, None) * np.minimum(1.0, limits / np.maximum(used, 1e-300))
+        self._shares = Shares(shares.jobs, kinds, fractions)
 
     def finish(self, job: int) -> None:
         """Forget a finished job."""
@@ -121,46 +175,37 @@ class RoundMechanism:
             return math.inf
         return (math.floor(now / self.round_s + 1e-9) + 1) * self.round_s
 
-    def current(self, now: float) -> RunSet:
-        """Return what runs in the present round."""
+    @property
+    def current(self) -> RunSet:
+        """What runs in the present round."""
         return self._current
 
-    def next_round(self, now: float) -> RunSet:
+    def next_round(self) -> RunSet:
         """Choose the runs of the round that begins now."""
         shares = self._shares
         if shares is None:
             raise PolicyError(f"policy {self.policy!r} gave no shares before the first round")
-        kinds = self._kinds(shares)
+        kinds = shares.gpu_types
         alive = [row for row, job in enumerate(shares.jobs) if job in self.table.active]
-        if self.fluid:
-            runs = [
-                Run((shares.jobs[row],), self.table.gpus[shares.jobs[row]] * share, kind)
-                for row in alive
-                for kind, share in zip(kinds, shares.fractions[row], strict=True)
-                if share > 1e-12
-            ]
-            return RunSet(runs, "exact")
-        x = shares.fractions[alive]
         jobs = [shares.jobs[row] for row in alive]
+        widths = [self.table.gpus[job] for job in jobs]
+        x = shares.fractions[alive]
+        if self.fluid:
+            return RunSet([r for r in map(partial(_spread, kinds), jobs, widths, x) if r], "exact")
         received = np.array([[self._received.get((job, k), 0.0) for k in kinds] for job in jobs])
-        rank = priorities(x, received.reshape(x.shape))
-        free = dict(self.capacity)
-        taken: set[int] = set()
+        pairs = choose(x, received.reshape(x.shape), widths, [self.capacity[k] for k in kinds])
         runs = []
-        order = sorted(
-            (
-                (-rank[i, k], -x[i, k], k, job)
-                for i, job in enumerate(jobs)
-                for k in range(len(kinds))
-                if rank[i, k] > 0
-            )
-        )
-        for _, _, k, job in order:
-            kind, width = kinds[k], self.table.gpus[job]
-            if job not in taken and width <= free[kind]:
-                taken.add(job)
-                free[kind] -= width
-                runs.append(Run((job,), width, kind))
-                self._received[job, kind] = self._received.get((job, kind), 0.0) + 1.0
+        for row, column in pairs:
+            job, kind = jobs[row], kinds[column]
+            runs.append(Run((job,), widths[row], kind))
+            self._received[job, kind] = self._received.get((job, kind), 0.0) + 1.0
         self._current = RunSet(runs, "exact")
         return self._current
+
+
+def _spread(
+    kinds: Sequence[str | None], job: int, width: int, shares: npt.NDArray[np.float64]
+) -> Run | None:
+    """Return the run of a job that holds its shares of all types at once."""
+    parts = tuple((k, width * s) for k, s in zip(kinds, shares.tolist(), strict=True) if s > 1e-12)
+    return Run((job,), sum(gpus for _, gpus in parts), parts=parts) if parts else None

@@ -101,10 +101,15 @@ class View:
         self._require("duration")
         return self._table.remaining(job, self.now)
 
-    def column(self, name: str) -> npt.NDArray[np.generic]:
-        """Return a whole trace column, indexed by row number; needs its name."""
+    def column(self, name: str, default: object = None) -> npt.NDArray[np.generic]:
+        """Return a whole trace column, indexed by row number; needs its name.
+
+        A trace without the column yields ``default`` for every job, or an error if that is None.
+        """
         self._require(name)
         frame = self._table.frame
+        if name not in frame and default is not None:
+            return np.full(self._table.count, default)
         if name not in frame:
             raise PolicyError(
                 f"policy {self._policy!r} needs trace column {name!r}; the trace has "

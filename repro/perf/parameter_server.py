@@ -1,0 +1,223 @@
+"""Training with parameter servers: how long it takes, given where the tasks sit (Liquid)."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from repro.errors import ParamError, TraceError
+from repro.sim.decision import Run
+from repro.sim.jobs import JobTable
+from repro.sim.records import Nodes
+
+
+def pattern(tasks: Sequence[int], num_ps: int = 1) -> str:
+    """Return who shares a node with whom, as the public simulator of Liquid writes it.
+
+    Parameters
+    ----------
+    tasks : sequence of int
+        Node of each task, parameter servers first.
+    num_ps : int
+        How many of them are parameter servers.
+
+    Returns
+    -------
+    str
+        Nodes joined by ``_``, those with most parameter servers first, then with most workers.
+
+    Examples
+    --------
+    >>> [pattern(nodes) for nodes in [(0, 0, 0), (0, 1, 2), (5, 5, 1), (3, 2, 2)]]
+    ['pww', 'p_w_w', 'pw_w', 'p_ww']
+    """
+    held: dict[int, list[str]] = defaultdict(list)
+    for task, node in enumerate(tasks):
+        held[node].append("p" if task < num_ps else "w")
+    names = sorted(held.values(), key=lambda roles: (-roles.count("p"), -roles.count("w")))
+    return "_".join("".join(roles) for roles in names)
+
+
+@dataclass(frozen=True)
+class MeasuredPlans:
+    """Performance model that looks the time of a placement plan up in a table of measurements.
+
+    Parameters
+    ----------
+    seconds : mapping of str to mapping of str to float
+        Model to `pattern` to run time (s); the duration of a job in the trace is that of
+        ``reference``.
+    reference : str
+        Pattern of the durations.
+
+    Examples
+    --------
+    >>> plans = MeasuredPlans({"vgg16": {"pww": 510.0, "p_w_w": 810.0}})
+    >>> plans.seconds["vgg16"]["p_w_w"]
+    810.0
+    """
+
+    seconds: Mapping[str, Mapping[str, float]]
+    reference: str = "pww"
+
+    def rates(self, table: JobTable, run: Run, nodes: Nodes) -> list[float]:
+        """Return the time of the reference plan over that of the plan held."""
+        job = run.jobs[0]
+        row = self.seconds.get(str(table.models[job]), {})
+        plan = pattern(_tasks(table, run), _num_ps(table, job))
+        for wanted in (plan, self.reference):
+            if wanted not in row:
+                raise ParamError(
+                    f"no measured time for {table.models[job]!r} placed as {wanted!r}; measured: "
+                    f"{', '.join(row) or 'nothing'}"
+                )
+        return [row[self.reference] / row[plan]]
+
+
+@dataclass(frozen=True)
+class TrainedModel:
+    """What the iteration model needs to know of a network.
+
+    Parameters
+    ----------
+    model_mb : float
+        Size of the parameters (MB); a worker pushes and pulls that much per iteration.
+    images_per_s : float
+        Compute rate of one worker.
+    exposed : float
+        Share of the synchronisation that computation does not hide (e).
+    fixed_s : float
+        Launch and save time of a run (s).
+    """
+
+    model_mb: float
+    images_per_s: float
+    exposed: float = 1.0
+    fixed_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class IterationModel:
+    """T = T_l + T_sa + N (T_t + T_sy): compute time plus the slowest of the links in use.
+
+    Parameters
+    ----------
+    models : mapping of str to TrainedModel
+        By model name.
+    pair_mb_s, node_mb_s, local_mb_s : float
+        Bandwidth between two nodes, of one node to all others, and inside a node (MB/s, in and out
+        together).
+    reference : tuple of int, optional
+        Nodes of the tasks of the plan whose time is the duration in the trace; all on one node by
+        default.
+
+    References
+    ----------
+    Liquid, TPDS 2022, Eq 1; the network terms are ours, fitted to its Figures 1b and 6.
+
+    Examples
+    --------
+    >>> vgg = TrainedModel(model_mb=553, images_per_s=35.4, fixed_s=30)
+    >>> model = IterationModel({"vgg16": vgg}, pair_mb_s=463, node_mb_s=798, local_mb_s=1487)
+    >>> [round(model.run_s("vgg16", plan, 32, 210)) for plan in [(0, 0, 0), (0, 1, 2)]]
+    [532, 802]
+    """
+
+    models: Mapping[str, TrainedModel]
+    pair_mb_s: float
+    node_mb_s: float
+    local_mb_s: float
+    reference: tuple[int, ...] | None = None
+
+    def sync_s(self, model_mb: float, tasks: Sequence[int], num_ps: int = 1) -> float:
+        """Return the time to move the parameters of one iteration over the slowest link (s).
+
+        Parameters
+        ----------
+        model_mb : float
+            Size of the parameters, split evenly over the parameter servers (MB).
+        tasks : sequence of int
+            Node of each task, parameter servers first.
+        num_ps : int
+            Number of parameter servers.
+        """
+        servers, workers = tasks[:num_ps], tasks[num_ps:]
+        if not servers or not workers:
+            raise ParamError(f"tasks {tuple(tasks)}: need a parameter server and a worker")
+        volume = 2 * model_mb / num_ps
+        pairs: dict[tuple[int, int], float] = defaultdict(float)
+        outside: dict[int, float] = defaultdict(float)
+        inside: dict[int, float] = defaultdict(float)
+        for server in servers:
+            for worker in workers:
+                if server == worker:
+                    inside[server] += volume
+                else:
+                    pairs[min(server, worker), max(server, worker)] += volume
+                    outside[server] += volume
+                    outside[worker] += volume
+        return max(
+            max(pairs.values(), default=0.0) / self.pair_mb_s,
+            max(outside.values(), default=0.0) / self.node_mb_s,
+            max(inside.values(), default=0.0) / self.local_mb_s,
+        )
+
+    def run_s(
+        self, model: str, tasks: Sequence[int], batch: float, iterations: float, num_ps: int = 1
+    ) -> float:
+        """Return the time of a whole run (s).
+
+        Parameters
+        ----------
+        model : str
+            Name in ``models``.
+        tasks : sequence of int
+            Node of each task, parameter servers first.
+        batch : float
+            Images per worker and iteration.
+        iterations : float
+            Number of iterations, warm-up included.
+        num_ps : int
+            Number of parameter servers.
+        """
+        if model not in self.models:
+            raise ParamError(
+                f"no parameters for model {model!r}; known: {', '.join(self.models) or 'none'}"
+            )
+        known = self.models[model]
+        sync = known.exposed * self.sync_s(known.model_mb, tasks, num_ps)
+        return known.fixed_s + iterations * (batch / known.images_per_s + sync)
+
+    def rates(self, table: JobTable, run: Run, nodes: Nodes) -> list[float]:
+        """Return the time of the reference plan over that of the plan held."""
+        job, tasks = run.jobs[0], _tasks(table, run)
+        model, num_ps = str(table.models[job]), _num_ps(table, job)
+        size = _needed(table, job, "batch_size"), _needed(table, job, "iterations")
+        reference = self.reference or (0,) * len(tasks)
+        alone = self.run_s(model, reference, *size, num_ps)
+        return [alone / self.run_s(model, tasks, *size, num_ps)]
+
+
+def _tasks(table: JobTable, run: Run) -> tuple[int, ...]:
+    if len(run.jobs) > 1 or not run.tasks:
+        raise ParamError(
+            f"job {table.ids[run.jobs[0]]!r}: a parameter-server model needs to know the node of "
+            f"every task of one job; use a policy that names them (Run.tasks)"
+        )
+    return run.tasks
+
+
+def _num_ps(table: JobTable, job: int) -> int:
+    return int(table.frame["num_ps"].to_numpy()[job]) if "num_ps" in table.frame else 1
+
+
+def _needed(table: JobTable, job: int, name: str) -> float:
+    value = float(table.frame[name].to_numpy()[job]) if name in table.frame else math.nan
+    if not value > 0:
+        raise TraceError(
+            f"job {table.ids[job]!r} has no {name!r}; the iteration model needs a positive value "
+            f"in that trace column"
+        )
+    return value

@@ -1,0 +1,95 @@
+"""Placement within one GPU type: the same rule once per type, on the nodes of that type."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from repro.cluster.spec import Cluster
+from repro.errors import PolicyError
+from repro.placement.base import Allocation, Placement, Placer
+
+
+class TypePlacer(Placer):
+    """A placer that sees the nodes of one GPU type and answers in the cluster's node numbers.
+
+    Parameters
+    ----------
+    placement : Placement
+        The rule.
+    cluster : Cluster
+        The whole cluster.
+    gpu_type : str
+        Type of the nodes to use.
+    rng : numpy.random.Generator
+        For rules that draw.
+    """
+
+    def __init__(
+        self, placement: Placement, cluster: Cluster, gpu_type: str, rng: np.random.Generator
+    ) -> None:
+        self._numbers = [i for i, n in enumerate(cluster.nodes) if n.gpu_type == gpu_type]
+        part = Cluster(tuple(cluster.nodes[i] for i in self._numbers), f"{cluster}:{gpu_type}")
+        super().__init__(part)
+        self._inner, self._gpu_type = placement.bind(part, rng), gpu_type
+
+    def fits(self, gpus: int) -> bool:
+        """Ask the rule."""
+        return self._inner.fits(gpus)
+
+    def possible(self, gpus: int) -> bool:
+        """Ask the rule."""
+        return self._inner.possible(gpus)
+
+    def take(self, job: int, gpus: int, model: str | None = None) -> Allocation:
+        """Let the rule place the gang; see `Placer.take`."""
+        return self._numbered(self._inner.take(job, gpus, model))
+
+    def claim(self, job: int, tasks: tuple[int, ...]) -> Allocation:
+        """Pass a wish on; see `Placer.claim`."""
+        here = {number: i for i, number in enumerate(self._numbers)}
+        if not set(tasks) <= set(here):
+            raise PolicyError(
+                f"job {job} wishes for nodes {tasks} and for GPUs of type {self._gpu_type!r}, "
+                f"which are on other nodes ({len(here)} of them, first {self._numbers[:3]})"
+            )
+        return self._numbered(self._inner.claim(job, tuple(here[node] for node in tasks)))
+
+    def give_back(self, job: int) -> None:
+        """Return all GPUs of a job; see `Placer.give_back`."""
+        self._inner.give_back(job)
+        self.free = self._inner.free
+
+    def _numbered(self, allocation: Allocation) -> Allocation:
+        self.free = self._inner.free
+        return tuple((self._numbers[node], gpus) for node, gpus in allocation)
+
+    def _place(self, job: int, gpus: int, model: str | None) -> Allocation | None:
+        raise NotImplementedError("the rule places")
+
+    def _release(self, job: int, allocation: Allocation) -> None:
+        raise NotImplementedError("the rule releases")
+
+
+def by_type(
+    placement: Placement, cluster: Cluster, rng: np.random.Generator
+) -> dict[str | None, Placer]:
+    """Return one placer per GPU type of the cluster, none for a cluster without types.
+
+    Parameters
+    ----------
+    placement : Placement
+        The rule.
+    cluster : Cluster
+        The cluster.
+    rng : numpy.random.Generator
+        For rules that draw.
+
+    Examples
+    --------
+    >>> from repro.placement import make
+    >>> cluster = Cluster.parse("1x2:v100,2x2:k80")
+    >>> placers = by_type(make("yarn"), cluster, np.random.default_rng(0))
+    >>> placers["k80"].take(0, 3), placers["v100"].free
+    (((1, 2), (2, 1)), 2)
+    """
+    return {kind: TypePlacer(placement, cluster, kind, rng) for kind in cluster.gpu_types}

@@ -1,0 +1,78 @@
+"""``wished``: every task goes to the node its policy names; without a wish, to the first node."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from repro.cluster.spec import Cluster
+from repro.errors import PolicyError
+from repro.placement.base import Allocation, Placement, Placer, register
+
+
+class WishedPlacer(Placer):
+    """Checks wishes against the idle GPUs of every node."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(cluster)
+        self.idle = [node.gpus for node in cluster.nodes]
+
+    def claim(self, job: int, tasks: tuple[int, ...]) -> Allocation:
+        """Give each task of a job one GPU of the node named for it; see `Placer.claim`."""
+        wanted = sorted(Counter(tasks).items())
+        for node, gpus in wanted:
+            idle = self.idle[node] if 0 <= node < len(self.idle) else None
+            if idle is None or gpus > idle:
+                state = "does not exist" if idle is None else f"has {idle} idle"
+                raise PolicyError(
+                    f"job {job} wishes {gpus} GPUs of node {node}, which {state}; "
+                    f"wish for idle GPUs of nodes 0 to {len(self.idle) - 1}"
+                )
+        if job in self._held:
+            raise self._refusal(job, len(tasks))
+        return self._mark(job, tuple(wanted))
+
+    def _mark(self, job: int, allocation: Allocation) -> Allocation:
+        for node, gpus in allocation:
+            self.idle[node] -= gpus
+            self.free -= gpus
+        self._held[job] = allocation
+        return allocation
+
+    def _place(self, job: int, gpus: int, model: str | None) -> Allocation:
+        allocation = []
+        for node, idle in enumerate(self.idle):
+            share = min(gpus, idle)
+            if share:
+                allocation.append((node, share))
+                self.idle[node] -= share
+                gpus -= share
+        return tuple(allocation)
+
+    def _release(self, job: int, allocation: Allocation) -> None:
+        for node, gpus in allocation:
+            self.idle[node] += gpus
+
+
+@register("wished")
+@dataclass(frozen=True)
+class Wished(Placement):
+    """Tasks go where `repro.sim.decision.Run.tasks` says; gangs without a wish fill up nodes.
+
+    For policies that decide on jobs and places together (Liquid).
+
+    Examples
+    --------
+    >>> placer = Wished().bind(Cluster.parse("3x4"), np.random.default_rng(0))
+    >>> placer.claim(0, (2, 0, 2)), placer.take(1, 4)
+    (((0, 1), (2, 2)), ((0, 3), (1, 1)))
+    """
+
+    name: ClassVar[str] = "wished"
+
+    def bind(self, cluster: Cluster, rng: np.random.Generator) -> WishedPlacer:
+        """Return a placer with every GPU of ``cluster`` idle."""
+        return WishedPlacer(cluster)
