@@ -108,6 +108,8 @@ class QueueOrdering(Ordering):
         self.waited: dict[int, float] = {}
         self.left_at: dict[int, float] = {}
         self._due: list[tuple[float, int, int]] = []
+        #: running jobs above the last queue and the start of their hold (late demotion only)
+        self._watched: dict[int, float] = {}
         #: promotions due at the next event, which they do not bring about themselves
         self._overdue: list[tuple[int, int]] = []
         self._stamp: dict[int, int] = {}
@@ -150,11 +152,16 @@ class QueueOrdering(Ordering):
         for column in (self.queue, self.clock, self.since, self.waited, self.left_at, self._stamp):
             del column[job]
         self.started.pop(job, None)
+        self._watched.pop(job, None)
 
     def _schedule(self, job: int, now: float) -> None:
         """Put the next exact demotion or promotion of a job on the calendar."""
         stamp = self._stamp[job] = self._stamp[job] + 1
         since = self.since[job]
+        if not self.exact:
+            self._watched.pop(job, None)
+            if since is not None and self.limits[self.queue[job]] < math.inf:
+                self._watched[job] = since
         if since is None:
             if self.knob < math.inf and self._promotable(job):
                 need = self.knob * self.clock[job]
@@ -200,12 +207,13 @@ class QueueOrdering(Ordering):
     def _demote_late(self, now: float, moved: set[int]) -> None:
         """Demote by one queue every running job found at or beyond its limit at this event."""
         limits, gpus = self.limits, self.view.gpus
-        for job, since in self.since.items():
-            if since is not None:
-                executed = self.clock[job] + now - since
-                if executed * gpus(job) >= limits[self.queue[job]]:
-                    self.queue[job] += 1
-                    moved.add(job)
+        for job, since in list(self._watched.items()):
+            executed = self.clock[job] + now - since
+            if executed * gpus(job) >= limits[self.queue[job]]:
+                self.queue[job] += 1
+                moved.add(job)
+                if limits[self.queue[job]] == math.inf:
+                    del self._watched[job]
 
     def wake(self, now: float) -> float:
         """Return the next demotion or promotion."""
@@ -215,8 +223,7 @@ class QueueOrdering(Ordering):
         if self.exact:
             return wake
         limits, gpus = self.limits, self.view.gpus
-        for job, since in self.since.items():
-            if since is not None and limits[self.queue[job]] < math.inf:
-                left = limits[self.queue[job]] - self.clock[job] - (now - since)
-                wake = min(wake, now + max(1, left // gpus(job)))
+        for job, since in self._watched.items():
+            left = limits[self.queue[job]] - self.clock[job] - (now - since)
+            wake = min(wake, now + max(1, left // gpus(job)))
         return wake

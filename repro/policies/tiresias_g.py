@@ -23,7 +23,12 @@ class _Ordering(QueueOrdering):
     def __init__(self, policy: TiresiasG, view: View) -> None:
         super().__init__(policy, view)
         self.resort = True
+        self.ties_of_value = self.partition
         self.indices = policy.indices()
+
+    def drifts(self, job: int) -> bool:
+        """Tell whether the queue of the job is ranked by index."""
+        return self.indices[self.queue[job]] is not None
 
     def key(self, job: int, now: float) -> Key:
         """Return (queue, -index, submission); the last queue is FIFO where it has no index."""

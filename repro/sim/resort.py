@@ -33,6 +33,7 @@ class Resort:
         self._drifting: set[int] = set()
         self._keys: dict[int, Any] = {}
         self._demand = 0
+        self._moved = False
 
     @property
     def waits(self) -> bool:
@@ -57,6 +58,7 @@ class Resort:
         """Move a re-queued job to the tail."""
         self._order.remove(job)
         self._order.append(job)
+        self._moved = True
         self._settle(job, now)
 
     def _read(self, job: int, now: float) -> None:
@@ -91,7 +93,8 @@ class Resort:
             held.add(job)
             ordering.start(job, now)
             self._settle(job, now)
-        if ordering.partition and (starts or stops):
+        if ordering.partition and (starts or stops or self._moved):
+            self._moved = False
             group = ordering.group
             self._order.sort(key=lambda job: (group(job), job not in held))
         return stops, starts
