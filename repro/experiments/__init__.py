@@ -1,0 +1,1 @@
+"""What single figures compute beyond the general metrics, one module per group of figures."""
