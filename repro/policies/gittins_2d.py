@@ -105,9 +105,7 @@ class Gittins2D(Order):
     def ranking(self) -> Index:
         """Return the index as a function of attained GPU-seconds."""
         if self.index not in INDICES:
-            raise ParamError(
-                f"gittins-2d: index is {self.index!r}; accepted: {', '.join(INDICES)}"
-            )
+            raise ParamError(f"gittins-2d: index is {self.index!r}; accepted: {', '.join(INDICES)}")
         return INDICES[self.index](history(self.history))
 
     def quantum_s(self) -> float:
