@@ -151,6 +151,30 @@ def solve(
     )
 
 
+def program_size(nodes: int, servers: int) -> tuple[int, int]:
+    """Return how many variables and constraints the linearised program has.
+
+    Parameters
+    ----------
+    nodes : int
+        Number of nodes N.
+    servers : int
+        Number of parameter servers K.
+
+    Returns
+    -------
+    tuple of int
+        Variables (w, p, z and T) and rows; both are of order N K, whatever the number of workers.
+
+    Examples
+    --------
+    >>> program_size(2, 2)
+    (11, 17)
+    """
+    even = np.full(servers, 1 / servers)
+    return _Program(1, even, np.ones(nodes), np.zeros(nodes)).size()
+
+
 def _check(
     model_mb: float,
     workers: int,
@@ -216,6 +240,11 @@ class _Program:
         self._high = np.full(self.columns, np.inf)
         self._high[:n] = np.minimum(free, workers)
         self._high[n : n + n * k] = 1.0
+
+    def size(self) -> tuple[int, int]:
+        """Return the numbers of variables and of constraints."""
+        matrix = self._rows[0]
+        return matrix.shape[1], matrix.shape[0]
 
     def _p(self, server: int, node: int) -> int:
         return self.n + server * self.n + node

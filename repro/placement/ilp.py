@@ -11,12 +11,27 @@ import numpy as np
 
 from repro.cluster.spec import Cluster
 from repro.errors import ParamError
-from repro.placement._ilp import MAX_NODES, MAX_WORKERS, IlpPlacement, node_traffic, solve
+from repro.placement._ilp import (
+    MAX_NODES,
+    MAX_WORKERS,
+    IlpPlacement,
+    node_traffic,
+    program_size,
+    solve,
+)
 from repro.placement._models import table6_shares, table6_sizes
 from repro.placement.base import Allocation, Placement, register
 from repro.placement.yarn import YarnPlacer
 
-__all__ = ["Ilp", "IlpPlacement", "IlpPlacer", "node_traffic", "server_sizes", "solve"]
+__all__ = [
+    "Ilp",
+    "IlpPlacement",
+    "IlpPlacer",
+    "node_traffic",
+    "program_size",
+    "server_sizes",
+    "solve",
+]
 
 
 def server_sizes(model_mb: float, servers: int, largest_share: float = 0.0) -> list[float]:
