@@ -205,6 +205,6 @@ def gittins_by_definition(
     remaining = remaining[remaining[:, 0] > 0]
     if not len(remaining):
         return 0.0
-    quantum = np.asarray(quanta, float)[None, :]
+    quantum = np.atleast_1d(np.asarray(quanta, float))[None, :]
     ending = (remaining <= quantum).mean(axis=0)
     return float((ending / np.minimum(remaining, quantum).mean(axis=0)).max())

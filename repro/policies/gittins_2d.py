@@ -84,6 +84,8 @@ class Gittins2D(Order):
         "remaining": the formula of Pseudocode 1 taken literally. "mean": 1 / E[S | S > a].
         "total": the ratio of the public simulator. The last two give the schedule drawn in
         Figure 7, the first does not.
+    delta : float, optional
+        One quantum D (GPU-seconds) instead of the supremum, for "remaining" only.
     quantum : float
         Seconds between decisions while jobs wait, as for ``las-2d``.
 
@@ -100,13 +102,24 @@ class Gittins2D(Order):
     resort: ClassVar[bool] = True
     history: str | Sequence[float] = PUBLIC_SAMPLE
     index: str = "remaining"
+    delta: float | None = None
     quantum: float = 60.0
+
+    time_fields: ClassVar[tuple[str, ...]] = ("history", "quantum")
 
     def ranking(self) -> Index:
         """Return the index as a function of attained GPU-seconds."""
         if self.index not in INDICES:
             raise ParamError(f"gittins-2d: index is {self.index!r}; accepted: {', '.join(INDICES)}")
-        return INDICES[self.index](history(self.history))
+        samples = history(self.history)
+        if self.delta is None:
+            return INDICES[self.index](samples)
+        if self.index != "remaining" or not self.delta > 0:
+            raise ParamError(
+                f"gittins-2d: delta is {self.delta} with index {self.index!r}; give positive "
+                f"GPU-seconds, and only with 'remaining'"
+            )
+        return GittinsIndex(samples, self.delta)
 
     def quantum_s(self) -> float:
         """Return the quantum (s)."""

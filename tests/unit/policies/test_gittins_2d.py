@@ -32,8 +32,10 @@ def test_remaining_reading_is_the_definition():
     samples = rng.integers(1, 40, 7).astype(float)
     index = INDICES["remaining"](samples)
     quanta = np.arange(0.5, 41, 0.5)
+    fixed = make("gittins-2d", history=tuple(samples), delta=6.0).ranking()
     for a in range(40):
         assert index(float(a)) == pytest.approx(gittins_by_definition(samples, a, quanta))
+        assert fixed(float(a)) == pytest.approx(gittins_by_definition(samples, a, 6.0))
 
 
 @pytest.mark.parametrize("index", sorted(INDICES))
@@ -49,7 +51,12 @@ def test_nothing_beyond_the_longest_sample():
 
 @pytest.mark.parametrize(
     ("settings", "message"),
-    [({"index": "sum"}, "accepted: remaining, mean, total"), ({"quantum": 0.0}, "positive")],
+    [
+        ({"index": "sum"}, "accepted: remaining, mean, total"),
+        ({"quantum": 0.0}, "positive"),
+        ({"delta": -1.0}, "positive GPU-seconds"),
+        ({"delta": 4.0, "index": "mean"}, "only with 'remaining'"),
+    ],
 )
 def test_wrong_settings(settings, message):
     policy = make("gittins-2d", history=(4, 8), **settings)
