@@ -1,17 +1,29 @@
-"""Model sizes and tensor skews for the rules that look at the model."""
+"""Model sizes and tensor skews for the rules that look at the model; case does not matter."""
 
 from __future__ import annotations
 
-
-def table6_sizes() -> dict[str, float]:
-    """Return the size of each model of Tiresias, Table 6, MB."""
-    from repro.perf.models import tiresias_models
-
-    return dict(tiresias_models()["size_mb"])
+from collections.abc import Mapping
 
 
-def table6_shares() -> dict[str, float]:
-    """Return the share of the largest tensor of each model of Tiresias, Table 6."""
-    from repro.perf.models import tiresias_models
+def model_sizes(given: Mapping[str, float] | None) -> dict[str, float]:
+    """Return the size of each model, MB: the given ones or those of Tiresias, Table 6."""
+    return _table("size_mb", given)
 
-    return dict(tiresias_models()["largest_ratio"])
+
+def tensor_shares(given: Mapping[str, float] | None) -> dict[str, float]:
+    """Return the share of each model's largest tensor: given or of Tiresias, Table 6."""
+    return _table("largest_ratio", given)
+
+
+def look_up(table: Mapping[str, float], model: str | None, default: float) -> float:
+    """Return the entry of a model, or ``default`` for none, a missing or an unlisted one."""
+    # A trace column with gaps holds NaN or NA where the model is missing.
+    return table.get(model.lower(), default) if isinstance(model, str) else default
+
+
+def _table(column: str, given: Mapping[str, float] | None) -> dict[str, float]:
+    if given is None:
+        from repro.perf.models import tiresias_models
+
+        given = {str(model): float(value) for model, value in tiresias_models()[column].items()}
+    return {model.lower(): value for model, value in given.items()}

@@ -19,7 +19,7 @@ from repro.placement._ilp import (
     program_size,
     solve,
 )
-from repro.placement._models import table6_shares, table6_sizes
+from repro.placement._models import look_up, model_sizes, tensor_shares
 from repro.placement.base import Allocation, Placement, register
 from repro.placement.yarn import YarnPlacer
 
@@ -72,9 +72,9 @@ class IlpPlacer(YarnPlacer):
     cluster : Cluster
         The nodes to place on.
     sizes : mapping
-        Model to size, MB.
+        Model, in lower case, to size, MB.
     shares : mapping
-        Model to the share of its largest tensor.
+        Model, in lower case, to the share of its largest tensor.
     other_mb : float
         Size of a model that ``sizes`` does not list, MB.
 
@@ -107,8 +107,8 @@ class IlpPlacer(YarnPlacer):
     def _place(self, job: int, gpus: int, model: str | None) -> Allocation | None:
         if gpus == 1:
             return super()._place(job, gpus, model)
-        size = self._sizes.get(model or "", self._other_mb)
-        parts = server_sizes(size, gpus, self._shares.get(model or "", 0.0))
+        size = look_up(self._sizes, model, self._other_mb)
+        parts = server_sizes(size, gpus, look_up(self._shares, model, 0.0))
         if gpus <= MAX_WORKERS:
             nodes, found = self._program(gpus, parts, size)
             workers, servers = found.workers, found.servers
@@ -191,6 +191,6 @@ class Ilp(Placement):
         """Return a placer with every GPU of ``cluster`` idle and no traffic."""
         if not self.other_mb > 0:
             raise ParamError(f"placement 'ilp': other_mb {self.other_mb!r} must be above 0 MB")
-        sizes = table6_sizes() if self.model_mb is None else self.model_mb
-        shares = table6_shares() if self.skew is None else self.skew
-        return IlpPlacer(cluster, sizes, shares, self.other_mb)
+        return IlpPlacer(
+            cluster, model_sizes(self.model_mb), tensor_shares(self.skew), self.other_mb
+        )

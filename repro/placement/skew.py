@@ -10,7 +10,7 @@ import numpy as np
 
 from repro.cluster.spec import Cluster
 from repro.errors import ParamError
-from repro.placement._models import table6_shares
+from repro.placement._models import look_up, tensor_shares
 from repro.placement._nodes import NodeSet, take_by_level
 from repro.placement.base import Allocation, Placement, Placer, register
 
@@ -23,7 +23,7 @@ class SkewPlacer(Placer):
     cluster : Cluster
         The nodes to place on; switches are not looked at.
     skew : mapping
-        Model to skew.
+        Model, in lower case, to skew.
     pack_limit : float
         Models with a skew above it are consolidated.
     """
@@ -35,7 +35,7 @@ class SkewPlacer(Placer):
         self._skew, self._pack_limit = skew, pack_limit
 
     def _place(self, job: int, gpus: int, model: str | None) -> Allocation:
-        if self._skew.get(model or "", 0.0) > self._pack_limit:
+        if look_up(self._skew, model, 0.0) > self._pack_limit:
             return self._consolidate(gpus)
         return take_by_level([self._nodes], gpus, range(1, self._nodes.size + 1))
 
@@ -98,5 +98,4 @@ class Skew(Placement):
                 f"placement 'skew': pack_limit {self.pack_limit!r} is outside 0..1; the skew is "
                 "the share of the largest tensor, e.g. 0.5"
             )
-        skew = table6_shares() if self.skew is None else self.skew
-        return SkewPlacer(cluster, skew, self.pack_limit)
+        return SkewPlacer(cluster, tensor_shares(self.skew), self.pack_limit)

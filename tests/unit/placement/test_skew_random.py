@@ -1,7 +1,9 @@
 import numpy as np
+import pandas as pd
 import pytest
 
 from repro.cluster import Cluster, Node
+from repro.perf.models import tiresias_models
 from repro.placement import make
 
 SKEWS = {"VGG16": 0.743, "ResNet50": 0.092, "edge": 0.5}
@@ -44,6 +46,26 @@ def test_unknown_models_and_the_limit_itself_count_as_not_skewed():
     placer = skewed(pack_limit=0.4)
     placer.take(0, 3, "VGG16")
     assert placer.take(1, 2, "edge") == ((1, 2),)
+
+
+@pytest.mark.parametrize("missing", [float("nan"), pd.NA])
+@pytest.mark.parametrize("name", ["skew", "ilp"])
+def test_a_gap_in_the_model_column_is_no_model(name, missing):
+    placer = make(name).bind(Cluster.parse("4x4"), np.random.default_rng(0))
+    assert sum(gpus for _, gpus in placer.take(0, 3, missing)) == 3
+
+
+@pytest.mark.parametrize("pack_limit", [0.15, 0.5, 0.6])
+def test_published_models(pack_limit):
+    consolidated = []
+    for model in tiresias_models().index:
+        placer = make("skew", pack_limit=pack_limit).bind(
+            Cluster.parse("2x4"), np.random.default_rng(0)
+        )
+        placer.take(0, 3, "vgg16")
+        if placer.take(1, 2, model.upper()) == ((1, 2),):
+            consolidated.append(model)
+    assert consolidated == ["vgg19", "vgg16", "vgg11", "alexnet"]
 
 
 def test_any_gang_fits_while_gpus_are_idle():
