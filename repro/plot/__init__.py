@@ -8,7 +8,7 @@ from repro.plot.gantt import gantt_chart
 from repro.plot.lines import line_chart
 from repro.plot.looks import Look, look, looks
 from repro.plot.stacked import stacked_chart
-from repro.plot.style import new_figure
+from repro.plot.style import new_figure, shared_legend
 
 __all__ = [
     "Look",
@@ -19,5 +19,6 @@ __all__ = [
     "look",
     "looks",
     "new_figure",
+    "shared_legend",
     "stacked_chart",
 ]

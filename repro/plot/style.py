@@ -13,13 +13,17 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.legend_handler import HandlerTuple
 from matplotlib.lines import Line2D
+from matplotlib.transforms import ScaledTranslation
 
 from repro.errors import ParamError
 
 #: Width in inches of a figure over one and over two columns of a paper.
 COLUMN_INCHES = {1: 3.33, 2: 7.0}
 _LINE_INCHES = 0.11
+_TITLE_INCHES = 0.17
+_PUBLISHED = "published"
 _CHARS_PER_INCH = 24
 
 # matplotlib's types list every setting by name; Any keeps the table readable.
@@ -140,10 +144,11 @@ def legend(axes: Axes, *, published: bool = False) -> None:
     handles = list(handles)
     if published:
         handles.append(Line2D([], [], **published_style(color="#555555")))
-        labels.append("published")
+        labels.append(_PUBLISHED)
     if not handles:
         return
-    width = owner(axes).get_figwidth() * axes.get_position().width
+    figure = owner(axes)
+    width = figure.get_figwidth() * axes.get_position().width
     label_inches = 0.38 + 0.048 * max(map(len, labels))
     columns = max(1, min(len(labels), int(width / label_inches)))
     axes.legend(
@@ -151,10 +156,59 @@ def legend(axes: Axes, *, published: bool = False) -> None:
         labels,
         loc="lower center",
         bbox_to_anchor=(0.5, 1.0),
+        bbox_transform=axes.transAxes
+        + ScaledTranslation(
+            0, _TITLE_INCHES if axes.get_title(loc="left") else 0, figure.dpi_scale_trans
+        ),
         ncols=columns,
         handlelength=2.4,
         columnspacing=1.0,
         borderaxespad=0.2,
+    )
+
+
+@styled
+def shared_legend(figure: Figure) -> None:
+    """Replace the legends of all panels by one above them; lines and bars stand side by side.
+
+    Parameters
+    ----------
+    figure : Figure
+        With finished panels.
+
+    Examples
+    --------
+    >>> figure, axes = new_figure(2, columns=2)
+    >>> for panel in axes:
+    ...     _ = panel.plot([0, 1], label="one")
+    ...     legend(panel)
+    >>> shared_legend(figure)
+    >>> [text.get_text() for text in figure.legends[0].get_texts()]
+    ['one']
+    """
+    found: dict[str, dict[type, Any]] = {}
+    published = False
+    for axes in figure.axes:
+        held = axes.get_legend()
+        if held is None:
+            continue
+        published |= any(text.get_text() == _PUBLISHED for text in held.get_texts())
+        held.remove()
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            found.setdefault(label, {}).setdefault(type(handle), handle)
+    handles: list[Any] = [tuple(kinds.values()) for kinds in found.values()]
+    labels = list(found)
+    if published:
+        handles.append((Line2D([], [], **published_style(color="#555555")),))
+        labels.append(_PUBLISHED)
+    figure.legend(
+        handles,
+        labels,
+        loc="outside upper center",
+        ncols=len(labels),
+        handlelength=4.0,
+        columnspacing=1.4,
+        handler_map={tuple: HandlerTuple(ndivide=None, pad=0.4)},
     )
 
 
