@@ -1,0 +1,163 @@
+"""The last results read back: one entry per figure, one row per claim, and whether all is well."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from repro import paths
+from repro.batch.files import ERROR, RESULT, read_json
+from repro.claims import MISSED, OUTCOMES
+from repro.errors import ReproError
+from repro.params import Entry
+from repro.tolerance import show
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What lies in the result folder of a figure.
+
+    Parameters
+    ----------
+    entry : Entry
+        The figure.
+    folder : Path
+        Its result folder.
+    result : mapping
+        Content of ``result.json``; empty if there is none.
+    error : mapping
+        ``error`` and ``traceback`` of the last run if it failed; else empty.
+    """
+
+    entry: Entry
+    folder: Path
+    result: Mapping[str, Any] = field(default_factory=dict)
+    error: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def claims(self) -> list[dict[str, Any]]:
+        """Verdict rows."""
+        return list(self.result.get("claims", []))
+
+    @property
+    def unexplained(self) -> list[dict[str, Any]]:
+        """Missed claims without a recorded deviation."""
+        return [row for row in self.claims if row["verdict"] == MISSED and not row.get("deviation")]
+
+
+def stored(entries: Sequence[Entry], out: Path) -> list[Stored]:
+    """Return the figures that have a result or an error in ``out``, in the order given."""
+    found = []
+    for entry in entries:
+        folder = out / entry.paper / entry.stem
+        result, error = read_json(folder / RESULT), read_json(folder / ERROR)
+        if result is not None or error is not None:
+            found.append(Stored(entry, folder, result or {}, error or {}))
+    return found
+
+
+def last_results(entries: Sequence[Entry], out: Path | None) -> tuple[Path, list[Stored]]:
+    """Return the folder and content of the last results.
+
+    Parameters
+    ----------
+    entries : sequence of Entry
+        Figures asked for.
+    out : Path, optional
+        Folder of results; ``build/figures`` or, without any there, ``figures`` when left out.
+
+    Raises
+    ------
+    ReproError
+        If there is no result.
+    """
+    folders = [paths.build_dir(), paths.figures_dir()] if out is None else [out]
+    for folder in folders:
+        found = stored(entries, folder)
+        if found:
+            return folder, found
+    tried = " and ".join(map(str, folders))
+    raise ReproError(f"no results in {tried}; `repro run` makes them")
+
+
+def counts(rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """Return how many rows have each verdict, from best to worst.
+
+    Examples
+    --------
+    >>> counts([{"verdict": "missed"}, {"verdict": "reproduced"}, {"verdict": "missed"}])
+    {'reproduced': 1, 'missed': 2}
+    """
+    tally = Counter(row["verdict"] for row in rows)
+    return {outcome: tally[outcome] for outcome in OUTCOMES if tally[outcome]}
+
+
+def tally_line(found: Sequence[Stored]) -> str:
+    """Return ``12 reproduced, 1 missed (1 without a recorded deviation), 1 figure failed``."""
+    parts = [f"{n} {outcome}" for outcome, n in counts(_rows(found)).items()]
+    open_misses = sum(len(one.unexplained) for one in found)
+    if open_misses:
+        parts[-1] += f" ({open_misses} without a recorded deviation)"
+    failed = sum(bool(one.error) for one in found)
+    if failed:
+        parts.append(f"{failed} figure{'s' if failed > 1 else ''} failed")
+    return ", ".join(parts) or "no claims"
+
+
+def is_fine(found: Sequence[Stored]) -> bool:
+    """Tell whether no figure failed and every miss has a recorded deviation."""
+    return not any(one.error or one.unexplained for one in found)
+
+
+def as_json(out: Path, found: Sequence[Stored]) -> dict[str, Any]:
+    """Return what ``repro check --json`` prints."""
+    return {
+        "results": str(out),
+        "ok": is_fine(found),
+        "counts": counts(_rows(found)),
+        "figures": [
+            {
+                "id": one.entry.id,
+                "paper": one.entry.paper,
+                "profile": one.result.get("profile"),
+                "seed": one.result.get("seed"),
+                "stand_in": one.result.get("stand_in"),
+                "verdict": one.result.get("verdict"),
+                "error": one.error.get("error"),
+            }
+            for one in found
+        ],
+        "claims": _rows(found),
+    }
+
+
+def lines(found: Sequence[Stored]) -> list[str]:
+    """Return the verdict table as aligned text, a figure's claims under its id."""
+    shown: list[str] = []
+    for one in found:
+        parts = [one.entry.id, f"profile {one.result['profile']}" if one.result else ""]
+        parts.append(f"[{one.result['stand_in']}]" if one.result.get("stand_in") else "")
+        shown.append("  ".join(filter(None, parts)))
+        if one.error:
+            shown.append(f"  failed          {one.error['error']}")
+        for row in one.claims:
+            published, ours = _short(row["published"]), _short(row["ours"])
+            shown.append(
+                f"  {row['verdict']:<15} {row['id']}: ours {ours}, published {published} "
+                f"({row['tolerance']}; {row['certainty']}, {row['source']})"
+            )
+            if row.get("deviation"):
+                shown.append(f"  {'':<15} deviation: {row['deviation']}")
+    return shown
+
+
+def _rows(found: Sequence[Stored]) -> list[dict[str, Any]]:
+    return [{"figure": one.entry.id, **row} for one in found for row in one.claims]
+
+
+def _short(value: Any) -> str:
+    text = show(value)
+    return text if len(text) <= 60 else f"{text[:57]}…"

@@ -1,0 +1,133 @@
+"""Named data of a figure: generators, public traces, stand-ins, and what was really used."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from repro.batch.cache import content_hash
+from repro.errors import DataMissingError, ParamError
+
+PUBLIC = "public"
+GENERATED = "generated"
+STAND_IN = "synthetic stand-in"
+
+
+@dataclass(frozen=True)
+class Used:
+    """Provenance of one data set.
+
+    Parameters
+    ----------
+    name : str
+        What was asked for.
+    kind : {"public", "generated", "synthetic stand-in"}
+        What it is.
+    sha256 : str or None
+        Checksum of the file, or of the generated values.
+    synthetic : bool
+        True unless it was measured.
+    seed : int or None
+        Seed of what was drawn.
+    """
+
+    name: str
+    kind: str
+    sha256: str | None
+    synthetic: bool
+    seed: int | None = None
+
+    def row(self) -> dict[str, Any]:
+        """Return the entry of ``result.json``."""
+        return asdict(self)
+
+
+def stream(*purpose: str | int) -> np.random.Generator:
+    """Return the random generator that belongs to a purpose, the same in every process.
+
+    Parameters
+    ----------
+    *purpose : str or int
+        For example figure id, seed and what is drawn.
+
+    Examples
+    --------
+    >>> stream("tiresias/fig10", 0, "x").random() == stream("tiresias/fig10", 0, "x").random()
+    True
+    >>> stream("tiresias/fig10", 0, "x").random() == stream("tiresias/fig10", 1, "x").random()
+    False
+    """
+    digest = hashlib.sha256(json.dumps(purpose).encode()).digest()
+    words = np.frombuffer(digest, dtype="<u4").tolist()
+    return np.random.default_rng(np.random.SeedSequence(words))
+
+
+def open_trace(name: str, seed: int = 0, **options: Any) -> tuple[pd.DataFrame, Used]:
+    """Return a named trace and what it is.
+
+    A name means the same trace in every figure and on the command line: the seed alone decides
+    what a generator draws.
+
+    Parameters
+    ----------
+    name : str
+        A generator (``testbed``) or a public trace (``philly``).
+    seed : int
+        Seed of a generator, or of the stand-in for a public trace that cannot be had.
+    **options
+        Passed to the generator or the loader.
+
+    Returns
+    -------
+    tuple of DataFrame and Used
+
+    Raises
+    ------
+    ParamError
+        If nothing has this name.
+    DataMissingError
+        If a public trace cannot be had and there is no stand-in.
+    """
+    from repro.trace import load, remote, synth
+
+    if synth.is_known(name):
+        return _drawn(name, name, GENERATED, seed, options)
+    if not remote.is_known(name):
+        raise ParamError(
+            f"unknown trace {name!r}: neither a generator ({', '.join(synth.names())}) "
+            f"nor {remote.unknown(name)}"
+        )
+    try:
+        remote.fetch(name)
+    except DataMissingError:
+        stand_in = synth.stand_in_for(name)
+        if stand_in is None:
+            raise
+        return _drawn(name, stand_in, STAND_IN, seed, options)
+    frame = load.load(name, **options)
+    return frame, Used(name, PUBLIC, frame.attrs.get("sha256"), False)
+
+
+def describe_file(name: str) -> Used:
+    """Return what a named public file is at the moment: itself, or a stand-in for it."""
+    from repro.trace import remote, synth
+
+    if remote.available(name) or synth.stand_in_for(name) is None:
+        return Used(name, PUBLIC, remote.entry(name).sha256, False)
+    return Used(name, STAND_IN, None, True)
+
+
+def _drawn(
+    asked: str, generator: str, kind: str, seed: int, options: dict[str, Any]
+) -> tuple[pd.DataFrame, Used]:
+    from repro.trace import synth
+
+    frame = synth.make(generator, stream("trace", generator, seed), **options)
+    frame.attrs.setdefault("name", generator)
+    frame.attrs["synthetic"] = True
+    return frame, Used(asked, kind, content_hash(frame), True, seed)

@@ -1,0 +1,182 @@
+"""One notebook in one kernel of its own: started over IPC, watched, never half-written."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import sys
+import tempfile
+import time
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import papermill
+from jupyter_client.kernelspec import KernelSpec
+from jupyter_client.manager import AsyncKernelManager
+from papermill.exceptions import PapermillExecutionError
+from papermill.log import logger as papermill_log
+
+from repro.batch.cache import PACKAGE
+from repro.batch.files import ERROR, RESULT, read_json, to_json, write_whole
+from repro.batch.task import DONE, FAILED, Outcome, Task
+
+EXECUTED, KERNEL_LOG = "executed.ipynb", "kernel.log"
+_START_TIMEOUT_S = 60
+#: The system allows 104 to 108 characters; the socket adds its number.
+_LONGEST_SOCKET_PATH = 90
+_ANSI = re.compile(r"\x1b\[[0-9;]*m")
+_WARNING = re.compile(r"CacheWarning: (.+)")
+
+
+class KernelManager(AsyncKernelManager):
+    """Kernels of this very Python, over IPC where it can be: TCP ports of parallel ones clash."""
+
+    def use_folder(self, folder: Path) -> None:
+        """Put the connection file and the sockets into ``folder``."""
+        self.connection_file = str(folder / "k.json")
+        if os.name == "posix" and len(self.connection_file) < _LONGEST_SOCKET_PATH:
+            self.transport = "ipc"
+
+    @property
+    def kernel_spec(self) -> KernelSpec:
+        """The command of a kernel, whatever kernels are installed on the machine."""
+        command = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+        return KernelSpec(argv=command, display_name="Python 3", language="python")
+
+
+def execute(task: Task) -> Outcome:
+    """Run one notebook; file its executed copy, and its record or its traceback.
+
+    Parameters
+    ----------
+    task : Task
+        What to run.
+
+    Returns
+    -------
+    Outcome
+        Never raises for what a notebook does.
+    """
+    started = time.perf_counter()
+    papermill_log.setLevel(logging.ERROR)
+    folder = Path(task.folder)
+    before = _stamp(folder / RESULT)
+    # On another machine the batch's own scratch folder does not exist.
+    base = task.scratch if Path(task.scratch).is_dir() else None
+    with tempfile.TemporaryDirectory(prefix="nb-", dir=base, ignore_cleanup_errors=True) as name:
+        failure = _run_twice_if_unstarted(task, Path(name))
+        executed = Path(name) / EXECUTED
+        notebook = executed.read_bytes() if executed.is_file() else b""
+    if base is not None and not Path(base).is_dir():
+        # The batch is being stopped; what killed the kernel was no failure of the notebook.
+        return Outcome(task.id, FAILED, error="stopped")
+    if notebook:
+        write_whole(Path(task.copy), notebook)
+    if failure is None and _stamp(folder / RESULT) == before:
+        line = f"the notebook ended without saving {task.id}; it must call figure({task.id!r})"
+        failure = Failure(f"{line} and fig.save(...)", line)
+    warnings = tuple(dict.fromkeys(_WARNING.findall(notebook.decode(errors="replace"))))
+    wall = time.perf_counter() - started
+    if failure is not None:
+        record = {"id": task.id, "error": failure.summary, "traceback": failure.traceback}
+        write_whole(folder / ERROR, to_json(record))
+        return Outcome(task.id, FAILED, wall, error=failure.summary, warnings=warnings)
+    result = read_json(folder / RESULT) or {}
+    write_whole(folder / RESULT, to_json({**result, "fingerprint": task.fingerprint}))
+    (folder / ERROR).unlink(missing_ok=True)
+    verdicts = tuple(claim["verdict"] for claim in result.get("claims", []))
+    return Outcome(task.id, DONE, wall, verdicts, warnings=warnings)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a notebook did not end well: one line, and the whole story."""
+
+    summary: str
+    traceback: str
+
+
+def _run_twice_if_unstarted(task: Task, scratch: Path) -> Failure | None:
+    for attempt in (1, 2):
+        try:
+            _papermill(task, scratch)
+            return None
+        except PapermillExecutionError as error:
+            lines = _ANSI.sub("", "\n".join(error.traceback))
+            return Failure(_one_line(f"{error.ename}: {error.evalue}"), lines)
+        # A dead kernel, a full disk, a broken file: each is this notebook's failure, not ours.
+        except Exception as error:
+            if attempt == 1 and not _any_cell_ran(scratch / EXECUTED):
+                continue
+            lines = _ANSI.sub("", "".join(traceback.format_exception_only(error)))
+            log = (scratch / KERNEL_LOG).read_text(errors="replace")[-2000:]
+            return Failure(_one_line(lines), f"{lines}\n{log}".strip())
+    return None
+
+
+def _papermill(task: Task, scratch: Path) -> None:
+    with (scratch / KERNEL_LOG).open("ab") as log:
+
+        class Manager(KernelManager):
+            """Kernels with this task's sockets, environment and log."""
+
+            async def start_kernel(self, **kwargs: Any) -> None:  # type: ignore[override]
+                self.use_folder(scratch)
+                kwargs.update(env=_environment(task, scratch), stdout=log, stderr=log)
+                await super().start_kernel(**kwargs)
+
+        papermill.execute_notebook(
+            nbformat.read(task.notebook, as_version=4),  # type: ignore[no-untyped-call]
+            scratch / EXECUTED,
+            parameters=dict(task.parameters),
+            kernel_name="python3",
+            language="python",
+            progress_bar=False,
+            start_timeout=_START_TIMEOUT_S,
+            kernel_manager_class=Manager,
+            shutdown_kernel="immediate",
+            # The folder of the kernel alone; papermill's own cwd= would move this whole process.
+            resources={"metadata": {"path": str(Path(task.notebook).parent)}},
+        )
+
+
+def _environment(task: Task, scratch: Path) -> dict[str, str]:
+    path = [str(PACKAGE.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {
+        **os.environ,
+        "MPLBACKEND": "Agg",
+        "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+        "MKL_NUM_THREADS": "1",
+        # A user's start-up files must not reach a figure, and parallel kernels must not race
+        # to create the profile folder.
+        "IPYTHONDIR": str(scratch / "ipython"),
+        "REPRO_HOME": task.root,
+        "PYTHONPATH": os.pathsep.join(path),
+    }
+
+
+def _any_cell_ran(path: Path) -> bool:
+    notebook = read_json(path) or {}
+    return any(
+        cell.get("metadata", {}).get("papermill", {}).get("start_time")
+        for cell in notebook.get("cells", [])
+    )
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_ino
+
+
+def _one_line(text: str) -> str:
+    lines = [line.strip() for line in _ANSI.sub("", text).strip().splitlines()]
+    return (lines[0] if lines else "unknown error")[:300]

@@ -1,0 +1,144 @@
+"""The gallery page beside the results: pictures, verdicts, provenance, tracebacks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from repro import paths
+from repro.batch.check import Stored, counts, tally_line
+from repro.batch.execute import executed_copy
+from repro.batch.files import write_whole
+from repro.batch.page import element, page
+from repro.tolerance import show
+
+INDEX = "index.html"
+
+
+def write_report(out: Path, found: Sequence[Stored]) -> Path:
+    """Write ``index.html`` into the folder of results.
+
+    Parameters
+    ----------
+    out : Path
+        Folder of results.
+    found : sequence of Stored
+        Figures to show, in order.
+
+    Returns
+    -------
+    Path
+        The page; it needs no network and holds no date, so equal results give equal bytes.
+    """
+    papers = [(paper, list(group)) for paper, group in groupby(found, lambda one: one.entry.paper)]
+    body: list[str] = [
+        element("h1", "Figures and tables, regenerated"),
+        element("p", tally_line(found), cls="tally"),
+        element("nav", *(element("a", name.capitalize(), href=f"#{name}") for name, _ in papers)),
+    ]
+    for paper, group in papers:
+        body.append(element("h2", paper.capitalize(), id=paper))
+        body.append(element("p", tally_line(group), cls="tally"))
+        body.extend(_card(one, out) for one in group)
+    path = out / INDEX
+    write_whole(path, page("repro: figures", body).encode())
+    return path
+
+
+def _card(one: Stored, out: Path) -> str:
+    result, stem = one.result, one.entry.stem
+    base = one.folder.relative_to(out).as_posix()
+    title = result.get("title") or one.entry.id
+    parts: list[str] = [element("h3", title), element("p", _subtitle(one), cls="sub")]
+    if result.get("stand_in"):
+        parts.append(element("p", result["stand_in"], cls="stand-in"))
+    if one.error:
+        note = " The picture below is from an earlier run." if result else ""
+        parts.append(element("p", f"Failed: {one.error['error']}.{note}", cls="failed"))
+        trace = element("pre", one.error.get("traceback", ""))
+        parts.append(element("details", element("summary", "traceback"), trace, open="open"))
+    if result:
+        picture = element("img", src=f"{base}/{stem}.png", alt=title, loading="lazy")
+        parts.append(element("a", picture, href=f"{base}/{stem}.svg"))
+        if one.claims:
+            parts.append(_verdicts(one.claims))
+        parts.append(element("details", element("summary", "provenance"), _provenance(result)))
+    parts.append(element("p", *_links(one, out, base), cls="links"))
+    return element("section", *parts, id=one.entry.id.replace("/", "-"))
+
+
+def _subtitle(one: Stored) -> str:
+    result = one.result
+    if not result:
+        return one.entry.id
+    tally = ", ".join(f"{n} {outcome}" for outcome, n in counts(one.claims).items())
+    parts = [
+        result["reference"],
+        result["shows"],
+        f"profile {result['profile']}",
+        f"seed {result['seed']}",
+        tally or "no claims",
+    ]
+    return " · ".join(parts)
+
+
+def _verdicts(claims: Sequence[dict[str, Any]]) -> str:
+    head = ("verdict", "claim", "published", "ours", "tolerance", "source")
+    rows: list[str] = [element("tr", *(element("th", name) for name in head))]
+    for row in claims:
+        what: list[str] = [element("span", row["what"])]
+        if row.get("stand_in"):
+            what.append(element("span", " (stand-in)", cls="stand-in"))
+        if row.get("deviation"):
+            what.append(element("p", f"Deviation: {row['deviation']}", cls="deviation"))
+        cells = [
+            element("td", row["verdict"], cls=row["verdict"].replace(" ", "-")),
+            element("td", *what),
+            element("td", show(row["published"])),
+            element("td", show(row["ours"])),
+            element("td", row["tolerance"]),
+            element("td", f"{row['source']} ({row['certainty']})"),
+        ]
+        rows.append(element("tr", *cells))
+    return element("div", element("table", *rows), cls="wide")
+
+
+def _provenance(result: dict[str, Any] | Any) -> str:
+    used = [
+        f"{item['name']}: {item['kind']}"
+        + (f", seed {item['seed']}" if item.get("seed") is not None else "")
+        + (f", sha256 {item['sha256'][:16]}…" if item.get("sha256") else "")
+        for item in result.get("data", [])
+    ]
+    facts = {
+        "data": used or ["none"],
+        "inputs": [f"{name} = {value}" for name, value in result.get("params", {}).items()],
+        "versions": [f"{name} {text}" for name, text in result.get("versions", {}).items()],
+    }
+    lists: list[str] = []
+    for name, items in facts.items():
+        lists += [element("dt", name), *(element("dd", str(item)) for item in items)]
+    return element("dl", *lists)
+
+
+def _links(one: Stored, out: Path, base: str) -> list[str]:
+    links: list[str] = []
+    if one.result:
+        names = [f"{one.entry.stem}.{suffix}" for suffix in ("svg", "png", "csv")]
+        links += [element("a", name, href=f"{base}/{name}") for name in [*names, "result.json"]]
+    root = paths.project_root()
+    copy = executed_copy(root, one.entry)
+    # The committed gallery must read the same in a clone that has run nothing.
+    committed = out.resolve() == paths.figures_dir()
+    if copy.is_file() and not committed:
+        links.append(element("a", "executed notebook", href=_relative(copy, out)))
+    links.append(element("a", "notebook", href=_relative(one.entry.notebook, out)))
+    links.append(element("a", "parameters and claims", href=_relative(one.entry.params, out)))
+    return links
+
+
+def _relative(path: Path, start: Path) -> str:
+    return Path(os.path.relpath(path, start)).as_posix()

@@ -1,0 +1,212 @@
+"""``repro run``: figures in parallel, progress on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from repro.errors import ParamError
+
+if TYPE_CHECKING:
+    from repro.batch.task import Outcome
+
+Say = Callable[["Outcome"], None]
+
+
+def run(
+    ids: Annotated[
+        list[str] | None, typer.Argument(metavar="[ID]...", help="Figure ids or unique prefixes.")
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Every figure.")] = False,
+    paper: Annotated[str | None, typer.Option(metavar="P", help="Every figure of a paper.")] = None,
+    profile: Annotated[str, typer.Option(help="quick, or paper for the paper's size.")] = "quick",
+    jobs: Annotated[
+        int | None, typer.Option("-j", metavar="N", help="Notebooks at a time (default: CPUs).")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Folder of results (default: build/figures)."),
+    ] = None,
+    pairs: Annotated[
+        list[str] | None,
+        typer.Option("-p", metavar="NAME VALUE", help="Parameter of the notebooks; repeatable."),
+    ] = None,
+    backend: Annotated[str, typer.Option(help="local or dask.")] = "local",
+    scheduler: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Address of a dask scheduler.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Run also what is current.")] = False,
+) -> None:
+    """Regenerate figures and tables; write the gallery page; exit 1 if a notebook failed."""
+    from repro import params, paths
+    from repro.batch import execute
+    from repro.batch.task import FAILED
+
+    if not ids and not everything and paper is None:
+        raise ParamError("nothing to run; name figures (`repro list`), or give --paper P or --all")
+    if ids and everything:
+        raise ParamError("give either figure ids or --all")
+    if profile not in params.PROFILES:
+        raise ParamError(f"--profile {profile}: accepted are {', '.join(params.PROFILES)}")
+    if backend not in ("local", "dask"):
+        raise ParamError(f"--backend {backend}: accepted are local, dask")
+    if scheduler is not None and backend != "dask":
+        raise ParamError("--scheduler needs --backend dask")
+    if jobs is not None and jobs < 1:
+        raise ParamError(f"-j {jobs}: give a number of notebooks of 1 or more")
+    everywhere = params.discover()
+    entries = params.select(ids or [], everywhere, paper=paper)
+    folder = paths.build_dir() if out is None else out.expanduser().resolve()
+    given = parse_pairs(pairs or [])
+    outcomes: list[Outcome] = []
+    with execute.scratch_folder() as scratch:
+        tasks, outcomes = execute.plan(
+            entries, profile=profile, out=folder, given=given, force=force, scratch=scratch
+        )
+        workers = min(jobs or _cpus(), max(1, len(tasks)))
+        _heed_signals()
+        try:
+            with _progress(len(outcomes), len(entries)) as say:
+                for done in execute.run(tasks, jobs=workers, backend=backend, scheduler=scheduler):
+                    outcomes.append(done)
+                    say(done)
+        except KeyboardInterrupt:
+            _stop(execute.kill_children, len(outcomes), len(entries), scratch)
+    _finish(folder, everywhere, entries, [one for one in outcomes if one.status == FAILED])
+
+
+def join_pairs(words: Sequence[str]) -> list[str]:
+    """Turn ``-p NAME VALUE`` into one word after ``-p``, which the parser can take repeatedly.
+
+    Raises
+    ------
+    ParamError
+        If the name or the value is missing.
+
+    Examples
+    --------
+    >>> join_pairs(["run", "-p", "seed", "3", "-p", "knob=2"])
+    ['run', '-p', 'seed=3', '-p', 'knob=2']
+    """
+    if not words or words[0] != "run":
+        return list(words)
+    joined: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        joined.append(word)
+        if word == "-p":
+            name = next(rest, None)
+            value = None if name is None or "=" in name else next(rest, None)
+            if name is None or ("=" not in name and value is None):
+                raise ParamError("-p takes NAME VALUE, such as -p seed 3")
+            joined.append(name if value is None else f"{name}={value}")
+    return joined
+
+
+def parse_pairs(pairs: Sequence[str]) -> dict[str, Any]:
+    """Return parameters by name, values read as in parameter files.
+
+    Examples
+    --------
+    >>> parse_pairs(["seed=3", "seeds=[0, 1]", "gap=1e3"])
+    {'seed': 3, 'seeds': [0, 1], 'gap': 1000.0}
+    """
+    from repro.strict_yaml import parse_value
+
+    found = {}
+    for pair in pairs:
+        name, _, value = pair.partition("=")
+        found[name.strip()] = parse_value(value)
+    return found
+
+
+def _finish(
+    folder: Path, everywhere: Sequence[Any], entries: Sequence[Any], failed: Sequence[Outcome]
+) -> None:
+    from repro.batch import check
+    from repro.batch.report import write_report
+
+    page = write_report(folder, check.stored(everywhere, folder))
+    typer.echo(f"verdicts: {check.tally_line(check.stored(entries, folder))}")
+    typer.echo(f"gallery:  {page}")
+    if failed:
+        raise typer.Exit(1)
+
+
+def _cpus() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _heed_signals() -> None:
+    # A shell that starts a job in the background makes it ignore Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+
+def _stop(kill: Callable[[], None], done: int, total: int, scratch: Path) -> None:
+    """Leave at once: no thread, kernel or worker is waited for."""
+    import shutil
+
+    kill()
+    shutil.rmtree(scratch, ignore_errors=True)
+    line = f"repro: interrupted, {done} of {total} figures done; the same command goes on from here"
+    typer.echo(line, err=True)
+    sys.stdout.flush()
+    os._exit(130)
+
+
+@contextmanager
+def _progress(done: int, total: int) -> Iterator[Say]:
+    if done:
+        typer.echo(f"{done} of {total} figures are current")
+    if done == total:
+        yield lambda outcome: None
+        return
+    if not sys.stdout.isatty():
+        count = done
+
+        def plain(outcome: Outcome) -> None:
+            nonlocal count
+            count += 1
+            for line in _lines(outcome, count, total):
+                typer.echo(line)
+            sys.stdout.flush()
+
+        yield plain
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("figures"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, transient=True) as progress:
+        task = progress.add_task("figures", total=total, completed=done)
+        count = done
+
+        def bar(outcome: Outcome) -> None:
+            nonlocal count
+            count += 1
+            for line in _lines(outcome, count, total):
+                progress.console.print(line, markup=False, highlight=False)
+            progress.advance(task)
+
+        yield bar
+
+
+def _lines(outcome: Outcome, count: int, total: int) -> list[str]:
+    from repro.batch.check import counts
+
+    tally = counts([{"verdict": verdict} for verdict in outcome.verdicts])
+    text = ", ".join(f"{n} {name}" for name, n in tally.items()) or "no claims"
+    if outcome.error:
+        text = f"failed: {outcome.error}"
+    place = f"[{count:>{len(str(total))}}/{total}]"
+    first = f"{place} {outcome.id}: {text} ({outcome.wall_s:.1f} s)"
+    return [first, *(f"  warning: {warning}" for warning in outcome.warnings)]

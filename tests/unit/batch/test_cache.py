@@ -1,0 +1,132 @@
+"""The simulation cache: what makes a key, what damage does, what is not cached."""
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from repro.batch import cache
+from repro.cluster.spec import Cluster
+from repro.policies.base import Order, make
+from repro.sim.records import Result
+from repro.testing import small_trace
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("REPRO_CACHE_DIR", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def counted(monkeypatch):
+    from repro.sim import simulate as module
+
+    calls = []
+    real = module.simulate
+
+    def simulate(*args, **kwargs):
+        calls.append(args)
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(module, "simulate", simulate)
+    return calls
+
+
+def test_the_same_run_is_simulated_once(monkeypatch):
+    calls = counted(monkeypatch)
+    first = cache.cached_simulate(small_trace(), "1x4", "srtf")
+    second = cache.cached_simulate(small_trace(), Cluster.parse("1x4"), make("srtf"))
+    assert len(calls) == 1
+    assert first.jobs.equals(second.jobs) and first.intervals.equals(second.intervals)
+    assert isinstance(second, Result) and second.summary() == first.summary()
+
+
+@pytest.mark.parametrize(
+    ("trace", "cluster", "policy", "settings"),
+    [
+        (small_trace().head(5), "1x4", "srtf", {}),
+        (small_trace().assign(duration=lambda t: t.duration + 1e-9), "1x4", "srtf", {}),
+        (small_trace(), "2x4", "srtf", {}),
+        (small_trace(), "1x4", "srsf", {}),
+        (small_trace(), "1x4", "srtf", {"interval": 5.0}),
+        (small_trace(), "1x4", "srtf", {"rules": "tiresias"}),
+        (small_trace(), "1x4", make("tiresias-l"), {}),
+        (small_trace(), "1x4", make("tiresias-l", thresholds=(5.0,)), {}),
+    ],
+)
+def test_whatever_differs_is_another_run(monkeypatch, trace, cluster, policy, settings):
+    cache.cached_simulate(small_trace(), "1x4", "srtf")
+    calls = counted(monkeypatch)
+    cache.cached_simulate(trace, cluster, policy, **settings)
+    assert len(calls) == 1
+
+
+def test_other_sources_are_another_address(monkeypatch):
+    cache.cached_simulate(small_trace(), "1x4", "srtf")
+    calls = counted(monkeypatch)
+    monkeypatch.setattr(cache, "source_hash", lambda: "0" * 64)
+    cache.cached_simulate(small_trace(), "1x4", "srtf")
+    assert len(calls) == 1
+
+
+def test_any_damage_is_noticed_and_repaired(own_cache):
+    good = cache.cached_simulate(small_trace(), "1x4", "srtf")
+    (entry,) = own_cache.rglob("output.pkl")
+    whole = entry.read_bytes()
+    flipped = [
+        whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :] for at in range(0, len(whole), 211)
+    ]
+    for damaged in (b"", whole[: len(whole) // 2], b"<html>", *flipped):
+        entry.write_bytes(damaged)
+        with pytest.warns(cache.CacheWarning, match="computed again") as caught:
+            again = cache.cached_simulate(small_trace(), "1x4", "srtf")
+        assert len(caught) == 1 and "\n" not in str(caught[0].message)
+        assert again.jobs.equals(good.jobs)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cache.cached_simulate(small_trace(), "1x4", "srtf")
+
+
+def test_a_policy_from_a_notebook_is_never_remembered(monkeypatch, own_cache):
+    @dataclass(frozen=True)
+    class Mine(Order):
+        def key(self, view, job):
+            return -view.gpus(job)
+
+    def visitor(engine):
+        yield engine.env.timeout(1)
+
+    calls = counted(monkeypatch)
+    for _ in range(2):
+        cache.cached_simulate(small_trace(), "1x4", Mine())
+    cache.cached_simulate(small_trace(), "1x4", "srtf", processes=[visitor])
+    assert len(calls) == 3
+    assert not list(own_cache.rglob("output.pkl"))
+
+
+def test_keys_tell_values_apart():
+    frame = pd.DataFrame({"a": [1.0, 2.0]})
+    values = [
+        1, 1.0, True, "1", None, b"1", [1], (1,), {1}, {"a": 1}, {"a": 2}, {"b": 1}, [[1], 2],
+        [1, [2]], ["ab", "c"], ["a", "bc"], np.arange(3), np.arange(3.0), np.arange(4),
+        np.array([[0, 1, 2]]), np.float64(1), frame, frame + 1, frame.rename(columns={"a": "b"}),
+        frame["a"], float("nan"), float("inf"), Cluster.parse("1x4"), Cluster.parse("2x2"),
+    ]  # fmt: skip
+    keys = [cache.key(value) for value in values]
+    assert len(set(keys)) == len(values)
+    assert keys == [cache.key(value) for value in values]
+    for unclear in (object(), lambda: 1, iter([]), np.array([object()])):
+        with pytest.raises(cache.NotCacheable):
+            cache.key(unclear)
+
+
+def test_large_arrays_count_in_full():
+    one = np.zeros(100_000)
+    other = one.copy()
+    other[50_000] = 1
+    assert cache.key(one) != cache.key(other)
+    assert cache.key(make("tiresias-g", history=tuple(one + 1))) != cache.key(
+        make("tiresias-g", history=tuple(other + 1))
+    )

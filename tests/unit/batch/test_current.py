@@ -1,0 +1,94 @@
+"""When a result is still current, without starting a kernel."""
+
+import json
+
+import pytest
+
+from repro import params
+from repro.batch import fingerprint as fp
+from repro.batch.files import to_json
+from repro.errors import ParamError
+from repro.trace import remote
+
+
+@pytest.fixture
+def entry(project, monkeypatch):
+    monkeypatch.setenv("REPRO_HOME", str(project.root))
+    project.add("tiresias/fig01_one")
+    return params.discover()[0]
+
+
+def finished(project, wanted, data=()):
+    folder = project.folder("tiresias/fig01_one")
+    folder.mkdir(parents=True, exist_ok=True)
+    for suffix in ("png", "svg", "csv"):
+        (folder / f"fig01_one.{suffix}").write_text("x")
+    record = {"fingerprint": wanted, "data": list(data)}
+    (folder / "result.json").write_bytes(to_json(record))
+    return folder
+
+
+def test_every_cause_changes_the_fingerprint(entry, project):
+    def now(profile="quick", **given):
+        return fp.fingerprint(entry, profile, given)
+
+    first = now()
+    assert now() == first
+    seen = {first, now("paper"), now(seed=1), now(seed=2), now(seeds=[1])}
+    assert len(seen) == 5
+    changes = (
+        (entry.params, lambda text: text.replace("1x4", "1x8")),
+        (entry.notebook, lambda text: text.replace("range(5)", "range(6)")),
+        (project.root / "traces/table.csv", lambda text: "a,b\n1,2\n"),
+        (project.root / "params/models.csv", lambda text: "a,b\n1,2\n"),
+    )
+    for path, change in changes:
+        path.write_text(change(path.read_text() if path.exists() else ""))
+        assert now() not in seen
+        seen.add(now())
+
+
+def test_outputs_of_a_notebook_do_not_matter(entry):
+    first = fp.fingerprint(entry, "quick", {})
+    notebook = json.loads(entry.notebook.read_text())
+    notebook["cells"][1]["execution_count"] = 7
+    notebook["cells"][1]["outputs"] = [{"output_type": "stream", "name": "stdout", "text": "x"}]
+    entry.notebook.write_text(json.dumps(notebook))
+    assert fp.fingerprint(entry, "quick", {}) == first
+
+
+def test_sources_that_only_show_results_do_not_count():
+    names = {path.name for path in fp.sources()}
+    assert {"engine.py", "cdf.py", "figure.py", "claims.py", "metrics.py"} <= names
+    assert not {"cli.py", "report.py", "execute.py", "commands.py"} & names
+
+
+def test_a_result_is_current_only_if_it_is_complete(project):
+    folder = finished(project, "abc")
+    assert fp.is_current(folder, "fig01_one", "abc")
+    assert not fp.is_current(folder, "fig01_one", "abd")
+    (folder / "fig01_one.csv").unlink()
+    assert not fp.is_current(folder, "fig01_one", "abc")
+    finished(project, "abc")
+    (folder / "result.json").write_text('{"fingerprint": "abc"')
+    assert not fp.is_current(folder, "fig01_one", "abc")
+    assert not fp.is_current(folder / "absent", "fig01_one", "abc")
+
+
+@pytest.mark.parametrize(
+    ("kind", "here", "current"),
+    [("public", True, True), ("public", False, False), ("generated", False, True),
+     ("synthetic stand-in", False, True), ("synthetic stand-in", True, False)],
+)  # fmt: skip
+def test_data_that_came_or_went_makes_a_result_old(project, monkeypatch, kind, here, current):
+    monkeypatch.setattr(remote, "is_known", lambda name: name == "philly")
+    monkeypatch.setattr(remote, "available", lambda name: here)
+    folder = finished(project, "abc", [{"name": "philly", "kind": kind}])
+    assert fp.is_current(folder, "fig01_one", "abc") is current
+
+
+def test_a_file_that_is_no_notebook(entry):
+    for text in ("", "[]", '{"cells": [1]}', "<html>"):
+        entry.notebook.write_text(text)
+        with pytest.raises(ParamError, match="not a notebook"):
+            fp.fingerprint(entry, "quick", {})

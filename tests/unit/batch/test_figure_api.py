@@ -1,0 +1,204 @@
+"""The notebook's API: inputs, random streams, named traces, what save() writes."""
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import repro
+from repro.batch import data
+from repro.errors import ClaimError, DataMissingError, ParamError
+from repro.plot import line_chart
+from repro.testing import small_trace
+
+
+@pytest.fixture
+def fig(project, monkeypatch):
+    monkeypatch.setenv("REPRO_HOME", str(project.root))
+    monkeypatch.setenv("REPRO_CACHE_DIR", str(project.root / "cache"))
+    project.add("tiresias/fig01_one")
+    return repro.figure("tiresias/fig01_one", out=project.root / "out")
+
+
+class FakeSynth:
+    """Stands for repro.trace.synth: one generator, one stand-in."""
+
+    @staticmethod
+    def names():
+        return ["testbed"]
+
+    @staticmethod
+    def is_known(name):
+        return name == "testbed"
+
+    @staticmethod
+    def stand_in_for(name):
+        return "testbed" if name == "philly" else None
+
+    @staticmethod
+    def make(name, rng, jobs=4):
+        frame = small_trace().head(jobs).copy()
+        return frame.assign(duration=rng.exponential(10, len(frame)))
+
+
+@pytest.fixture
+def synth(monkeypatch):
+    import repro.trace
+
+    monkeypatch.setitem(__import__("sys").modules, "repro.trace.synth", FakeSynth)
+    monkeypatch.setattr(repro.trace, "synth", FakeSynth, raising=False)
+    return FakeSynth
+
+
+@pytest.fixture
+def offline(monkeypatch):
+    from repro.trace import remote
+
+    def fetch(name):
+        raise DataMissingError(f"{name} cannot be had")
+
+    monkeypatch.setattr(remote, "fetch", fetch)
+    monkeypatch.setattr(remote, "available", lambda name: False)
+
+
+def saved(fig, values=None, table=None):
+    table = pd.DataFrame({"x": [0, 1], "y": [1 / 3, 2.0]}) if table is None else table
+    plot = line_chart(table, x="x", y="y", xlabel="x", ylabel="y")
+    frame = fig.save(plot, table, {"jobs": 6, "big": 200} if values is None else values)
+    return frame, json.loads((fig.folder / "result.json").read_text())
+
+
+def test_inputs_are_the_file_the_profile_and_the_overrides(fig, project):
+    assert fig.inputs.seeds == [0] and fig.inputs["cluster"] == "1x4"
+    assert dict(fig.inputs) == {"cluster": "1x4", "seeds": [0]} and "seeds" in fig.inputs
+    paper = repro.figure("tiresias/fig01", profile="paper", out=project.root, cluster=None)
+    assert paper.inputs.seeds == [0, 1]
+    assert repro.figure("tiresias/fig01_one", seeds=[5]).inputs.seeds == [5]
+    assert paper.published == {"jobs": 6, "big": "> 100"}
+    with pytest.raises(ParamError, match="unknown parameter 'sedes'; did you mean seeds"):
+        repro.figure("tiresias/fig01_one", sedes=[1])
+    with pytest.raises(ParamError, match="unknown profile"):
+        repro.figure("tiresias/fig01_one", profile="big")
+    with pytest.raises(ParamError, match="no input 'nope'"):
+        fig.inputs["nope"]
+    with pytest.raises(AttributeError, match="no input 'nope'"):
+        _ = fig.inputs.nope
+    for seed in (-1, 1.5, True, "0"):
+        with pytest.raises(ParamError, match="seed is"):
+            repro.figure("tiresias/fig01_one", seed=seed)
+
+
+def test_a_relative_folder_is_taken_from_the_top_of_the_checkout(fig, project):
+    other = repro.figure("tiresias/fig01_one", out="build/figures")
+    assert other.folder == project.root / "build/figures/tiresias/fig01_one"
+
+
+def test_random_streams_depend_on_figure_seed_and_purpose(fig, project):
+    def first(figure, *args, **kwargs):
+        return figure.rng(*args, **kwargs).random()
+
+    project.add("tiresias/fig02_two")
+    others = [
+        first(fig, "b"),
+        first(fig, "a", seed=3),
+        first(repro.figure("tiresias/fig02_two"), "a"),
+        first(repro.figure("tiresias/fig01_one", seed=1), "a"),
+    ]
+    assert first(fig, "a") == first(fig, "a") == first(repro.figure("tiresias/fig01_one"), "a")
+    assert len({first(fig, "a"), *others}) == 5
+    assert first(fig, "a", seed=3) == first(repro.figure("tiresias/fig01_one", seed=3), "a")
+    assert data.stream("a", 1).random() == pytest.approx(0.26386059058304356, abs=0)
+
+
+def test_the_same_name_and_seed_is_the_same_trace_in_every_figure(fig, project, synth):
+    project.add("tiresias/fig02_two")
+    other = repro.figure("tiresias/fig02_two", seed=9)
+    assert fig.trace("testbed", seed=4).equals(other.trace("testbed", seed=4))
+    assert not fig.trace("testbed").equals(other.trace("testbed"))
+    assert len(fig.trace("testbed", jobs=2)) == 2
+
+
+def test_generated_data_is_recorded_with_its_seed(fig, synth):
+    frame = fig.trace("testbed")
+    fig.trace("testbed")
+    assert frame.attrs["synthetic"] is True
+    shown, record = saved(fig)
+    (used,) = record["data"]
+    assert used["kind"] == "generated" and used["seed"] == 0 and used["synthetic"] is True
+    assert len(used["sha256"]) == 64
+    assert record["stand_in"] is None and "data" not in shown
+
+
+def test_a_missing_public_trace_is_replaced_and_everything_says_so(fig, synth, offline):
+    fig.trace("philly")
+    shown, record = saved(fig)
+    text = "synthetic stand-in for philly"
+    assert record["stand_in"] == text
+    assert record["data"][0]["kind"] == "synthetic stand-in"
+    assert set(shown["data"]) == {text}
+    svg = re.sub(r"<[^>]*>", " ", (fig.folder / "fig01_one.svg").read_text())
+    assert text in " ".join(svg.split())
+    assert text in (fig.folder / "fig01_one.csv").read_text()
+
+
+def test_a_missing_public_trace_without_stand_in_is_an_error(fig, synth, offline):
+    with pytest.raises(DataMissingError, match="muri-trace1 cannot be had"):
+        fig.trace("muri-trace1")
+
+
+def test_an_unknown_trace_names_what_there_is(fig, synth):
+    with pytest.raises(ParamError, match=r"unknown trace 'phily'.*testbed.*did you mean 'philly'"):
+        fig.trace("phily")
+
+
+def test_a_public_trace_is_recorded_with_its_checksum(fig, synth, mirror, monkeypatch):
+    monkeypatch.setenv("REPRO_TRACE_MIRROR", str(mirror))
+    frame = fig.trace("tiresias-60")
+    _, record = saved(fig)
+    (used,) = record["data"]
+    assert (used["kind"], used["synthetic"]) == ("public", False)
+    assert used["sha256"] == frame.attrs["sha256"] and len(frame) == 60
+
+
+def test_a_policy_that_names_public_data_leaves_a_record(fig, synth, offline):
+    for policy in ("tiresias-l", "srtf"):
+        fig.simulate(small_trace(), cluster="1x4", policy=policy)
+    assert saved(fig)[1]["data"] == []
+    history = repro.make("tiresias-g", history="tiresias-history-5000")
+    from repro.batch.cache import named_files
+
+    assert named_files(history) == ["tiresias-history-5000"]
+
+
+def test_saved_files(fig):
+    table = pd.DataFrame({"x": [0, 1], "y": [1 / 3, np.nan], "name": ["a", "b"]})
+    shown, record = saved(fig, table=table)
+    assert (fig.folder / "fig01_one.csv").read_bytes() == b"x,y,name\n0,0.3333333333,a\n1,,b\n"
+    assert shown["verdict"].tolist() == ["reproduced", "reproduced"]
+    assert record["id"] == "tiresias/fig01_one" and record["verdict"] == "reproduced"
+    assert record["wall_s"] > 0
+    title = "Tiresias · Fig 1 · profile quick · seed 0 · reproduced"
+    assert title in (fig.folder / "fig01_one.svg").read_text()
+    assert [path.name for path in fig.folder.glob(".*")] == []
+
+
+def test_a_second_save_replaces_the_first_and_sweeps_leftovers(fig):
+    saved(fig)
+    (fig.folder / ".fig01_one.png-abc123").write_text("half")
+    _, record = saved(fig, {"jobs": 5, "big": 3.0})
+    assert record["verdict"] == "missed"
+    assert not list(fig.folder.glob(".*"))
+
+
+def test_values_must_match_the_claims(fig):
+    with pytest.raises(ClaimError, match="no value for claim big"):
+        saved(fig, {"jobs": 6})
+    assert not fig.folder.exists()
+
+
+def test_infinite_and_missing_values_are_valid_json(fig):
+    _, record = saved(fig, {"jobs": None, "big": np.inf})
+    assert record["claims"][0]["verdict"] == "not comparable"
+    assert record["claims"][1]["ours"] == "inf"

@@ -1,0 +1,233 @@
+"""Runs of tiny projects through the command line: results, resuming, failing, being killed."""
+
+import json
+import os
+import signal
+import time
+
+import psutil
+import pytest
+
+KINDS = ("png", "svg", "csv")
+
+
+def contents(folder):
+    return {p.name: p.read_bytes() for p in folder.iterdir() if p.suffix[1:] in KINDS}
+
+
+def without_wall(result):
+    return {name: value for name, value in result.items() if name != "wall_s"}
+
+
+def wait_for(path, seconds=60):
+    end = time.monotonic() + seconds
+    while not path.exists():
+        assert time.monotonic() < end, f"{path} did not appear"
+        time.sleep(0.05)
+
+
+def test_a_run_writes_everything_and_a_second_one_skips(project):
+    project.add("tiresias/fig01_one")
+    project.add("gavel/tab02_two", big=3)
+    first = project.cli("run", "--all", "-j", "2")
+    assert "verdicts: 3 reproduced, 1 missed (1 without a recorded deviation)" in first.stdout
+    assert f"gallery:  {project.root / 'build/figures/index.html'}" in first.stdout
+    folder = project.folder("tiresias/fig01_one")
+    assert sorted(p.name for p in folder.iterdir()) == [
+        "fig01_one.csv", "fig01_one.png", "fig01_one.svg", "result.json",
+    ]  # fmt: skip
+    result = project.result("tiresias/fig01_one")
+    assert result["params"] == {"cluster": "1x4", "seeds": [0]}
+    assert (result["paper"], result["profile"], result["seed"]) == ("tiresias", "quick", 0)
+    assert [row["verdict"] for row in result["claims"]] == ["reproduced", "reproduced"]
+    assert result["claims"][0]["ours"] == 6 and result["claims"][0]["tolerance"] == "exact"
+    assert {"python", "numpy", "pandas", "repro"} <= set(result["versions"])
+    assert (project.root / "build/notebooks/tiresias/fig01_one.ipynb").is_file()
+
+    started = time.monotonic()
+    second = project.cli("run", "--all")
+    assert "2 of 2 figures are current" in second.stdout
+    assert time.monotonic() - started < 10
+    assert project.result("tiresias/fig01_one") == result
+
+
+def test_another_profile_or_parameter_makes_it_run_again(project):
+    project.add("tiresias/fig01_one")
+    project.cli("run", "--all")
+    assert "are current" not in project.cli("run", "--all", "--profile", "paper").stdout
+    assert project.result("tiresias/fig01_one")["params"]["seeds"] == [0, 1]
+    assert "are current" not in project.cli("run", "fig01", "-p", "seed", "3").stdout
+    assert project.result("tiresias/fig01_one")["seed"] == 3
+    assert "are current" in project.cli("run", "fig01", "-p", "seed", "3").stdout
+    assert "are current" not in project.cli("run", "fig01", "-p", "seed", "3", "--force").stdout
+
+
+def test_results_do_not_depend_on_the_number_of_workers(project):
+    for number in range(3):
+        project.add(f"tiresias/fig0{number}_x")
+    project.cli("run", "--all", "-j", "1", "--out", "one")
+    project.cli("run", "--all", "-j", "2", "--out", "two")
+    assert (project.root / "one/index.html").read_bytes() == (
+        project.root / "two/index.html"
+    ).read_bytes()
+    for number in range(3):
+        one, two = (project.folder(f"tiresias/fig0{number}_x", out) for out in ("one", "two"))
+        assert contents(one) == contents(two) and len(contents(one)) == 3
+        results = (project.result(f"tiresias/fig0{number}_x", out) for out in ("one", "two"))
+        assert without_wall(next(results)) == without_wall(next(results))
+
+
+def test_a_notebook_that_raises_leaves_its_traceback_and_the_others_go_on(project):
+    project.add("tiresias/fig01_good")
+    project.add("tiresias/fig02_bad", before='raise ValueError("no such <thing>")')
+    done = project.cli("run", "--all", "-j", "1", code=1)
+    assert "failed: ValueError: no such <thing>" in done.stdout
+    assert "1 figure failed" in done.stdout
+    assert project.result("tiresias/fig01_good")
+    copy = json.loads((project.root / "build/notebooks/tiresias/fig02_bad.ipynb").read_text())
+    assert any(o.get("ename") == "ValueError" for c in copy["cells"] for o in c.get("outputs", []))
+    page = (project.root / "build/figures/index.html").read_text()
+    assert "no such &lt;thing&gt;" in page and "executed notebook" in page
+    assert "ValueError" in project.cli("check", code=1).stdout
+
+    project.add("tiresias/fig02_bad")
+    again = project.cli("run", "--all")
+    assert "1 of 2 figures are current" in again.stdout
+    assert not (project.folder("tiresias/fig02_bad") / "error.json").exists()
+    project.cli("check")
+
+
+def test_a_notebook_that_kills_its_kernel_fails_alone(project):
+    project.add("tiresias/fig01_dead", before="import os; os._exit(7)")
+    project.add("tiresias/fig02_good")
+    done = project.cli("run", "--all", "-j", "2", code=1)
+    assert "Kernel died" in done.stdout and "fig02_good: 2 reproduced" in done.stdout
+
+
+def test_a_notebook_that_saves_nothing_fails(project):
+    project.add("tiresias/fig01_one")
+    path = project.root / "notebooks/tiresias/fig01_one.ipynb"
+    path.write_text(path.read_text().replace("fig.save(", "print("))
+    assert "ended without saving" in project.cli("run", "--all", code=1).stdout
+
+
+def test_a_batch_killed_at_once_is_resumed(project):
+    project.add("tiresias/fig01_fast")
+    project.add("tiresias/fig02_slow", before="import time; time.sleep(60)")
+    batch = project.start("run", "--all", "-j", "1")
+    wait_for(project.folder("tiresias/fig01_fast") / "result.json")
+    # The runner adds the fingerprint right after the notebook has ended.
+    end = time.monotonic() + 20
+    while "fingerprint" not in project.result("tiresias/fig01_fast"):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    kernels = psutil.Process(batch.pid).children(recursive=True)
+    os.kill(batch.pid, signal.SIGKILL)
+    batch.communicate()
+    _, alive = psutil.wait_procs(kernels, timeout=10)
+    assert not alive, "a kernel outlived its batch"
+    before = contents(project.folder("tiresias/fig01_fast"))
+    assert len(before) == 3
+    assert not list(project.folder("tiresias/fig02_slow").glob("*"))
+    project.add("tiresias/fig02_slow")
+    done = project.cli("run", "--all")
+    assert "1 of 2 figures are current" in done.stdout
+    assert contents(project.folder("tiresias/fig01_fast")) == before
+    assert not list((project.root / "build").rglob(".*"))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_ends_within_two_seconds(project, number):
+    project.add("tiresias/fig01_slow", before="open('started', 'w').close()\nwhile True: pass")
+    batch = project.start("run", "--all", "-j", "1")
+    wait_for(project.root / "notebooks/tiresias/started")
+    kernels = psutil.Process(batch.pid).children(recursive=True)
+    assert kernels
+    started = time.monotonic()
+    os.kill(batch.pid, number)
+    _, err = batch.communicate(timeout=10)
+    assert time.monotonic() - started < 2
+    assert batch.returncode == 130
+    assert err.strip().splitlines() == [
+        "repro: interrupted, 0 of 1 figures done; the same command goes on from here"
+    ]
+    assert not psutil.wait_procs(kernels, timeout=2)[1]
+    assert not list(project.folder("tiresias/fig01_slow").glob("*"))
+
+
+def test_a_damaged_cache_entry_is_computed_again_with_a_warning(project):
+    project.add("tiresias/fig01_one")
+    project.cli("run", "--all")
+    (entry,) = (project.root / "cache").rglob("output.pkl")
+    whole = entry.read_bytes()
+    for damaged in (b"", whole[: len(whole) // 2]):
+        entry.write_bytes(damaged)
+        done = project.cli("run", "--all", "--force")
+        assert "warning: damaged cache entry" in done.stdout
+        assert "2 reproduced" in done.stdout
+    assert "warning" not in project.cli("run", "--all", "--force").stdout
+
+
+def test_two_batches_share_a_cache(project):
+    for number in range(2):
+        project.add(f"tiresias/fig0{number}_x")
+    batches = [project.start("run", "--all", "-j", "2", "--out", f"out{n}") for n in range(2)]
+    for batch in batches:
+        out, err = batch.communicate(timeout=120)
+        assert batch.returncode == 0, out + err
+    for number in range(2):
+        one, two = (project.folder(f"tiresias/fig0{number}_x", f"out{n}") for n in range(2))
+        assert contents(one) == contents(two)
+
+
+def test_the_dask_backend_gives_the_same_results(project):
+    pytest.importorskip("distributed")
+    project.add("tiresias/fig01_one")
+    project.add("tiresias/fig02_two")
+    project.cli("run", "--all", "--out", "local")
+    project.cli("run", "--all", "-j", "2", "--backend", "dask", "--out", "dask")
+    for name in ("tiresias/fig01_one", "tiresias/fig02_two"):
+        assert contents(project.folder(name, "local")) == contents(project.folder(name, "dask"))
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "nothing to run"),
+        (["tiresias/fig09"], "unknown figure 'tiresias/fig09'"),
+        (["--paper", "muri"], "unknown paper 'muri'"),
+        (["--all", "--profile", "full"], "--profile full: accepted are quick, paper"),
+        (["--all", "--backend", "ray"], "--backend ray: accepted are local, dask"),
+        (["--all", "--scheduler", "tcp://x:1"], "--scheduler needs --backend dask"),
+        (["--all", "-j", "0"], "-j 0: give a number"),
+        (["--all", "-p", "sede", "1"], "has no parameter 'sede' (accepted: seed, seeds)"),
+        (["--all", "-p", "profile", "paper"], "use --profile instead"),
+        (["--all", "-p", "seed"], "-p takes NAME VALUE"),
+        (["--all", "-p", "seeds", "[1"], "value '[1'"),
+        (["--all", "--nope"], "No such option"),
+    ],
+)
+def test_wrong_use_is_one_line_and_nothing_runs(project, words, message):
+    project.add("tiresias/fig01_one")
+    done = project.cli("run", *words, code=2)
+    assert message in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1 and done.stdout == ""
+    assert not (project.root / "build").exists()
+
+
+def test_bad_parameter_files_stop_the_run_before_it_starts(project):
+    project.add("tiresias/fig01_one")
+    path = project.root / "params/tiresias/fig01_one.yaml"
+    path.write_text(path.read_text().replace("shows:", "show:"))
+    done = project.cli("run", "--all", code=2)
+    assert done.stderr.startswith("repro: params/tiresias/fig01_one.yaml:4:show: unknown key")
+    assert "Traceback" in project.cli("run", "--all", "--debug", code=1).stderr
+
+
+def test_a_notebook_without_parameters_cell_is_refused(project):
+    project.add("tiresias/fig01_one")
+    path = project.root / "notebooks/tiresias/fig01_one.ipynb"
+    path.write_text(path.read_text().replace('"parameters"', '"other"'))
+    assert "no cell is tagged `parameters`" in project.cli("run", "--all", code=2).stderr
+    path.write_text("<html>")
+    assert "not a notebook" in project.cli("run", "--all", code=2).stderr
