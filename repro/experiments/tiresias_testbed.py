@@ -132,6 +132,37 @@ def over_seeds(frame: pd.DataFrame) -> pd.DataFrame:
     return table[[column for name in numbers for column in (name, f"{name}_sd")]].reset_index()
 
 
+def statistics_table(jobs: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """Return average, median and 95th percentile of a column in every run, one per row.
+
+    Parameters
+    ----------
+    jobs : DataFrame
+        From :func:`job_table`.
+    metric : str
+        Column read (s).
+
+    Returns
+    -------
+    DataFrame
+        rules, policy, seed, statistic (average, median, 95th), and the column.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"rules": "paper", "policy": "srtf", "seed": 0, "jct": [1.0, 2.0, 6.0]})
+    >>> statistics_table(rows, "jct")["jct"].tolist()[:2]
+    [3.0, 2.0]
+    """
+    names = dict(zip(_STATISTICS, ["average", "median", "95th"], strict=True))
+    return pd.DataFrame(
+        [
+            {**dict(zip(RUN, run, strict=True)), "statistic": names[name], metric: value}
+            for run, values in jobs.groupby(RUN, sort=False)[metric]
+            for name, value in statistics(values).items()
+        ]
+    )
+
+
 def percentile_table(jobs: pd.DataFrame, metric: str, percents: Sequence[float]) -> pd.DataFrame:
     """Return percentiles of a column over the jobs of all seeds together.
 

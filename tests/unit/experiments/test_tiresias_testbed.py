@@ -8,7 +8,6 @@ import pytest
 
 from repro import simulate
 from repro.experiments.tiresias_cluster import allocated_cdf, over_tiresias, run_table
-from repro.experiments.tiresias_placement import placement_ratios, training_time
 from repro.experiments.tiresias_testbed import (
     count_bins,
     factors,
@@ -16,6 +15,7 @@ from repro.experiments.tiresias_testbed import (
     over_seeds,
     percentile_table,
 )
+from repro.experiments.tiresias_training import placement_ratios, training_time
 from repro.perf.overhead import CheckpointOverhead
 from repro.perf.slowdown import SpreadSlowdown
 
