@@ -1,0 +1,116 @@
+"""Themis: GPUs to the job whose finish time suffers most, on leases."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from repro.errors import ParamError
+from repro.perf.speedup import SpeedUp
+from repro.policies._elastic import total_gpus
+from repro.policies.base import Policy, register
+from repro.sim.decision import Decision, Run, RunSet
+from repro.sim.view import View
+
+
+@register("themis")
+@dataclass(frozen=True)
+class Themis(Policy):
+    """Largest finish-time fairness rho first; truthful jobs, no auction (as PCS runs it).
+
+    rho = (time in system + work left / GPUs offered) / (work / min(G / N, D)), with N the mean
+    number of jobs in the system over the events of the job's life.
+
+    Parameters
+    ----------
+    lease : float
+        Seconds after the last event at which GPUs are handed out anew.
+    speedup : SpeedUp
+        Curves that turn work at D GPUs into work on one GPU.
+
+    References
+    ----------
+    Mahajan et al., NSDI 2020; PCS, arXiv 2401.10354, section 5.1.
+
+    Examples
+    --------
+    >>> Themis(lease=1.0).lease
+    1.0
+    """
+
+    lease: float = 600.0
+    speedup: SpeedUp = field(default_factory=SpeedUp)
+
+    elastic: ClassVar[bool] = True
+    time_fields: ClassVar[tuple[str, ...]] = ("lease",)
+    needs: ClassVar[frozenset[str]] = frozenset({"duration", "model"})
+
+    def session(self, view: View) -> Callable[[View], Decision]:
+        """Return the decision function of one run."""
+        if not self.lease > 0:
+            raise ParamError(f"themis: lease is {self.lease}; give a positive number of seconds")
+        return _Leases(self, view)
+
+
+class _Leases:
+    """One run of `Themis`: how many jobs each job has seen, and when the lease ends."""
+
+    def __init__(self, policy: Themis, view: View) -> None:
+        self.lease, speed = policy.lease, policy.speedup.speed
+        self.models = view.column("model", "").tolist()
+        #: work on one GPU per unit of work at the GPUs asked for
+        self.scale = [speed(str(m), view.gpus(job)) for job, m in enumerate(self.models)]
+        #: sum and number of the counts each unfinished job has seen
+        self.seen: dict[int, list[float]] = {}
+        self.ends = math.inf
+
+    def __call__(self, view: View) -> RunSet:
+        """Count the events of this instant, then offer GPUs to the worst-off job first."""
+        jobs = view.jobs
+        self._count(jobs, view.now)
+        self.ends = view.now + self.lease
+        return RunSet(self._offers(view, jobs), "exact", wake=self.ends)
+
+    def _count(self, jobs: list[int], now: float) -> None:
+        """Every event shows every present job the number of jobs just before it."""
+        unfinished = set(jobs)
+        gone = [job for job in self.seen if job not in unfinished]
+        for job in gone:
+            self._show(len(self.seen))
+            del self.seen[job]
+        # a completion restarts the lease, so that it does not end at the same instant
+        if not gone and now >= self.ends:
+            self._show(len(self.seen))
+        for job in jobs:
+            if job not in self.seen:
+                self._show(len(self.seen))
+                self.seen[job] = [len(self.seen) + 1.0, 1.0]
+
+    def _show(self, count: int) -> None:
+        for entry in self.seen.values():
+            entry[0] += count
+            entry[1] += 1
+
+    def _offers(self, view: View, jobs: list[int]) -> list[Run]:
+        total = left = total_gpus(view)
+        asked = np.array([view.gpus(job) for job in jobs], dtype=float)
+        scale = np.array([self.scale[job] for job in jobs])
+        waited = view.now - np.array([view.submit(job) for job in jobs])
+        work = scale * np.array([view.remaining(job) for job in jobs])
+        mean = np.array([self.seen[job][0] / self.seen[job][1] for job in jobs])
+        ideal = scale * np.array([view.duration(job) for job in jobs])
+        ideal /= np.minimum(total / mean, asked)
+        runs: list[Run] = []
+        waiting = np.ones(len(jobs), dtype=bool)
+        while left and waiting.any():
+            rho = np.where(waiting, (waited + work / np.minimum(left, asked)) / ideal, -np.inf)
+            row = int(rho.argmax())
+            gpus = int(min(left, asked[row]))
+            runs.append(Run((jobs[row],), gpus))
+            waiting[row] = False
+            left -= gpus
+        return runs
