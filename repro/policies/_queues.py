@@ -47,6 +47,7 @@ class Discretised(Order):
     history_ties: bool | None = None
     cumulative_waiting: bool | None = None
 
+    time_fields: ClassVar[tuple[str, ...]] = ("thresholds",)
     rule_values: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "paper": {
             "thresholds": (3200.0,),

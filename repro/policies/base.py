@@ -69,6 +69,10 @@ class Policy:
     placement: ClassVar[str] = "count"
     #: rules name -> values for fields left at None
     rule_values: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    #: parameters in seconds or GPU-seconds
+    time_fields: ClassVar[tuple[str, ...]] = ()
+    #: may give a job other than the GPUs it asked for
+    elastic: ClassVar[bool] = False
 
     def decide(self, view: View) -> Decision:
         """Return what every unfinished job holds until the next decision."""

@@ -46,10 +46,11 @@ class _Slicer:
     def __call__(self, view: View) -> Decision:
         """Notice completions, rotate, take arrivals in, rebalance."""
         now, slice_s = view.now, self.policy.slice_s
-        freed = self._leave(set(view.jobs)) or self.opened
+        jobs = view.jobs
+        freed = (self._leave(jobs) if view.changed else False) or self.opened
         if abs(now / slice_s - round(now / slice_s)) < 1e-9:
             self._rotate(view)
-        for job in view.jobs:
+        for job in jobs:
             if job not in self.known:
                 self.known[job] = view.gpus(job)
                 if not self._enter(job):
@@ -58,7 +59,7 @@ class _Slicer:
             self.pending = [job for job in self.pending if not self._enter(job)]
         self._rebalance()
         runs = [job for sets in self.sets.values() for s in sets for job in s.jobs[: s.capacity]]
-        return RunSet(runs, "exact", self._wake(now, bool(view.jobs)))
+        return RunSet(runs, "exact", self._wake(now, bool(jobs)))
 
     def _wake(self, now: float, busy: bool) -> float:
         step = self.policy.step_s
@@ -68,8 +69,9 @@ class _Slicer:
         slice_s = self.policy.slice_s
         return (math.floor(now / slice_s + 1e-9) + 1) * slice_s if crowded else math.inf
 
-    def _leave(self, active: set[int]) -> bool:
+    def _leave(self, jobs: list[int]) -> bool:
         """Drop finished jobs; return whether nodes came free."""
+        active = set(jobs)
         gone = [job for job in self.known if job not in active]
         freed = False
         for job in gone:
@@ -185,6 +187,7 @@ class Gandiva(Policy):
     step_s: float | None = None
     spread_on_growth: bool | None = None
 
+    time_fields: ClassVar[tuple[str, ...]] = ("slice_s", "step_s")
     rule_values: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "paper": {"step_s": math.inf, "spread_on_growth": True},
         "tiresias": {"step_s": 10.0, "spread_on_growth": False},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from repro.errors import ParamError
 from repro.policies.base import Order, register
@@ -27,6 +28,8 @@ class Las2D(Order):
     """
 
     quantum: float = 60.0
+
+    time_fields: ClassVar[tuple[str, ...]] = ("quantum",)
 
     def key(self, view: View, job: int) -> float:
         """Return the attained service W_J * t_J (GPU-seconds)."""

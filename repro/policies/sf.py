@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from repro.policies._known import KnownDuration
 from repro.policies.base import register
@@ -19,6 +20,8 @@ class SF(KnownDuration):
     >>> SF()
     SF(history_ties=None)
     """
+
+    needs: ClassVar[frozenset[str]] = frozenset()
 
     def key(self, view: View, job: int) -> float:
         """Return the gang size (GPUs)."""

@@ -74,6 +74,7 @@ class TiresiasG(Discretised):
     delta: float | None = None
     index: str | None = None
 
+    time_fields: ClassVar[tuple[str, ...]] = ("thresholds", "history", "delta")
     rule_values: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         rules: {**values, "index": "total" if rules == "tiresias" else "remaining"}
         for rules, values in Discretised.rule_values.items()

@@ -52,7 +52,7 @@ def count_place(nodes, size, width):
 
 
 def yarn_place(nodes, size, width):
-    """Scheme yarn, one switch: first fit, or whole idle nodes plus a first-fit node for the rest."""
+    """Scheme yarn, one switch: first fit, or whole idle nodes and first fit for the rest."""
     if width <= size:
         for index, free in enumerate(nodes):
             if free >= width:

@@ -1,0 +1,330 @@
+"""Each rule of the battery is broken on purpose once, and is the one that is named."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from repro import simulate
+from repro.cluster.spec import Cluster
+from repro.errors import PolicyError
+from repro.policies.base import Order, Policy, make
+from repro.policies.las_2d import Las2D
+from repro.policies.srtf import SRTF
+from repro.sim.audit import check_records
+from repro.sim.decision import Run, RunSet, Shares
+from repro.testing import check_policy, scaled, small_trace, stress_traces
+
+
+@dataclass(frozen=True)
+class Greedy(Policy):
+    """Gives everything to everyone."""
+
+    def decide(self, view):
+        return RunSet(view.jobs, fill="exact")
+
+
+@dataclass(frozen=True)
+class HalfGangs(Policy):
+    """Starts wide jobs on one GPU."""
+
+    def decide(self, view):
+        return RunSet([Run((job,), 1) for job in view.jobs])
+
+
+@dataclass(frozen=True)
+class Idle(Policy):
+    """Keeps asking for another minute."""
+
+    def decide(self, view):
+        return RunSet((), wake=view.now + 60.0)
+
+
+@dataclass(frozen=True)
+class Stuck(Policy):
+    """Never runs a job wider than one node."""
+
+    def decide(self, view):
+        return RunSet([job for job in view.jobs if view.gpus(job) <= 4])
+
+
+@dataclass(frozen=True)
+class Moody(Order):
+    """Draws from the process-wide generator."""
+
+    def key(self, view, job):
+        return random.random()
+
+
+@dataclass(frozen=True)
+class Grudging(Policy):
+    """Remembers earlier runs in the class."""
+
+    runs: ClassVar[list[int]] = []
+
+    def session(self, view):
+        self.runs.append(1)
+        turned = len(self.runs) % 2
+
+        def decide(view):
+            return RunSet(view.jobs[::-1] if turned else view.jobs)
+
+        return decide
+
+
+@dataclass(frozen=True)
+class ByName(Order):
+    """Favours small job ids."""
+
+    needs: ClassVar[frozenset[str]] = frozenset({"job_id"})
+
+    def key(self, view, job):
+        return int(view.column("job_id")[job])
+
+
+@dataclass(frozen=True)
+class ByRow(Order):
+    """Favours jobs that stand early in the file."""
+
+    def key(self, view, job):
+        return int(view._table.positions[job])
+
+
+@dataclass(frozen=True)
+class Hesitant(Policy):
+    """Looks at a job for a while before it starts it."""
+
+    hesitation: float = 2.0
+    time_fields: ClassVar[tuple[str, ...]] = ("hesitation",)
+
+    def decide(self, view):
+        ready = [job for job in view.jobs if view.now >= view.submit(job) + self.hesitation]
+        later = [view.submit(job) + self.hesitation for job in view.jobs if job not in ready]
+        return RunSet(ready, wake=min(later, default=float("inf")))
+
+
+@dataclass(frozen=True)
+class SecretQuantum(Las2D):
+    """Has a parameter in seconds and does not say so."""
+
+    time_fields: ClassVar[tuple[str, ...]] = ()
+
+
+@dataclass(frozen=True)
+class Peeking(Order):
+    """Reads true durations behind the view's back."""
+
+    def key(self, view, job):
+        return view._table.work[job]
+
+
+@dataclass(frozen=True)
+class Undeclared(Order):
+    """Reads true durations through the view."""
+
+    def key(self, view, job):
+        return view.duration(job)
+
+
+@dataclass(frozen=True)
+class Overdeclared(Order):
+    """Asks for durations and does not use them."""
+
+    needs: ClassVar[frozenset[str]] = frozenset({"duration"})
+
+    def key(self, view, job):
+        return view.gpus(job)
+
+
+@pytest.mark.parametrize(
+    ("policy", "message"),
+    [
+        (Greedy(), "GPUs where"),
+        (HalfGangs(), "all or none"),
+        (Idle(), "'ends'"),
+        (Stuck(), "'ends'"),
+        (Moody(), "'repeatable'"),
+        (Grudging(), "'repeatable'"),
+        (ByName(), "'ids'"),
+        (ByRow(), "'file order'"),
+        (Hesitant(), "'alone'"),
+        (SecretQuantum(), "'scaling'"),
+        (Peeking(), "'blind'"),
+        (Undeclared(), "does not declare"),
+        (Overdeclared(), "'needs'"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Policy) else "",
+)
+def test_a_broken_policy_is_caught_by_its_rule(policy, message):
+    random.seed(7)
+    with pytest.raises(PolicyError, match=message) as caught:
+        check_policy(policy)
+    assert "\n" not in str(caught.value)
+    assert repr(policy.name) in str(caught.value)
+
+
+def test_the_message_names_trace_and_job():
+    with pytest.raises(PolicyError, match=r"trace 'steady': job 965 breaks rule 'alone': alone"):
+        check_policy(Hesitant())
+    with pytest.raises(PolicyError, match=r"trace 'steady': policy 'unnamed', time 74 s, job 944"):
+        check_policy(HalfGangs())
+
+
+def test_traces_of_ones_own_are_named_too():
+    frame = small_trace()
+    with pytest.raises(PolicyError, match=r"trace 'mine': job 1 "):
+        check_policy(Hesitant(), traces={"mine": frame})
+    with pytest.raises(PolicyError, match=r"trace 'number 0': job 1 "):
+        check_policy(Hesitant(), traces=[frame])
+    frame.attrs["name"] = "named"
+    with pytest.raises(PolicyError, match=r"trace 'named': job 1 "):
+        check_policy(Hesitant(), traces=[frame])
+
+
+# policies of a student's kind ------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class OldestFirst(Policy):
+    """Ten lines with `decide`."""
+
+    def decide(self, view):
+        return RunSet(sorted(view.jobs, key=lambda job: (view.submit(job), job)))
+
+
+@dataclass(frozen=True)
+class ShortestFirst(Policy):
+    needs: ClassVar[frozenset[str]] = frozenset({"duration"})
+
+    def decide(self, view):
+        return RunSet(sorted(view.jobs, key=lambda job: (view.remaining(job), job)))
+
+
+@dataclass(frozen=True)
+class WidestFirst(Order):
+    def key(self, view, job):
+        return -view.gpus(job)
+
+
+@dataclass(frozen=True, slots=True)
+class Slotted(Order):
+    needs: ClassVar[frozenset[str]] = frozenset({"duration"})
+
+    def key(self, view, job):
+        return view.duration(job)
+
+
+@dataclass(frozen=True)
+class Halves(Policy):
+    """Elastic: every job may get half a share less than it wants."""
+
+    elastic: ClassVar[bool] = True
+
+    def decide(self, view):
+        wanted = sum(view.gpus(job) for job in view.jobs)
+        cut = min(1.0, view.cluster.num_gpus / wanted) if wanted else 1.0
+        return RunSet([Run((job,), view.gpus(job) * cut) for job in view.jobs])
+
+
+@dataclass(frozen=True)
+class EqualTime(Policy):
+    def decide(self, view):
+        jobs = tuple(view.jobs)
+        widths = np.array([view.gpus(job) for job in jobs], float)
+        share = np.minimum(1.0, view.cluster.num_gpus / widths.sum())
+        return Shares(jobs, (None,), np.full((len(jobs), 1), share))
+
+
+@pytest.mark.parametrize(
+    "policy", [OldestFirst(), ShortestFirst(), WidestFirst(), Slotted(), Halves(), EqualTime()]
+)
+def test_sound_policies_pass(policy):
+    check_policy(policy)
+
+
+@pytest.mark.parametrize("rounds", [{"round_s": 10.0}, {"fluid": True}])
+def test_shares_pass_in_rounds_and_in_the_limit(rounds):
+    check_policy(EqualTime(), rounds=rounds)
+
+
+# records ---------------------------------------------------------------------------------------
+
+
+def tampered(**changes):
+    result = simulate(small_trace(), "1x4", "yarn-cs")
+    spans = result.intervals.copy()
+    for column, (row, value) in changes.items():
+        spans.loc[row, column] = value
+    return replace(result, intervals=spans)
+
+
+@pytest.mark.parametrize(
+    ("changes", "rule"),
+    [
+        ({"gpus": (0, 9.0)}, "capacity"),
+        ({"gpus": (1, 0.5)}, "gang"),
+        ({"rate": (2, 0.5)}, "work"),
+        ({"rate": (2, 1.5)}, "work"),
+        ({"start": (0, -3.0)}, "ends"),
+        ({"end": (3, 1e6)}, "capacity|ends"),
+        ({"job_id": (0, 99)}, "ends"),
+    ],
+)
+def test_records_that_cannot_be(changes, rule):
+    with pytest.raises(PolicyError, match=f"breaks rule '({rule})'"):
+        check_records(tampered(**changes), Cluster.parse("1x4"))
+
+
+def test_a_job_that_holds_gpus_twice():
+    result = simulate(small_trace(), "4x4", "yarn-cs")
+    twice = pd.concat([result.intervals, result.intervals.iloc[:1]], ignore_index=True)
+    twice = twice.drop(columns="nodes")
+    with pytest.raises(PolicyError, match="job 1 breaks rule 'gang': holds GPUs twice"):
+        check_records(replace(result, intervals=twice), Cluster.parse("4x4"))
+
+
+def test_a_job_without_an_end():
+    result = simulate(small_trace(), "1x4", "srtf")
+    jobs = result.jobs.assign(end_time=[np.nan, *result.jobs["end_time"].iloc[1:]])
+    with pytest.raises(PolicyError, match="never ends"):
+        check_records(replace(result, jobs=jobs), Cluster.parse("1x4"))
+
+
+def test_a_node_with_more_gpus_than_it_has():
+    result = simulate(small_trace(), "2x4", "yarn-cs")
+    spans = result.intervals.copy()
+    spans["nodes"] = [((1, int(gpus)),) for gpus in spans["gpus"]]
+    with pytest.raises(PolicyError, match="4 GPUs of node 1"):
+        check_records(replace(result, intervals=spans), Cluster.parse("2x4"))
+
+
+def test_more_work_than_required_is_fine_when_preemption_costs():
+    result = tampered(rate=(2, 1.5))
+    check_records(result, Cluster.parse("1x4"), exact=False)
+
+
+# scaling ---------------------------------------------------------------------------------------
+
+
+def test_scaled_multiplies_what_is_in_seconds():
+    policy = make("tiresias-g", thresholds=(3.0, 5.0), history=(1.0, 2.0), delta=4.0)
+    assert scaled(policy, 2.0) == replace(
+        policy, thresholds=(6.0, 10.0), history=(2.0, 4.0), delta=8.0
+    )
+    assert scaled(SRTF(), 2.0) == SRTF()
+
+
+def test_a_history_given_by_name_cannot_be_scaled():
+    assert scaled(make("tiresias-g", thresholds=(3.0,)), 2.0) is None
+
+
+def test_stress_traces_are_the_same_each_time():
+    first, second = stress_traces([1, 2, 4]), stress_traces([1, 2, 4])
+    for name, frame in first.items():
+        pd.testing.assert_frame_equal(frame, second[name])
+        assert frame["num_gpus"].max() <= 4

@@ -1,0 +1,100 @@
+"""Every registered policy passes the battery, as it comes and in the settings that stress it."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from repro.policies.base import make, policies
+from repro.testing import check_policy
+
+HISTORY = (20.0, 45.0, 80.0, 150.0, 400.0, 1200.0)
+
+
+def instance(name, **chosen):
+    """Return a policy that needs no public data."""
+    if "history" in {field.name for field in dataclasses.fields(policies[name])}:
+        chosen = {"history": HISTORY} | chosen
+    return make(name, **chosen)
+
+
+@pytest.mark.parametrize("name", list(policies))
+def test_battery(name):
+    check_policy(instance(name))
+
+
+@pytest.mark.parametrize(
+    ("name", "chosen"),
+    [
+        ("tiresias-l", {"thresholds": (50.0, 200.0), "promote_knob": 1.0}),
+        ("tiresias-l", {"thresholds": (64.0,), "promote_knob": 0.5}),
+        ("tiresias-g", {"thresholds": (50.0, 200.0), "promote_knob": 2.0}),
+        ("tiresias-g", {"thresholds": (50.0,), "delta": 30.0}),
+        ("las-2d", {"quantum": 4.0}),
+        ("gandiva", {"slice_s": 10.0}),
+        ("srtf", {"history_ties": True}),
+        ("tiresias-l", {"thresholds": (50.0,), "history_ties": True}),
+    ],
+)
+def test_settings(name, chosen):
+    check_policy(instance(name, **chosen))
+
+
+@pytest.mark.parametrize("placement", ["yarn", "random"])
+@pytest.mark.parametrize("name", ["srtf", "tiresias-l", "gandiva"])
+def test_placements(name, placement):
+    check_policy(instance(name), placement=placement, cluster="3x4")
+
+
+TIRESIAS = ["yarn-cs", "best-effort", "sf", "srtf", "srsf", "las-2d", "tiresias-l", "tiresias-g"]
+
+
+@pytest.mark.parametrize("name", [*TIRESIAS, "gandiva"])
+def test_rules_of_the_public_simulator(name):
+    check_policy(instance(name), rules="tiresias")
+
+
+@pytest.mark.parametrize("name", TIRESIAS)
+def test_decisions_on_a_grid(name):
+    check_policy(instance(name), interval=7.0)
+
+
+class Toll:
+    """Costs of preemption, to see that the battery allows for them."""
+
+    def pause_s(self, table, job):
+        return 3.0
+
+    def resume_s(self, table, job):
+        return 5.0
+
+
+@pytest.mark.parametrize("name", TIRESIAS)
+def test_preemption_may_cost(name):
+    check_policy(instance(name), overhead=Toll())
+
+
+@st.composite
+def traces(draw):
+    n = draw(st.integers(1, 12))
+    whole = st.lists(st.integers(0, 40), min_size=n, max_size=n)
+    return pd.DataFrame(
+        {
+            "job_id": draw(st.permutations(range(n))),
+            "submit_time": np.sort(np.array(draw(whole), float)),
+            "duration": np.array(draw(whole), float) + 1,
+            "num_gpus": draw(st.lists(st.sampled_from([1, 2, 4, 8]), min_size=n, max_size=n)),
+        }
+    )
+
+
+@pytest.mark.parametrize("name", list(policies))
+@given(trace=traces())
+@settings(max_examples=10, deadline=None)
+def test_random_traces(name, trace):
+    check_policy(instance(name), traces=[trace])
