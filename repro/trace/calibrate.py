@@ -1,0 +1,147 @@
+"""Measure the generator's tables in ``traces/`` from the public traces, and write them.
+
+``python -m repro.trace.calibrate`` does it again; it needs the public files (or their mirror).
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from repro import paths
+from repro.trace.philly_profile import calibrate
+
+__all__ = ["calibrate", "gpu_mix", "history_table", "main", "write"]
+
+HISTORY_LEVELS = (
+    0, 0.01, 0.05, *np.arange(10, 70, 5) / 100, 0.68, 0.7, 0.72, 0.75, 0.78, 0.8, 0.82, 0.85, 0.88,
+    0.9, 0.925, 0.95, 0.965, 0.975, 0.985, 0.99, 0.995, 0.998, 0.999, 0.9995, 0.9999, 1.0,
+)  # fmt: skip
+
+
+def history_table(gpu_time_s: npt.ArrayLike, source: str) -> pd.DataFrame:
+    """Return quantiles of the GPU-times of past jobs.
+
+    Parameters
+    ----------
+    gpu_time_s : array-like
+        GPU-seconds of past jobs.
+    source : str
+        Where they come from.
+
+    Returns
+    -------
+    DataFrame
+        level, gpu_time_s, source.
+
+    Examples
+    --------
+    >>> history_table([121, 500, 9000], "three jobs")["gpu_time_s"].iloc[[0, -1]].tolist()
+    [121.0, 9000.0]
+    """
+    values = np.quantile(np.asarray(gpu_time_s, float), HISTORY_LEVELS).round()
+    levels = np.round(HISTORY_LEVELS, 4)
+    return pd.DataFrame({"level": levels, "gpu_time_s": values, "source": source})
+
+
+def gpu_mix(frames: Iterable[pd.DataFrame], min_duration: float = 120.0) -> pd.DataFrame:
+    """Return the share of each GPU count among the jobs of at least ``min_duration`` seconds.
+
+    Parameters
+    ----------
+    frames : iterable of DataFrame
+        Traces.
+    min_duration : float
+        Shorter jobs (s) are left out.
+
+    Returns
+    -------
+    DataFrame
+        num_gpus, share.
+
+    Examples
+    --------
+    >>> gpu_mix([pd.DataFrame({"duration": [300, 9, 200], "num_gpus": [1, 1, 8]})]).values.tolist()
+    [[1.0, 0.5], [8.0, 0.5]]
+    """
+    every = pd.concat(list(frames), ignore_index=True)
+    kept = every.loc[every["duration"] >= min_duration, "num_gpus"]
+    share = kept.value_counts(normalize=True).sort_index().round(6)
+    return share.rename_axis("num_gpus").rename("share").reset_index()
+
+
+def write(table: pd.DataFrame, path: Path, header: str) -> None:
+    r"""Write a table as CSV below one comment line, atomically.
+
+    Parameters
+    ----------
+    table : DataFrame
+        What to write.
+    path : Path
+        Where to.
+    header : str
+        Source, commit, file and licence.
+
+    Examples
+    --------
+    >>> target = Path(tempfile.mkdtemp()) / "t.csv"
+    >>> write(pd.DataFrame({"a": [1]}), target, "made up")
+    >>> target.read_text()
+    '# made up\na\n1\n'
+    """
+    text = f"# {header}\n" + table.to_csv(index=False, float_format="%.10g", lineterminator="\n")
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
+            stream.write(text)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def main() -> None:
+    """Measure every table from the public files and write it to ``traces/``."""
+    from repro.trace import load, remote
+
+    def origin(name: str) -> str:
+        entry = remote.entry(name)
+        return f"{entry.repository}, commit {entry.commit}, {entry.path}, licence: {entry.licence}"
+
+    folder = paths.traces_dir()
+    for name, table in calibrate(load.load("philly")).items():
+        write(table, folder / f"{name}.csv", f"{_ABOUT[name]}; measured from {origin('philly')}")
+    history = "tiresias-history-10000"
+    past = history_table(np.loadtxt(remote.fetch(history), skiprows=1), "yarn-gput10000.csv")
+    about = (
+        f"GPU-time of past jobs (GPU-seconds) at quantile levels; measured from {origin(history)}"
+    )
+    write(past, folder / "tiresias_gpu_time_quantiles.csv", about)
+    pcs = [name for name, entry in remote.entries().items() if _PCS in entry.path]
+    about = "Share of jobs of at least 120 s by GPU count; measured from the twelve traces beside "
+    mix = gpu_mix(load.load(name) for name in pcs)
+    write(mix, folder / "philly_gpu_mix.csv", about + origin(pcs[0]))
+
+
+_PCS = "simulation/traces/trace_"
+_ABOUT = {
+    "philly_hours": "Jobs and ten-minute probes submitted in each hour from the first submission "
+    "(Monday 10:30:41) on",
+    "philly_gaps": "Seconds to the next job at quantile levels, by jobs submitted in the hour (at "
+    "most jobs_per_hour), probes apart",
+    "philly_durations": "Seconds at quantile levels by GPU count; stream probe is the ten-minute "
+    "probe; jobs counts them",
+    "philly_blocks": "Runs of successive jobs of one GPU count: hours spanned, jobs, and quantiles "
+    "(r0 to r100) of duration ranks among that GPU count in 1/100000",
+}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,172 @@
+"""What is measured of the Philly trace for its synthetic double: rates, gaps, ranks, quantiles.
+
+Every table is a summary: counts, quantiles, and ranks of short runs of jobs, never single rows of
+the trace.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from repro.errors import TraceError
+
+HOUR_S = 3600
+WEEK_H = 168
+#: A service of one virtual cluster submits a short single-GPU job every ten minutes: one job in
+#: eight of the trace, and the reason why one gap in twenty is 599 to 601 s.
+PROBE_PERIOD_S = 600
+PROBE_TOLERANCE_S = 20
+PROBE_LONGEST_S = 300
+#: Jobs per run whose durations are summarised together: single-GPU jobs, wider ones. Few enough to
+#: keep bursts of alike jobs and rare huge ones where they were, on which queueing depends.
+SINGLE_RUN = 48
+WIDE_RUN = 4
+RANK_LEVELS = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)
+RANK_UNIT = 100_000
+#: Upper ends of the classes of jobs per hour whose gaps are summarised together.
+RATES = (1, 3, 6, 10, 16, 24, 40, 64, 100, 160, 256, 400, 640, 1_000_000)
+
+_BODY = np.linspace(0, 1, 41)[:-1]
+GAP_LEVELS = (*_BODY, 0.985, 0.99, 0.995, 0.999, 1.0)
+DURATION_LEVELS = (
+    0.0, 0.002, 0.005, 0.01, 0.02, 0.035, *np.linspace(0.05, 0.95, 37), 0.96, 0.97, 0.98, 0.985,
+    0.99, 0.9925, 0.995, 0.9965, 0.998, 0.999, 0.9994, 0.9997, 0.9999, 1.0,
+)  # fmt: skip
+
+_Mask = npt.NDArray[np.bool_]
+
+
+def calibrate(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Measure the tables of the ``philly-like`` generator.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The Philly trace with its virtual clusters: submit_time (s), duration (s), num_gpus, vc.
+
+    Returns
+    -------
+    dict of str to DataFrame
+        philly_hours: jobs and probes submitted in each hour from the first submission on;
+        philly_gaps: quantiles (s) of the time to the next job, by jobs in the hour, probes apart;
+        philly_durations: quantiles (s) by GPU count, and of the probes;
+        philly_blocks: runs of successive jobs of one GPU count: hours they span and the quantiles
+        of their duration ranks among the jobs of that GPU count, in 1/100,000.
+
+    Raises
+    ------
+    TraceError
+        If the trace has no virtual clusters.
+
+    Examples
+    --------
+    >>> jobs = pd.DataFrame({"submit_time": [0.0, 9.0, 600.0], "duration": 60.0})
+    >>> tables = calibrate(jobs.assign(vc="a", num_gpus=[1, 8, 1]))
+    >>> tables["philly_hours"][["jobs", "probes"]].to_numpy().tolist()
+    [[1, 2]]
+    """
+    if "vc" not in frame:
+        raise TraceError("calibrate: the trace has no column vc (virtual cluster); load it whole")
+    frame = frame.sort_values("submit_time", kind="stable")
+    probe = probes(frame)
+    jobs = frame[~probe]
+    return {
+        "philly_hours": _hours(frame, probe),
+        "philly_gaps": _gaps(jobs),
+        "philly_durations": _durations(frame, probe),
+        "philly_blocks": pd.concat(
+            [_runs(group) for _, group in jobs.groupby("num_gpus")], ignore_index=True
+        ),
+    }
+
+
+def probes(frame: pd.DataFrame) -> _Mask:
+    """Return which jobs are those of the periodic service.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        A trace sorted by submit_time, with vc.
+
+    Returns
+    -------
+    ndarray of bool
+        At most one job per ten minutes: single-GPU, short, on the beat of the virtual cluster
+        with the most gaps of exactly ten minutes.
+
+    Examples
+    --------
+    >>> jobs = pd.DataFrame({"submit_time": [0.0, 9.0, 600.0], "duration": 60.0})
+    >>> probes(jobs.assign(vc="a", num_gpus=[1, 8, 1])).tolist()
+    [True, False, True]
+    """
+    candidate = (frame["num_gpus"] == 1) & (frame["duration"] < PROBE_LONGEST_S)
+    gaps = frame[candidate].groupby("vc")["submit_time"].diff()
+    exact = frame.loc[gaps.index[gaps == PROBE_PERIOD_S]]
+    if exact.empty:
+        return np.zeros(len(frame), bool)
+    vc = exact["vc"].value_counts().index[0]
+    submit = frame["submit_time"].to_numpy(float)
+    phase = float(np.median(exact.loc[exact["vc"] == vc, "submit_time"] % PROBE_PERIOD_S))
+    beat = np.round((submit - phase) / PROBE_PERIOD_S)
+    late = np.abs(submit - phase - beat * PROBE_PERIOD_S)
+    on = (candidate & (frame["vc"] == vc)).to_numpy() & (late <= PROBE_TOLERANCE_S)
+    rows = np.flatnonzero(on)
+    keep = np.zeros(len(frame), bool)
+    keep[rows[np.unique(beat[rows], return_index=True)[1]]] = True
+    return keep
+
+
+def _hours(frame: pd.DataFrame, probe: _Mask) -> pd.DataFrame:
+    hour = (frame["submit_time"].to_numpy(float) // HOUR_S).astype(np.int64)
+    every = np.arange(hour[-1] + 1)
+    return pd.DataFrame(
+        {
+            "hour": every,
+            "week": every // WEEK_H,
+            "hour_of_week": every % WEEK_H,
+            "jobs": np.bincount(hour[~probe], minlength=every.size),
+            "probes": np.bincount(hour[probe], minlength=every.size),
+        }
+    )
+
+
+def _gaps(jobs: pd.DataFrame) -> pd.DataFrame:
+    submit = jobs["submit_time"].to_numpy(float)
+    hour = (submit // HOUR_S).astype(np.int64)
+    rate = np.searchsorted(RATES, np.bincount(hour)[hour])[:-1]
+    gaps = pd.Series(np.diff(submit)).groupby(rate).quantile(np.asarray(GAP_LEVELS))
+    table = gaps.rename_axis(["rate", "level"]).rename("gap_s").reset_index()
+    table.insert(0, "jobs_per_hour", np.asarray(RATES)[table.pop("rate").astype(int)])
+    return table.round({"level": 4, "gap_s": 2})
+
+
+def _durations(frame: pd.DataFrame, probe: _Mask) -> pd.DataFrame:
+    levels = np.asarray(DURATION_LEVELS)
+    rows = []
+    streams = [("probe", frame[probe]), ("job", frame[~probe])]
+    for stream, jobs in streams:
+        for gpus, seconds in jobs.groupby("num_gpus")["duration"]:
+            values = np.quantile(seconds, levels).round(1)
+            head = {"stream": stream, "num_gpus": gpus, "jobs": len(seconds)}
+            rows.append(pd.DataFrame({**head, "level": levels.round(4), "duration_s": values}))
+    return pd.concat(rows, ignore_index=True)
+
+
+def _runs(jobs: pd.DataFrame) -> pd.DataFrame:
+    """Return the runs of one GPU count."""
+    gpus = int(jobs["num_gpus"].iloc[0])
+    rank = ((jobs["duration"].rank() - 0.5) / len(jobs)).to_numpy(float)
+    hour = (jobs["submit_time"].to_numpy(float) // HOUR_S).astype(np.int64)
+    runs = max(1, round(len(jobs) / (SINGLE_RUN if gpus == 1 else WIDE_RUN)))
+    ends = np.round(np.linspace(0, len(jobs), runs + 1)).astype(int)
+    rows = []
+    for start, stop in pairwise(ends):
+        ranks = np.round(np.quantile(rank[start:stop], RANK_LEVELS) * RANK_UNIT).astype(int)
+        rows.append((gpus, hour[start], hour[stop - 1], stop - start, *ranks))
+    named = [f"r{round(100 * level)}" for level in RANK_LEVELS]
+    return pd.DataFrame(rows, columns=["num_gpus", "first_hour", "last_hour", "jobs", *named])

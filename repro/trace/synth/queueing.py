@@ -1,0 +1,128 @@
+"""Textbook queues as traces: single-GPU jobs whose mean response has a closed form."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from repro.errors import ParamError
+from repro.trace.synth.registry import generators, positive
+
+_Floats = npt.NDArray[np.float64]
+
+
+@generators.register("mm")
+def mm(
+    rng: np.random.Generator,
+    jobs: int = 10_000,
+    num_gpus: int = 1,
+    load: float = 0.7,
+    mean_duration: float = 60.0,
+) -> pd.DataFrame:
+    """Draw Poisson arrivals with exponential durations: M/M/c on ``num_gpus`` single-GPU servers.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        Source of randomness.
+    jobs : int
+        Number of jobs, each of one GPU.
+    num_gpus : int
+        Servers c.
+    load : float
+        Arrival rate x mean duration / servers.
+    mean_duration : float
+        Mean duration, seconds.
+
+    Returns
+    -------
+    DataFrame
+        job_id, submit_time, duration, num_gpus (all 1).
+
+    Raises
+    ------
+    ParamError
+        If a value is not a number above 0.
+
+    Examples
+    --------
+    >>> mm(np.random.default_rng(0), jobs=3)["num_gpus"].tolist()
+    [1, 1, 1]
+    """
+    positive("num_gpus", num_gpus, whole=True)
+    return mg1(rng, jobs, load * num_gpus, mean_duration)
+
+
+@generators.register("mg1")
+def mg1(
+    rng: np.random.Generator,
+    jobs: int = 10_000,
+    load: float = 0.7,
+    mean_duration: float = 60.0,
+    service: str = "exponential",
+    scv: float = 4.0,
+) -> pd.DataFrame:
+    """Draw Poisson arrivals with a chosen law of durations: M/G/1 on one single-GPU server.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        Source of randomness.
+    jobs : int
+        Number of jobs, each of one GPU.
+    load : float
+        Arrival rate x mean duration.
+    mean_duration : float
+        Mean duration, seconds.
+    service : {"exponential", "hyperexponential", "deterministic"}
+        Law of the durations.
+    scv : float
+        Squared coefficient of variation (above 1) of hyperexponential durations; the two phases
+        carry half of the work each (balanced means).
+
+    Returns
+    -------
+    DataFrame
+        job_id, submit_time, duration, num_gpus (all 1).
+
+    Raises
+    ------
+    ParamError
+        If a value is not accepted.
+
+    Examples
+    --------
+    >>> mg1(np.random.default_rng(0), jobs=3, service="deterministic")["duration"].tolist()
+    [60.0, 60.0, 60.0]
+    """
+    positive("jobs", jobs, whole=True)
+    positive("load", load)
+    positive("mean_duration", mean_duration)
+    gaps = rng.exponential(mean_duration / load, jobs - 1)
+    return pd.DataFrame(
+        {
+            "job_id": np.arange(jobs),
+            "submit_time": np.concatenate([[0.0], np.cumsum(gaps)]),
+            "duration": mean_duration * _unit_service(rng, jobs, service, scv),
+            "num_gpus": np.ones(jobs, np.int64),
+        }
+    )
+
+
+def _unit_service(rng: np.random.Generator, jobs: int, service: str, scv: float) -> _Floats:
+    """Return durations of mean 1."""
+    if service == "deterministic":
+        return np.ones(jobs)
+    if service == "exponential":
+        return rng.standard_exponential(jobs)
+    if service != "hyperexponential":
+        laws = "exponential, hyperexponential, deterministic"
+        raise ParamError(f"service={service!r}: give one of {laws}")
+    positive("scv", scv)
+    if scv <= 1:
+        raise ParamError(f"scv={scv!r}: a hyperexponential law varies more, give a number above 1")
+    often = 0.5 * (1 + np.sqrt((scv - 1) / (scv + 1)))
+    first = rng.random(jobs) < often
+    means = np.where(first, 0.5 / often, 0.5 / (1 - often))
+    return np.asarray(means * rng.standard_exponential(jobs))

@@ -1,0 +1,144 @@
+"""Names of the generators, the one way to call them, and which of them stands in for what."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from repro.errors import ParamError
+from repro.registry import Registry
+
+#: A generator: ``(rng, **options) -> trace``.
+Generator = Callable[..., pd.DataFrame]
+
+generators: Registry[Generator] = Registry("generator", "repro.trace.synth")
+
+#: What replaces public files of a format when they cannot be had. Formats that carry more than
+#: submission, duration and GPUs of a Philly-like cluster have no stand-in.
+_STAND_INS = {
+    "philly": "philly-like",
+    "muri": "philly-like",
+    "pcs": "philly-like",
+    "history": "gpu-time-quantiles",
+}
+
+
+def make(name: str, rng: np.random.Generator, **options: Any) -> pd.DataFrame:
+    """Draw a trace.
+
+    Parameters
+    ----------
+    name : str
+        A name of :func:`names`.
+    rng : numpy.random.Generator
+        The only source of randomness.
+    **options
+        Passed to the generator; see its documentation.
+
+    Returns
+    -------
+    DataFrame
+        A trace (``repro.trace.schema``) sorted by ``submit_time`` (s, first 0), with ``attrs``
+        name, synthetic (True) and options (all of them, defaults included).
+
+    Raises
+    ------
+    ParamError
+        If the name or an option is unknown, or a value is not accepted.
+
+    Examples
+    --------
+    >>> make("testbed", np.random.default_rng(0), jobs=60)["num_gpus"].value_counts().to_dict()
+    {1: 30, 8: 11, 4: 10, 2: 5, 16: 3, 32: 1}
+    """
+    generator = generators[name]
+    accepted = inspect.signature(generator).parameters
+    known = [option for option in accepted if option != "rng"]
+    if unknown := sorted(set(options) - set(known)):
+        raise ParamError(
+            f"generator {name!r} has no option {', '.join(map(repr, unknown))} "
+            f"(accepted: {', '.join(known)})"
+        )
+    frame = generator(rng, **options)
+    defaults = {option: accepted[option].default for option in known}
+    frame.attrs = {"name": name, "synthetic": True, "options": defaults | options}
+    return frame
+
+
+def names() -> list[str]:
+    """Return the names of all generators.
+
+    Examples
+    --------
+    >>> "philly-like" in names()
+    True
+    """
+    return list(generators)
+
+
+def is_known(name: str) -> bool:
+    """Tell whether ``name`` is a generator.
+
+    Examples
+    --------
+    >>> is_known("testbed"), is_known("philly")
+    (True, False)
+    """
+    return name in generators
+
+
+def stand_in_for(name: str) -> str | None:
+    """Return what replaces a public file that cannot be had.
+
+    Parameters
+    ----------
+    name : str
+        Name in the registry of public traces.
+
+    Returns
+    -------
+    str or None
+        A generator; ``"gpu-time-quantiles"``, which is :func:`history_quantiles`, for a history
+        of GPU-times; None if nothing stands in.
+
+    Examples
+    --------
+    >>> stand_in_for("philly"), stand_in_for("tiresias-history-1000"), stand_in_for("tiresias-60")
+    ('philly-like', 'gpu-time-quantiles', None)
+    """
+    from repro.trace import remote
+
+    return _STAND_INS.get(remote.entry(name).format) if remote.is_known(name) else None
+
+
+def positive(option: str, value: Any, *, whole: bool = False) -> None:
+    """Raise unless an option's value is a finite number above 0.
+
+    Parameters
+    ----------
+    option : str
+        Its name, for the message.
+    value : object
+        What was given.
+    whole : bool
+        Whether it must be a whole number.
+
+    Raises
+    ------
+    ParamError
+        Naming option and value.
+
+    Examples
+    --------
+    >>> positive("jobs", 0, whole=True)
+    Traceback (most recent call last):
+    repro.errors.ParamError: jobs=0: give a whole number above 0
+    """
+    kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
+    number = isinstance(value, kinds) and not isinstance(value, bool)
+    if not number or not 0 < value < np.inf:
+        raise ParamError(f"{option}={value!r}: give a {'whole ' if whole else ''}number above 0")
