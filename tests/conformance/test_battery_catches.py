@@ -171,7 +171,9 @@ def test_a_broken_policy_is_caught_by_its_rule(policy, message):
 def test_the_message_names_trace_and_job():
     with pytest.raises(PolicyError, match=r"trace 'steady': job 965 breaks rule 'alone': alone"):
         check_policy(Hesitant())
-    with pytest.raises(PolicyError, match=r"trace 'steady': policy 'unnamed', time 74 s, job 944"):
+    with pytest.raises(
+        PolicyError, match=r"trace 'steady': policy 'unnamed', time \d+ s, job \d+: gives"
+    ):
         check_policy(HalfGangs())
 
 
