@@ -128,11 +128,14 @@ class _Slicer:
             sets = self.sets[gpus]
             held = sum(s.nodes for s in sets) * self.node_gpus
             target = min(demand[gpus] * self.num_gpus // total, demand[gpus])
-            count = math.ceil(abs(target - held) / gpus)
+            if self.policy.count_by_gang:
+                count = math.ceil(abs(target - held) / gpus)
+            else:
+                count = abs(target - held) // (sets[0].nodes * self.node_gpus)
             if target < held:
                 self._shrink(sets, min(count, len(sets) - 1))
-            elif target > held and self.policy.spread_on_growth:
-                self._grow(gpus, count)
+            elif target > held and not self.policy.count_by_gang:
+                self._grow(gpus, count + 1)
             elif target > held and math.ceil(gpus / self.node_gpus) <= self.free:
                 # opened, left empty and closed within the step: all it does is let pending jobs in
                 self.opened = True
@@ -169,9 +172,10 @@ class Gandiva(Policy):
     step_s : float, optional
         Fixed step (s) at which arrivals, completions and rotations are noticed, counted from the
         last arrival; infinity (rules ``paper``): they are noticed when they happen.
-    spread_on_growth : bool, optional
-        A gang size that gains node sets moves queued jobs there at once. The public simulator opens
-        the sets but leaves the jobs where they are.
+    count_by_gang : bool, optional
+        Rebalance as the public simulator does: the node sets to open or close are counted in gangs,
+        not in sets (so that a size overshoots its target), and sets that are opened get no jobs.
+        False (rules ``paper``): whole surplus sets close, opened ones take jobs from overfull ones.
 
     References
     ----------
@@ -185,12 +189,12 @@ class Gandiva(Policy):
 
     slice_s: float = 60.0
     step_s: float | None = None
-    spread_on_growth: bool | None = None
+    count_by_gang: bool | None = None
 
     time_fields: ClassVar[tuple[str, ...]] = ("slice_s", "step_s")
     rule_values: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "paper": {"step_s": math.inf, "spread_on_growth": True},
-        "tiresias": {"step_s": 10.0, "spread_on_growth": False},
+        "paper": {"step_s": math.inf, "count_by_gang": False},
+        "tiresias": {"step_s": 10.0, "count_by_gang": True},
     }
 
     def polled(self) -> bool:

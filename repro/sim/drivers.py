@@ -110,6 +110,7 @@ class DecidedDriver:
         self.decide = policy.session(view)
         self.rounds = rounds
         self._holds: dict[int, Run] = {}
+        self._bare: dict[int, Run] = {}
         self._changed = True
         self._wake = math.inf
 
@@ -125,6 +126,7 @@ class DecidedDriver:
     def finish(self, job: int, now: float) -> None:
         """Take note of a completion."""
         self._holds.pop(job, None)
+        self._bare.pop(job, None)
         self._changed = True
         if self.rounds:
             self.rounds.finish(job)
@@ -136,9 +138,12 @@ class DecidedDriver:
         stops: list[int] = []
         starts: list[Run] = []
         for job, run in self._holds.items():
-            if chosen.get(job) != run:
+            other = chosen.get(job)
+            if other is not run and other != run:
                 stops.append(job)
         for job, run in chosen.items():
+            if self._holds.get(job) is run:
+                continue
             if job == run.jobs[0] and any(self._holds.get(member) != run for member in run.jobs):
                 starts.append(run)
                 # a group that changes restarts as a whole
@@ -173,15 +178,30 @@ class DecidedDriver:
         """Check a decision and return the run of every job that holds GPUs."""
         free = {kind: float(gpus) for kind, gpus in self.view.capacity().items()}
         chosen: dict[int, Run] = {}
-        active = self.table.active
+        active, asked, elastic = self.table.active, self.table.gpus, self.policy.elastic
         for entry in decision.runs:
-            run = entry if isinstance(entry, Run) else Run((entry,), self.table.gpus[entry])
+            run = entry if isinstance(entry, Run) else self._alone(entry)
+            job = run.jobs[0]
+            # almost every run is one job on one known type with room to spare
+            if (
+                len(run.jobs) == 1
+                and not run.parts
+                and 0 < run.gpus <= free.get(run.gpu_type, -1.0)
+                and job in active
+                and job not in chosen
+                and (elastic or run.gpus == asked[job])
+            ):
+                free[run.gpu_type] -= run.gpus
+                chosen[job] = run
+                continue
             for job in run.jobs:
                 if job not in active or job in chosen:
                     state = "twice" if job in chosen else "which is not waiting or running"
                     raise self._wrong(now, job, f"names it {state}")
             if not run.gpus > 0:
                 raise self._wrong(now, run.jobs[0], f"gives it {run.gpus:g} GPUs; more than 0")
+            if not run.parts and not elastic:
+                self._check_gang(run, now)
             if not run.parts and run.gpu_type is None and None not in free:
                 run = replace(run, gpu_type=self._type_for(run, free))
             parts = run.parts or ((run.gpu_type, run.gpus),)
@@ -200,6 +220,23 @@ class DecidedDriver:
                 free[kind] -= gpus
             chosen.update(dict.fromkeys(run.jobs, run))
         return chosen
+
+    def _alone(self, job: int) -> Run:
+        """Return the run of a bare row number, the same object each time."""
+        run = self._bare.get(job)
+        if run is None:
+            if not 0 <= job < self.table.count:
+                raise PolicyError(f"policy {self.policy.name!r} names unknown row number {job!r}")
+            run = self._bare[job] = Run((job,), self.table.gpus[job])
+        return run
+
+    def _check_gang(self, run: Run, now: float) -> None:
+        for job in run.jobs:
+            if run.gpus != self.table.gpus[job]:
+                raise self._wrong(
+                    now, job, f"gives it {run.gpus:g} GPUs but it asks for {self.table.gpus[job]}; "
+                    f"all or none, unless the policy declares `elastic = True`"
+                )  # fmt: skip
 
     def _type_for(self, run: Run, free: dict[str | None, float]) -> str | None:
         """Return the type of a gang that takes any: the one it is on, else the emptiest."""
