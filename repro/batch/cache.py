@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import hashlib
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -175,15 +176,26 @@ def remembered(digest: str, compute: Callable[[], Result]) -> Result:
     Warns
     -----
     CacheWarning
-        If the entry was damaged; it is computed again and replaced.
+        If the entry was damaged, it is computed again and replaced; if there can be no cache
+        folder, nothing is remembered.
     """
     import joblib
 
     folder = paths.cache_dir() / "simulations" / source_hash()[:16]
+    try:
+        (folder / "locks").mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        line = f"no cache at {folder} ({error.strerror}); set {paths.ENV_CACHE} to a folder"
+        warnings.warn(line, CacheWarning, stacklevel=2)
+        return compute()
     # Compression adds a checksum, so that a flipped bit is noticed and not believed.
     memory = joblib.Memory(folder, verbose=0, compress=1)
     held = memory.cache(_compute, ignore=["compute"], verbose=0)
-    shelved = held.call_and_shelve(digest, compute)
+    if held.check_call_in_cache(digest, compute):
+        shelved = held.call_and_shelve(digest, compute)
+    else:
+        with _turn(folder, digest):
+            shelved = held.call_and_shelve(digest, compute)
     try:
         result = shelved.get()
         if isinstance(result, Result):
@@ -199,6 +211,20 @@ def remembered(digest: str, compute: Callable[[], Result]) -> Result:
     )
     shelved.clear()
     return held(digest, compute)  # type: ignore[no-any-return]
+
+
+@contextlib.contextmanager
+def _turn(folder: Path, digest: str) -> Iterator[None]:
+    """Let one process at a time compute a result, so that the next one finds it in the cache."""
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    # The system drops the lock with the process, however that ends.
+    with (folder / "locks" / digest[:3]).open("ab") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _compute(digest: str, compute: Callable[[], Result]) -> Result:

@@ -254,9 +254,8 @@ def figure(
 
     Examples
     --------
-    >>> figure("nowhere/zz")  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    repro.errors.ParamError: unknown figure 'nowhere/zz'...
+    >>> figure("tiresias/fig10_testbed_jct", seed=3)
+    <figure tiresias/fig10_testbed_jct, profile quick, seed 3>
     """
     root = paths.project_root()
     entry = params.Entry(id, root / "notebooks" / f"{id}.ipynb", root / "params" / f"{id}.yaml")

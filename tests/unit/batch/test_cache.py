@@ -1,5 +1,7 @@
 """The simulation cache: what makes a key, what damage does, what is not cached."""
 
+import subprocess
+import sys
 import warnings
 from dataclasses import dataclass
 
@@ -130,3 +132,33 @@ def test_large_arrays_count_in_full():
     assert cache.key(make("tiresias-g", history=tuple(one + 1))) != cache.key(
         make("tiresias-g", history=tuple(other + 1))
     )
+
+
+def test_processes_that_want_the_same_run_simulate_it_once(tmp_path):
+    log = tmp_path / "log"
+    code = f"""
+import time
+from pathlib import Path
+from repro.batch import cache
+from repro.sim import simulate as module
+from repro.testing import small_trace
+real = module.simulate
+def slow(*args, **kwargs):
+    with open({str(log)!r}, "a") as stream:
+        stream.write("simulated\\n")
+    time.sleep(1)
+    return real(*args, **kwargs)
+module.simulate = slow
+cache.cached_simulate(small_trace(), "1x4", "srtf")
+"""
+    batch = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(3)]
+    assert [one.wait(60) for one in batch] == [0, 0, 0]
+    assert log.read_text().splitlines() == ["simulated"]
+
+
+def test_without_a_cache_folder_the_simulation_still_runs(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("REPRO_CACHE_DIR", str(tmp_path / "file"))
+    with pytest.warns(cache.CacheWarning, match="set REPRO_CACHE_DIR"):
+        result = cache.cached_simulate(small_trace(), "1x4", "srtf")
+    assert result.summary()["n_finished"] == 6

@@ -1,0 +1,115 @@
+"""Every notebook of the project: its shape as committed, and its results at the quick profile."""
+
+import ast
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from repro import params
+from repro.claims import MISSED
+
+ROOT = Path(__file__).resolve().parents[2]
+ENTRIES = params.discover(ROOT)
+COMMITTED = [entry for entry in ENTRIES if (ROOT / "figures" / entry.id).is_dir()]
+NOTEBOOKS = sorted(
+    path for path in (ROOT / "notebooks").rglob("*.ipynb") if ".ipynb_checkpoints" not in path.parts
+)
+KINDS = ("png", "svg", "csv")
+# Under xdist with --dist loadgroup, one worker runs the notebooks and all their checks.
+pytestmark = pytest.mark.xdist_group("notebooks")
+
+each_figure = pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.id)
+
+
+def code_cells(path):
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    return [cell for cell in cells if cell["cell_type"] == "code"]
+
+
+def source(cell):
+    return "".join(cell["source"])
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: str(p.relative_to(ROOT / "notebooks")))
+def test_committed_without_outputs(path):
+    for cell in code_cells(path):
+        assert cell["outputs"] == [] and cell["execution_count"] is None
+
+
+@each_figure
+def test_shape(entry):
+    cells = code_cells(entry.notebook)
+    tagged = [cell for cell in cells if "parameters" in cell["metadata"].get("tags", [])]
+    assert len(tagged) == 1, "one cell is tagged `parameters`"
+    names = {
+        target.id
+        for statement in ast.parse(source(tagged[0])).body
+        if isinstance(statement, ast.Assign)
+        for target in statement.targets
+    }
+    assert {"profile", "seed", "out"} <= names
+    assert len(cells) <= 7
+    assert sum(len(source(cell).splitlines()) for cell in cells) <= 90
+    assert f'figure("{entry.id}"' in "".join(map(source, cells)).replace("\n    ", "")
+
+
+@each_figure
+def test_functions_in_notebooks_are_short(entry):
+    for cell in code_cells(entry.notebook):
+        for node in ast.walk(ast.parse(source(cell))):
+            if isinstance(node, ast.FunctionDef):
+                assert node.end_lineno - node.lineno < 8, f"{node.name} belongs into the package"
+
+
+@each_figure
+def test_parameters_and_claims_are_valid(entry):
+    spec = entry.load()
+    for profile in params.PROFILES:
+        spec.merged(profile, {})
+
+
+@pytest.fixture(scope="session")
+def quick(tmp_path_factory):
+    """Run every notebook once at the quick profile; return the folder of results."""
+    out = tmp_path_factory.mktemp("figures")
+    words = ["run", "--all", "--profile", "quick", "-j", "2", "--out", str(out)]
+    done = subprocess.run(
+        [sys.executable, "-m", "repro.cli", *words],
+        cwd=ROOT,
+        env={**os.environ, "REPRO_HOME": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode in (0, 1), done.stdout + done.stderr
+    assert (out / "index.html").is_file(), done.stdout + done.stderr
+    return out
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@each_figure
+def test_quick_profile(entry, quick):
+    folder = quick / entry.id
+    error = folder / "error.json"
+    assert not error.exists(), json.loads(error.read_text())["traceback"]
+    check_result(entry, folder, "quick")
+
+
+@pytest.mark.parametrize("entry", COMMITTED, ids=lambda entry: entry.id)
+def test_committed_result(entry):
+    check_result(entry, ROOT / "figures" / entry.id, "paper")
+
+
+def check_result(entry, folder, profile):
+    result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+    assert (result["id"], result["paper"], result["profile"]) == (entry.id, entry.paper, profile)
+    for kind in KINDS:
+        assert (folder / f"{entry.stem}.{kind}").stat().st_size > 0
+    assert [row["id"] for row in result["claims"]] == [claim.id for claim in entry.load().claims]
+    for row in result["claims"]:
+        assert row["verdict"] != MISSED or row.get("deviation"), row
