@@ -152,7 +152,7 @@ class Engine:
             if self._next < count and submit[self._next] < target:
                 target = submit[self._next]
             target = min(target, self._decision_time(dirty))
-            if target == math.inf and self._poked is None:
+            if target == math.inf and (self._poked is None or self.env.peek() == math.inf):
                 raise PolicyError(
                     f"policy {self.policy.name!r} leaves {len(active)} jobs waiting for ever at "
                     f"{view.now:g} s, first {table.ids[next(iter(active))]!r}; every decision must "
