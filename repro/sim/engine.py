@@ -133,7 +133,19 @@ class Engine:
         scheduler = self.env.process(self._scheduler())
         for process in processes:
             self.env.process(process(self))
-        self.env.run(until=scheduler)
+        try:
+            while scheduler.is_alive:
+                self.env.step()
+        except simpy.core.EmptySchedule:
+            raise self._waiting_for_ever() from None
+
+    def _waiting_for_ever(self) -> PolicyError:
+        active = self.table.active
+        return PolicyError(
+            f"policy {self.policy.name!r} leaves {len(active)} jobs waiting for ever at "
+            f"{self.view.now:g} s, first {self.table.ids[next(iter(active))]!r}; every decision "
+            f"must run a job or name a wake-up"
+        )
 
     def poke(self) -> None:
         """Wake the scheduler at the present instant (for added processes)."""
@@ -152,12 +164,8 @@ class Engine:
             if self._next < count and submit[self._next] < target:
                 target = submit[self._next]
             target = min(target, self._decision_time(dirty))
-            if target == math.inf and (self._poked is None or self.env.peek() == math.inf):
-                raise PolicyError(
-                    f"policy {self.policy.name!r} leaves {len(active)} jobs waiting for ever at "
-                    f"{view.now:g} s, first {table.ids[next(iter(active))]!r}; every decision must "
-                    f"run a job or name a wake-up"
-                )
+            if target == math.inf and self._poked is None:
+                raise self._waiting_for_ever()
             now = yield from self._sleep(target)
             view.now = now
             while finish and finish[0][0] <= now:
