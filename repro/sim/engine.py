@@ -134,10 +134,11 @@ class Engine:
         for process in processes:
             self.env.process(process(self))
         try:
-            while scheduler.is_alive:
-                self.env.step()
-        except simpy.core.EmptySchedule:
-            raise self._waiting_for_ever() from None
+            self.env.run(until=scheduler)
+        except RuntimeError as error:
+            if isinstance(error.__context__, simpy.core.EmptySchedule):
+                raise self._waiting_for_ever() from None
+            raise
 
     def _waiting_for_ever(self) -> PolicyError:
         active = self.table.active
