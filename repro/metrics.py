@@ -99,6 +99,50 @@ def improvement(result: Result, reference: Result, metric: str = "jct") -> dict[
     return factors | {"makespan": makespan(result) / makespan(reference)}
 
 
+def unfairness(result: Result, fair: Result) -> pd.Series[float]:
+    """Return by how much each job finishes later than under a fair policy (%), 0 if sooner.
+
+    Parameters
+    ----------
+    result, fair : Result
+        Records under the policy and under the fair one (``max-min`` for PCS Figure 1b).
+
+    Examples
+    --------
+    >>> from repro import simulate
+    >>> from repro.testing import small_trace
+    >>> fair = simulate(small_trace(), "1x4", "max-min")
+    >>> float(unfairness(fair, fair).max())
+    0.0
+    """
+    return (100 * (result.jobs["jct"] / fair.jobs["jct"] - 1)).clip(lower=0)
+
+
+def time_by_type(result: Result, until: float = np.inf) -> pd.DataFrame:
+    """Return the seconds each job has held GPUs of each type (one column per type).
+
+    Parameters
+    ----------
+    result : Result
+        Records on a cluster with GPU types.
+    until : float
+        Count up to this instant (s).
+
+    Examples
+    --------
+    >>> from repro import simulate
+    >>> from repro.testing import small_trace
+    >>> result = simulate(small_trace(), "1x4:v100,1x4:k80", "las-agnostic")
+    >>> time_by_type(result, until=360.0).shape
+    (6, 2)
+    """
+    spans = result.intervals[["job_id", "gpu_type"]].copy()
+    left = (until - result.intervals["start"]).clip(lower=0)
+    spans["seconds"] = durations(result).clip(upper=left)
+    table = spans.pivot_table("seconds", "job_id", "gpu_type", aggfunc="sum", fill_value=0.0)
+    return table.reindex(result.jobs["job_id"], fill_value=0.0)
+
+
 def bins(jobs: pd.DataFrame, small_gpus: int, short_s: float) -> pd.Series[str]:
     """Return the bin of every job: SS, SL, LS, LL (Tiresias Table 3: size, then length).
 

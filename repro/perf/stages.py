@@ -8,6 +8,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
 from repro.errors import ParamError, TraceError
 from repro.sim.decision import Run
 from repro.sim.jobs import JobTable
@@ -82,6 +86,25 @@ def efficiency(members: Sequence[Stages], ordering: Ordering = "best") -> float:
     return sum(map(sum, group)) / (resources * period)
 
 
+def pair_efficiencies(members: Sequence[Stages]) -> npt.NDArray[np.float64]:
+    """Return gamma of every pair, the weights of Muri's matching; 0 on the diagonal.
+
+    Parameters
+    ----------
+    members : sequence of tuple of float
+        Stage times of each job (s).
+
+    Examples
+    --------
+    >>> pair_efficiencies([(2, 1), (1, 2), (2, 1)])[0].tolist()
+    [0.0, 1.0, 0.75]
+    """
+    gamma = np.zeros((len(members), len(members)))
+    for i, j in itertools.combinations(range(len(members)), 2):
+        gamma[i, j] = gamma[j, i] = efficiency((members[i], members[j]))
+    return gamma
+
+
 def _checked(members: Sequence[Stages]) -> tuple[tuple[Stages, ...], int]:
     """Return members in sorted order, so that equal groups share one cache entry, and k."""
     group = tuple(sorted(tuple(map(float, stages)) for stages in members))
@@ -134,6 +157,11 @@ class Interleaving:
     columns: tuple[str, ...] = STAGE_COLUMNS
     ordering: Ordering = "best"
     factors: tuple[float, ...] = ()
+
+    def pair_efficiencies(self, trace: pd.DataFrame) -> npt.NDArray[np.float64]:
+        """Return gamma of every pair of jobs of a trace; see `pair_efficiencies`."""
+        rows = trace[list(self.columns)].to_numpy(float).tolist()
+        return pair_efficiencies([tuple(row) for row in rows])
 
     def stages(self, table: JobTable, job: int) -> Stages:
         """Return the stage times of a job (s)."""

@@ -85,6 +85,35 @@ def choose(
     return chosen
 
 
+def realised(
+    fractions: npt.NDArray[np.float64],
+    rounds: npt.NDArray[np.float64],
+    widths: Sequence[int],
+    capacity: Sequence[int],
+    more: int = 1,
+) -> npt.NDArray[np.float64]:
+    """Return the rounds received after ``more`` further rounds of the same X.
+
+    Parameters
+    ----------
+    fractions, rounds, widths, capacity
+        As for `choose`.
+    more : int
+        Number of rounds to play.
+
+    Examples
+    --------
+    >>> x = np.array([[0.5, 0.5], [0.5, 0.5]])
+    >>> realised(x, np.zeros((2, 2)), [1, 1], [1, 1], more=4).tolist()
+    [[2.0, 2.0], [2.0, 2.0]]
+    """
+    received = rounds.astype(float)
+    for _ in range(more):
+        for job, kind in choose(fractions, received, widths, capacity):
+            received[job, kind] += 1
+    return received
+
+
 def gpus_by_type(cluster: Cluster) -> dict[str | None, int]:
     """Return GPUs per type; a cluster without types has the one key None."""
     kinds: list[str | None] = list(cluster.gpu_types)
