@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import warnings
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -16,6 +17,10 @@ from repro.errors import DataMissingError, ParamError
 PUBLIC = "public"
 GENERATED = "generated"
 STAND_IN = "synthetic stand-in"
+
+
+class StandInWarning(UserWarning):
+    """A public trace cannot be had and is replaced by a drawn one."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +97,11 @@ def open_trace(name: str, seed: int = 0, **options: Any) -> tuple[pd.DataFrame, 
         If nothing has this name.
     DataMissingError
         If a public trace cannot be had and there is no stand-in.
+
+    Warns
+    -----
+    StandInWarning
+        If there is one.
     """
     from repro.trace import load, remote, synth
 
@@ -104,10 +114,11 @@ def open_trace(name: str, seed: int = 0, **options: Any) -> tuple[pd.DataFrame, 
         )
     try:
         remote.fetch(name)
-    except DataMissingError:
+    except DataMissingError as error:
         stand_in = synth.stand_in_for(name)
         if stand_in is None:
             raise
+        warnings.warn(f"{error}; drawing a {STAND_IN} for it", StandInWarning, stacklevel=3)
         return _drawn(name, stand_in, STAND_IN, seed, options)
     frame = load.load(name, **options)
     return frame, Used(name, PUBLIC, frame.attrs.get("sha256"), False)

@@ -29,7 +29,8 @@ _START_TIMEOUT_S = 60
 #: The system allows 104 to 108 characters; the socket adds its number.
 _LONGEST_SOCKET_PATH = 90
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
-_WARNING = re.compile(r"CacheWarning: (.+)")
+#: A warning of ours as it stands in the JSON of an executed notebook.
+_WARNING = re.compile(r"(?:Cache|StandIn)Warning: (.+?)(?:\\n|\",?$)", re.MULTILINE)
 
 
 class KernelManager(AsyncKernelManager):

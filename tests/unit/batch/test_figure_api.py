@@ -132,7 +132,8 @@ def test_generated_data_is_recorded_with_its_seed(fig, synth):
 
 
 def test_a_missing_public_trace_is_replaced_and_everything_says_so(fig, synth, offline):
-    fig.trace("philly")
+    with pytest.warns(data.StandInWarning, match="philly cannot be had; drawing a synthetic"):
+        fig.trace("philly")
     shown, record = saved(fig)
     text = "synthetic stand-in for philly"
     assert record["stand_in"] == text
