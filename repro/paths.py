@@ -35,7 +35,7 @@ def project_root() -> Path:
     override = os.environ.get(ENV_HOME)
     here = Path.cwd().resolve()
     beside = Path(__file__).resolve().parent.parent
-    candidates = [Path(override).resolve()] if override else [here, *here.parents, beside]
+    candidates = [Path(override).expanduser().resolve()] if override else [here, *here.parents, beside]
     for folder in candidates:
         if (folder / "notebooks").is_dir() and (folder / "params").is_dir():
             return folder

@@ -1,0 +1,83 @@
+"""Folders and their overrides."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from repro import paths
+from repro.errors import ParamError
+
+
+@pytest.fixture
+def checkout(tmp_path, monkeypatch):
+    """An empty checkout, and a working folder deep inside it."""
+    for name in ("notebooks", "params", "notebooks/tiresias"):
+        (tmp_path / name).mkdir()
+    monkeypatch.delenv(paths.ENV_HOME, raising=False)
+    monkeypatch.chdir(tmp_path / "notebooks" / "tiresias")
+    return tmp_path.resolve()
+
+
+def test_the_checkout_is_found_upwards(checkout):
+    assert paths.project_root() == checkout
+
+
+def test_every_folder_is_below_it(checkout):
+    assert paths.notebooks_dir() == checkout / "notebooks"
+    assert paths.params_dir() == checkout / "params"
+    assert paths.figures_dir() == checkout / "figures"
+    assert paths.traces_dir() == checkout / "traces"
+    assert paths.build_dir() == checkout / "build" / "figures"
+
+
+def test_an_override_comes_first(checkout, tmp_path_factory, monkeypatch):
+    other = tmp_path_factory.mktemp("other")
+    for name in ("notebooks", "params"):
+        (other / name).mkdir()
+    monkeypatch.setenv(paths.ENV_HOME, str(other))
+    assert paths.project_root() == other.resolve()
+
+
+def test_an_override_may_begin_at_home(checkout, monkeypatch):
+    monkeypatch.setenv("HOME", str(checkout.parent))
+    monkeypatch.setenv(paths.ENV_HOME, f"~/{checkout.name}")
+    assert paths.project_root() == checkout
+
+
+def test_an_override_that_is_no_checkout_is_an_error(checkout, tmp_path_factory, monkeypatch):
+    """It is not silently replaced by the checkout one stands in."""
+    monkeypatch.setenv(paths.ENV_HOME, str(tmp_path_factory.mktemp("empty")))
+    with pytest.raises(ParamError, match="set REPRO_HOME"):
+        paths.project_root()
+
+
+def test_outside_a_checkout_the_one_beside_the_package_serves(tmp_path, monkeypatch):
+    monkeypatch.delenv(paths.ENV_HOME, raising=False)
+    monkeypatch.chdir(tmp_path)
+    assert paths.project_root() == Path(paths.__file__).resolve().parent.parent
+
+
+def test_no_checkout_at_all(tmp_path, monkeypatch):
+    monkeypatch.delenv(paths.ENV_HOME, raising=False)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(paths, "__file__", str(tmp_path / "site" / "repro" / "paths.py"))
+    with pytest.raises(ParamError, match="no project checkout"):
+        paths.project_root()
+
+
+def test_cache(monkeypatch, tmp_path):
+    monkeypatch.delenv(paths.ENV_CACHE, raising=False)
+    assert paths.cache_dir() == Path.home() / ".cache" / "repro"
+    monkeypatch.setenv(paths.ENV_CACHE, str(tmp_path))
+    assert paths.cache_dir() == tmp_path
+    monkeypatch.setenv(paths.ENV_CACHE, "~/here")
+    assert paths.cache_dir() == Path.home() / "here"
+
+
+def test_mirror(monkeypatch, tmp_path):
+    monkeypatch.delenv(paths.ENV_MIRROR, raising=False)
+    assert paths.mirror_dir() is None
+    monkeypatch.setenv(paths.ENV_MIRROR, str(tmp_path))
+    assert paths.mirror_dir() == tmp_path
