@@ -35,7 +35,9 @@ def project_root() -> Path:
     override = os.environ.get(ENV_HOME)
     here = Path.cwd().resolve()
     beside = Path(__file__).resolve().parent.parent
-    candidates = [Path(override).expanduser().resolve()] if override else [here, *here.parents, beside]
+    candidates = [here, *here.parents, beside]
+    if override:
+        candidates = [Path(override).expanduser().resolve()]
     for folder in candidates:
         if (folder / "notebooks").is_dir() and (folder / "params").is_dir():
             return folder
