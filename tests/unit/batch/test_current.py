@@ -1,12 +1,16 @@
-"""When a result is still current, without starting a kernel."""
+"""When a result is still current, and what a batch does before it starts a kernel."""
 
 import json
+import os
+import sys
 
 import pytest
 
 from repro import params
+from repro.batch import execute
 from repro.batch import fingerprint as fp
 from repro.batch.files import to_json
+from repro.batch.task import Task
 from repro.errors import ParamError
 from repro.trace import remote
 
@@ -92,3 +96,20 @@ def test_a_file_that_is_no_notebook(entry):
         entry.notebook.write_text(text)
         with pytest.raises(ParamError, match="not a notebook"):
             fp.fingerprint(entry, "quick", {})
+
+
+def test_dask_that_is_not_installed_is_named_with_its_command(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    task = Task("a/b", "", "", "", "", {}, "", "")
+    with pytest.raises(ParamError, match=r"pip install repro\[dask\]"):
+        list(execute.run([task], jobs=1, backend="dask"))
+
+
+def test_leftovers_of_killed_batches_are_removed(tmp_path, monkeypatch):
+    monkeypatch.setattr(execute.tempfile, "tempdir", str(tmp_path))
+    dead, alive = tmp_path / "repro-batch-4194303-x", tmp_path / f"repro-batch-{os.getpid()}-x"
+    for folder in (dead, alive):
+        folder.mkdir()
+    with execute.scratch_folder() as scratch:
+        assert scratch.parent == tmp_path and not dead.exists() and alive.exists()
+    assert not scratch.exists()
