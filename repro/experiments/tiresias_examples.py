@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -208,3 +208,54 @@ def gittins_by_definition(
     quantum = np.atleast_1d(np.asarray(quanta, float))[None, :]
     ending = (remaining <= quantum).mean(axis=0)
     return float((ending / np.minimum(remaining, quantum).mean(axis=0)).max())
+
+
+def largest_difference(
+    rng: np.random.Generator,
+    index: Callable[[Sequence[float]], Callable[[float], float]],
+    *,
+    count: int,
+    largest: int,
+    longest: int,
+    step: float,
+) -> float:
+    """Return how far an index is from its definition on random distributions, at worst.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        Source of the distributions.
+    index : callable
+        From equally likely total services to the index by attained service.
+    count : int
+        Number of distributions.
+    largest : int
+        Largest service (GPU-seconds); services are whole numbers.
+    longest : int
+        Most services a distribution has.
+    step : float
+        Distance between the quanta the definition is evaluated at (GPU-seconds).
+
+    Returns
+    -------
+    float
+        Relative to the value by definition; absolute where that is 0.
+
+    Examples
+    --------
+    >>> from repro.policies.gittins_2d import Gittins2D
+    >>> def fast(samples):
+    ...     return Gittins2D(history=tuple(samples)).ranking()
+    >>> size = {"count": 3, "largest": 9, "longest": 4, "step": 0.5}
+    >>> largest_difference(np.random.default_rng(0), fast, **size) < 1e-12
+    True
+    """
+    quanta = np.arange(step, largest + 1, step)
+    worst = 0.0
+    for _ in range(count):
+        samples = rng.integers(1, largest + 1, rng.integers(1, longest + 1)).astype(float).tolist()
+        fast = index(samples)
+        for a in range(int(max(samples)) + 1):
+            slow = gittins_by_definition(samples, a, quanta)
+            worst = max(worst, abs(fast(float(a)) - slow) / (slow or 1.0))
+    return worst

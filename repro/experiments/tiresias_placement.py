@@ -71,12 +71,12 @@ def floats(values: Iterable[float]) -> tuple[float, ...]:
 
 def drawn(
     rng: np.random.Generator,
-    count: int,
     *,
+    count: int,
     model_mb: Mapping[str, float],
     shares: Mapping[str, float],
-    nodes: tuple[int, int] = (2, 4),
-    workers: tuple[int, int] = (2, 4),
+    nodes: Sequence[int] = (2, 4),
+    workers: Sequence[int] = (2, 4),
     node_gpus: int = 4,
     busy_mb: float = 400.0,
 ) -> list[Instance]:
@@ -90,7 +90,7 @@ def drawn(
         How many.
     model_mb, shares : mapping
         Model to its size (MB) and to the share of its largest tensor.
-    nodes, workers : tuple of int
+    nodes, workers : sequence of int
         Smallest and largest number; a job has as many servers as workers.
     node_gpus : int
         Idle GPUs of a node are drawn from 1 to this.
@@ -100,7 +100,7 @@ def drawn(
     Examples
     --------
     >>> rng = np.random.default_rng(0)
-    >>> len(drawn(rng, 3, model_mb={"a": 100.0}, shares={"a": 0.5}))
+    >>> len(drawn(rng, count=3, model_mb={"a": 100.0}, shares={"a": 0.5}))
     3
     """
     found = []
@@ -117,6 +117,38 @@ def drawn(
             )
         )
     return found
+
+
+def on_idle_nodes(
+    *,
+    model_mb: Mapping[str, float],
+    shares: Mapping[str, float],
+    workers: int,
+    nodes: int,
+    node_gpus: int,
+) -> list[Instance]:
+    """Return one instance per model: the same gang on an idle cluster.
+
+    Parameters
+    ----------
+    model_mb, shares : mapping
+        Model to its size (MB) and to the share of its largest tensor.
+    workers : int
+        Workers, and parameter servers.
+    nodes, node_gpus : int
+        Machines and GPUs in each.
+
+    Examples
+    --------
+    >>> size = {"workers": 2, "nodes": 3, "node_gpus": 4}
+    >>> on_idle_nodes(model_mb={"a": 9.0}, shares={"a": 0.8}, **size)[0].free
+    (4, 4, 4)
+    """
+    free, idle = (node_gpus,) * nodes, (0.0,) * nodes
+    return [
+        Instance(name, workers, floats(server_sizes(size, workers, shares[name])), free, idle, name)
+        for name, size in model_mb.items()
+    ]
 
 
 def program(instance: Instance) -> float:
@@ -228,6 +260,7 @@ def compare(
     *,
     shares: Mapping[str, float],
     draws: int,
+    search: bool = True,
 ) -> pd.DataFrame:
     """Return the busiest node's traffic of every instance under the program and the rules.
 
@@ -241,6 +274,8 @@ def compare(
         Model to the share of its largest tensor, for the skew rule.
     draws : int
         Random placements averaged over.
+    search : bool
+        Whether the instances are small enough for exhaustive search; else that column is NaN.
 
     Returns
     -------
@@ -257,7 +292,7 @@ def compare(
             "model": one.model,
             "workers": one.workers,
             "nodes": len(one.free),
-            "exhaustive": exhaustive(one),
+            "exhaustive": exhaustive(one) if search else np.nan,
             "ilp": program(one),
             "yarn": heuristic(one, "yarn", rng),
             "skew": heuristic(one, "skew", rng, skew=dict(shares)),

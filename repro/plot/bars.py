@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
-from repro.plot.looks import SOLE, looks
+from repro.plot.looks import SOLE, look, looks
 from repro.plot.style import axes_or_new, legend, owner, published_style, styled
 
 _ROOM = 0.8
@@ -41,7 +42,7 @@ def bar_chart(
     ylabel : str
         Label of the value axis with its unit.
     series : str, optional
-        Column of the series inside a group.
+        Column of the series inside a group; the same as ``group`` for one coloured bar each.
     published : str, optional
         Column of published values, NaN where there is none.
     spread : str, optional
@@ -75,12 +76,14 @@ def bar_chart(
     kinds = pd.Series("", index=frame.index) if series is None else frame[series].astype(str)
     names = list(dict.fromkeys(kinds))
     chosen = {"": SOLE} if series is None else looks(names)
-    width = _ROOM / len(names)
+    beside = 1 if series == group else len(names)
+    width = _ROOM / beside
     for number, name in enumerate(names):
         rows = frame[kinds == name]
         style = chosen[name]
         at = np.array([groups.index(str(item)) for item in rows[group]], dtype=float)
-        at += (number - (len(names) - 1) / 2) * width
+        if beside > 1:
+            at += (number - (beside - 1) / 2) * width
         axes.bar(
             at,
             rows[value].to_numpy(float),
@@ -94,13 +97,15 @@ def bar_chart(
             label=style.label,
         )
         if published is not None:
-            axes.plot(at, rows[published].to_numpy(float), **published_style())
+            marks = rows[published].to_numpy(float)
+            axes.plot(at, marks, **published_style(), clip_on=False)
     if reference is not None:
         axes.axhline(reference, color="#555555", linewidth=0.7, linestyle=":")
     if log:
-        axes.set_yscale("log")
-    axes.set_xticks(range(len(groups)), groups)
-    if max(map(len, groups), default=0) * len(groups) > 13 * owner(axes).get_figwidth():
+        _log_axis(axes)
+    axes.set_xticks(range(len(groups)), [look(name).label for name in groups])
+    inches = owner(axes).get_figwidth() * axes.get_position().width
+    if max(map(len, groups), default=0) * len(groups) > 17 * inches:
         axes.tick_params(axis="x", rotation=40)
         for text in axes.get_xticklabels():
             text.set_horizontalalignment("right")
@@ -111,3 +116,12 @@ def bar_chart(
     axes.set_title(title, loc="left")
     legend(axes, published=published is not None)
     return owner(axes)
+
+
+def _log_axis(axes: Axes) -> None:
+    """Scale the value axis; plain numbers, more of them where there are few decades."""
+    axes.set_yscale("log")
+    low, high = axes.get_ylim()
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < 100 else (1,)))
+    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())

@@ -21,7 +21,7 @@ def one_by_one(instance):
 
 
 def test_search_visits_every_placement():
-    for instance in placing.drawn(np.random.default_rng(1), 15, **MODELS):
+    for instance in placing.drawn(np.random.default_rng(1), count=15, **MODELS):
         found = one_by_one(instance)
         assert placing.exhaustive(instance) == pytest.approx(min(found))
         servers = len(instance.sizes)
@@ -29,7 +29,7 @@ def test_search_visits_every_placement():
 
 
 def test_no_rule_beats_the_search():
-    instances = placing.drawn(np.random.default_rng(2), 12, **MODELS)
+    instances = placing.drawn(np.random.default_rng(2), count=12, **MODELS)
     table = placing.compare(instances, np.random.default_rng(3), shares=MODELS["shares"], draws=3)
     for rule in ("ilp", "yarn", "skew", "random"):
         assert (table[rule] >= table["exhaustive"] - 1e-6).all()
@@ -37,7 +37,7 @@ def test_no_rule_beats_the_search():
 
 
 def test_drawn_instances_have_room():
-    for instance in placing.drawn(np.random.default_rng(4), 30, nodes=(1, 2), **MODELS):
+    for instance in placing.drawn(np.random.default_rng(4), count=30, nodes=(1, 2), **MODELS):
         assert sum(instance.free) >= instance.workers == len(instance.sizes)
         assert sum(instance.sizes) == pytest.approx(MODELS["model_mb"][instance.model])
 
