@@ -201,11 +201,12 @@ def shared_legend(figure: Figure) -> None:
     if published:
         handles.append((Line2D([], [], **published_style(color="#555555")),))
         labels.append(_PUBLISHED)
+    across = figure.get_figwidth() / (0.55 + 0.048 * max(map(len, labels), default=1))
     figure.legend(
         handles,
         labels,
         loc="outside upper center",
-        ncols=len(labels),
+        ncols=max(1, min(len(labels), int(across))),
         handlelength=4.0,
         columnspacing=1.4,
         handler_map={tuple: HandlerTuple(ndivide=None, pad=0.4)},
