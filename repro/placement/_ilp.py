@@ -288,7 +288,8 @@ class _Program:
             constraints=self._rows,
             integrality=self._integral,
             bounds=Bounds(self._low, self._high),
-            options={"mip_rel_gap": 0.0},
+            # the presolver of some releases prints to standard output, which --json must own
+            options={"mip_rel_gap": 0.0, "presolve": False},
         )
         if found.x is None:
             raise PolicyError(f"placement ILP: no result from the solver: {found.message}")
