@@ -1,0 +1,198 @@
+"""What the simulator costs, in units of a bare event loop measured in the same run.
+
+Not part of the normal run: `pytest tests/bench --benchmark-only`, with `-m "not slow"` to leave the
+million jobs out. Only ratios are asserted; tables and the plot go to build/bench/.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from unit import bare_queue, cpu_of, unit
+
+from repro import simulate
+from repro.trace.load import load
+
+HERE = Path(__file__).resolve().parent
+OUT = HERE.parents[1] / "build" / "bench"
+MURI = "Rivendile+Muri/simulator/trace-data/trace4.csv"
+PHILLY = "siasosp23+artifacts/sia-simulator/traces/philly.csv"
+
+
+def measure(benchmark, name, runs, task, *args, **options):
+    """Run under the benchmark fixture; return the median cost in U and the last result.
+
+    The unit is measured before and after, since the machine may change its pace in between.
+    """
+    costs, results = [], []
+
+    def once():
+        cpu, result = cpu_of(task, *args, **options)
+        costs.append(cpu)
+        results[:] = [result]
+
+    before = unit()
+    benchmark.pedantic(once, rounds=runs, iterations=1)
+    pace = (before + unit()) / 2
+    cost = statistics.median(costs) / pace
+    benchmark.extra_info.update(U=pace, cost_U=cost)
+    note(name, U_s=pace, cpu_s=statistics.median(costs), cost_U=cost)
+    return cost, results[0]
+
+
+def note(name, **figures):
+    """Keep a line of figures in build/bench/costs.csv, one per name."""
+    OUT.mkdir(parents=True, exist_ok=True)
+    path = OUT / "costs.csv"
+    held = pd.read_csv(path).set_index("name") if path.is_file() else pd.DataFrame()
+    row = pd.DataFrame([figures], index=pd.Index([name], name="name"))
+    table = pd.concat([held.drop(index=name, errors="ignore"), row]).sort_index()
+    unfinished = path.with_suffix(".unfinished")
+    table.to_csv(unfinished, index_label="name", float_format="%.4g")
+    os.replace(unfinished, path)
+
+
+def test_unit(benchmark):
+    """The bare loop is what it claims to be: M/M/64 at load 0.9 responds in 1.06 service times."""
+    assert benchmark(bare_queue) == pytest.approx(1.06, abs=0.03)
+
+
+@pytest.mark.parametrize(("policy", "limit"), [("srtf", 5), ("tiresias-l", 6)])
+def test_muri_trace(benchmark, mirror, policy, limit):
+    trace = load(mirror / MURI, "muri")
+    cost, result = measure(benchmark, f"muri-trace4 {policy}", 5, simulate, trace, "8x8", policy)
+    assert result.summary()["n_finished"] == 2638
+    assert cost <= limit
+
+
+@pytest.mark.parametrize(("policy", "limit"), [("tiresias-l", 170)])
+def test_philly(benchmark, mirror, policy, limit):
+    trace = load(mirror / PHILLY, "philly")
+    cost, result = measure(benchmark, f"philly {policy}", 1, simulate, trace, "250x8", policy)
+    assert result.summary()["n_finished"] == len(trace) > 82_000
+    assert cost <= limit
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_a_million_jobs(benchmark):
+    command = [sys.executable, str(HERE / "million.py")]
+
+    def run():
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        return json.loads(done.stdout.splitlines()[-1])
+
+    figures = benchmark.pedantic(run, rounds=1, iterations=1)
+    cost = figures["cpu_s"] / figures["U"]
+    benchmark.extra_info.update(figures, cost_U=cost)
+    note(
+        "million tiresias-l",
+        U_s=figures["U"],
+        cpu_s=figures["cpu_s"],
+        cost_U=cost,
+        peak_gib=figures["peak_gib"],
+    )
+    assert figures["n_finished"] == 1_000_000
+    assert cost <= 3400
+    assert figures["peak_gib"] <= 4
+
+
+def test_help_answers_at_once(benchmark):
+    """Half a second of CPU where U is 0.06 s."""
+    command = [sys.executable, "-c", "from repro.cli import main; main()", "--help"]
+
+    def children():
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return used.ru_utime + used.ru_stime
+
+    costs = []
+
+    def run():
+        before = children()
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        costs.append(children() - before)
+        assert "simulate" in done.stdout
+
+    benchmark.pedantic(run, rounds=5, iterations=1, warmup_rounds=1)
+    pace = unit()
+    note("repro --help", U_s=pace, cpu_s=statistics.median(costs))
+    assert statistics.median(costs) <= 0.5 / 0.06 * pace
+
+
+# growth ----------------------------------------------------------------------------------------
+
+SIZES = [64, 256, 1024, 4096, 16384]
+
+
+def busy_trace(gpus, seed=0):
+    """As many jobs as GPUs at the start, three times as many more at load 1: a queue all along."""
+    rng = np.random.default_rng(seed)
+    jobs = 4 * gpus
+    widths = rng.choice([1, 2, 4, 8], jobs, p=[0.7, 0.1, 0.1, 0.1])
+    durations = np.ceil(rng.exponential(2000.0, jobs))
+    gaps = rng.exponential(float((widths * durations).mean()) / gpus, jobs)
+    gaps[:gpus] = 0.0
+    return pd.DataFrame(
+        {
+            "job_id": np.arange(jobs),
+            "submit_time": np.cumsum(gaps),
+            "duration": durations,
+            "num_gpus": widths,
+        }
+    )
+
+
+@pytest.mark.parametrize("policy", ["tiresias-l", "srtf", "yarn-cs"])
+def test_cost_per_job_grows_like_the_log_of_the_active_jobs(benchmark, policy):
+    rows = []
+
+    def sweep():
+        for gpus in SIZES:
+            trace = busy_trace(gpus)
+            pace = unit(3)
+            # small traces several times, so that each size is timed for about as long
+            runs = max(1, 4096 // gpus)
+            cost = sum(
+                cpu_of(simulate, trace, f"{gpus // 8}x8", policy)[0] for _ in range(runs)
+            ) / (runs * len(trace))
+            result = simulate(trace, f"{gpus // 8}x8", policy)
+            span = float(result.jobs["end_time"].max())
+            active = float(result.jobs["jct"].sum()) / span  # Little's law
+            rows.append({"gpus": gpus, "jobs": len(trace), "active": active})
+            rows[-1] |= {"cost_us": 1e6 * cost, "cost_micro_U": 1e6 * cost / pace}
+
+    benchmark.pedantic(sweep, rounds=1, iterations=1)
+    table = pd.DataFrame(rows)
+    OUT.mkdir(parents=True, exist_ok=True)
+    table.to_csv(OUT / f"growth-{policy}.csv", index=False, float_format="%.4g")
+    slope, base = np.polyfit(np.log2(table["active"]), table["cost_micro_U"], 1)
+    draw(table, slope, base, policy)
+    benchmark.extra_info.update(slope_micro_U_per_doubling=slope)
+    first, last = table.iloc[0], table.iloc[-1]
+    logs = np.log2(last["active"]) / np.log2(first["active"])
+    # half as much again for caches: the largest state no longer fits them
+    assert last["cost_micro_U"] / first["cost_micro_U"] <= 1.5 * logs
+
+
+def draw(table, slope, base, policy):
+    figure, axes = plt.subplots(figsize=(3.33, 2.5), layout="constrained")
+    axes.plot(table["active"], table["cost_micro_U"], "o", color="black")
+    grid = np.geomspace(table["active"].min(), table["active"].max(), 50)
+    axes.plot(grid, base + slope * np.log2(grid), "--", color="0.5")
+    axes.set_xscale("log")
+    axes.set_ylim(0)
+    axes.set_xlabel("active jobs (mean)")
+    axes.set_ylabel("cost per job (millionths of U)")
+    axes.set_title(f"{policy}: dashed line linear in the logarithm", fontsize=7)
+    figure.savefig(OUT / f"growth-{policy}.png", dpi=150)
+    plt.close(figure)
