@@ -257,6 +257,21 @@ def render(figure: Figure, kind: str) -> bytes:
     """
     metadata = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}}[kind]
     buffer = io.BytesIO()
+    _restart_layout(figure)
     with mpl.rc_context(RC):
         figure.savefig(buffer, format=kind, metadata=metadata)
     return buffer.getvalue()
+
+
+def _restart_layout(figure: Figure) -> None:
+    """Put the panels back on their grid.
+
+    Each draw goes on from the layout of the one before and moves it a little, so a figure that was
+    shown first would be saved as other bytes than one that was not.
+    """
+    for axes in figure.axes:
+        grid, in_layout = axes.get_subplotspec(), axes.get_in_layout()
+        if grid is not None and in_layout:
+            axes.set_position(grid.get_position(figure))
+            # set_position takes the axes out of the layout.
+            axes.set_in_layout(in_layout)

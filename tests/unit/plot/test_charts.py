@@ -19,6 +19,7 @@ from repro.plot import (
     look,
     looks,
     new_figure,
+    shared_legend,
     stacked_chart,
 )
 from repro.plot.style import COLUMN_INCHES, caption, render
@@ -82,6 +83,25 @@ def test_the_same_chart_is_the_same_bytes_in_another_process():
         capture_output=True, text=True, check=True, env=None,
     )  # fmt: skip
     assert other.stdout.strip() == str(sorted(digests().items()))
+
+
+@pytest.mark.parametrize("name", ["cdf", "bars", "lines", "gantt", "stacked", "panels"])
+def test_a_figure_is_the_same_bytes_however_often_it_was_drawn(name):
+    def fresh():
+        if name != "panels":
+            return every_chart()[name]
+        figure, axes = new_figure(2, columns=2)
+        for panel in axes:
+            cdf_chart(samples(), value="jct", series="policy", xlabel="JCT (s)", axes=panel)
+        shared_legend(figure)
+        return figure
+
+    expected = {kind: render(fresh(), kind) for kind in ("png", "svg")}
+    figure = fresh()
+    figure._repr_png_()
+    figure.canvas.draw()
+    for kind in ("svg", "png", "svg", "svg", "png"):
+        assert render(figure, kind) == expected[kind]
 
 
 def test_files_carry_no_date_and_no_version():
