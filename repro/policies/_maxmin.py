@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import linprog
-from scipy.sparse import csr_array, hstack, vstack
 
 from repro.errors import PolicyError
 
@@ -54,6 +53,9 @@ def max_min_shares(
     array([[0.25, 0.75],
            [0.75, 0.25]])
     """
+    # the solver takes longer to import than most policies to run; only this one needs it
+    from scipy.sparse import csr_array, hstack, vstack
+
     types, kinds = values.shape
     size = types * kinds
     each = np.asarray(counts, dtype=float)
@@ -89,7 +91,9 @@ def max_min_shares(
     return answer
 
 
-def _solve(cost: Array, matrix: csr_array, limits: Array, upper: Array) -> Array | None:
+def _solve(cost: Array, matrix: Any, limits: Array, upper: Array) -> Array | None:
+    from scipy.optimize import linprog
+
     bounds = np.column_stack([np.zeros_like(upper), upper])
     answer = linprog(cost, A_ub=matrix, b_ub=limits, bounds=bounds, method="highs")
     return None if answer.x is None else np.asarray(answer.x, dtype=float)

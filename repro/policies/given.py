@@ -1,4 +1,4 @@
-"""A policy that is told what to run: for worked examples and for replaying a plan; not registered."""
+"""A policy that is told what to run, for worked examples and plans; it has no registered name."""
 
 from __future__ import annotations
 
