@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-import rustworkx as rx
 
 #: The solver takes whole numbers; weights are resolved to this part of 1.
 RESOLUTION = 1e-9
@@ -34,6 +33,8 @@ def best_pairs(weights: npt.NDArray[np.float64]) -> list[tuple[int, int]]:
     >>> best_pairs(gamma)
     [(0, 1), (2, 3)]
     """
+    import rustworkx as rx
+
     n = len(weights)
     rows, columns = np.nonzero(np.triu(weights, 1) > 0)
     # The bonuses of one matching add up to less than one unit of weight.
