@@ -23,7 +23,7 @@ paper: $(VENV)/.core
 	$(BIN)/repro run --all --profile paper -j $(JOBS) --out figures
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -n $(JOBS) $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup $(PYTEST_ARGS)
 
 bench: $(VENV)/.test
 	$(BIN)/python -m pytest tests/bench --benchmark-only $(PYTEST_ARGS)
