@@ -64,6 +64,8 @@ class Backlog:
         #: slope -> running jobs by key at time zero
         self._lanes: dict[float, SortedList[Entry]] = {}
         self._place: dict[int, tuple[float, Key]] = {}
+        #: (instant, job): running jobs that progress only from then on
+        self._loading: list[tuple[float, int]] = []
 
     @property
     def waits(self) -> bool:
@@ -85,6 +87,8 @@ class Backlog:
         if job in self._place:
             self._unlane(job)
             self._lane(job, now)
+            if self.table.since[job] > now:
+                heappush(self._loading, (self.table.since[job], job))
         elif job in self._key:
             self._count -= 1
             self._enqueue(job, self.ordering.key(job, now))
@@ -104,6 +108,8 @@ class Backlog:
         if not self.preemptive:
             self._fill(now, starts)
             return stops, starts
+        while self._loading and self._loading[0][0] <= now:
+            self.move(heappop(self._loading)[1], now)
         # A decided job is final: keeping it out of later steps also makes ties that only rounding
         # tells apart harmless.
         decided: set[int] = set()

@@ -260,10 +260,10 @@ class Engine:
             table.first_start[job] = min(table.first_start[job], now)
             table.running[job] = True
             table.hold[job], table.held[job] = now, run.gpus
-            table.since[job], table.rate[job] = begin, rate
+            table.since[job], table.rate[job], table.clean[job] = begin, rate, now + delay
             self._groups[job] = run
             heappush(self._finish, (begin + table.left[job] / rate, job, self._epoch[job]))
-            if rate != 1.0:
+            if rate != 1.0 or begin > now:
                 self.driver.rate_changed(job, now)
 
     def _place(self, run: Run) -> Nodes:
@@ -284,9 +284,9 @@ class Engine:
         table.left[job] = max(0.0, table.remaining(job, now))
         self._book(job, now)
         if pause and self.overhead is not None:
-            seconds = self.overhead.pause_s(table, job) if begun else 0.0
-            self.overhead_s += seconds
-            until = now + seconds if begun else table.since[job]
+            # a job that has not begun has nothing to checkpoint, and no more to load
+            until = now + self.overhead.pause_s(table, job) if begun else max(now, table.clean[job])
+            self.overhead_s += until - now if begun else until - table.since[job]
             self._draining.append((until, table.held[job] / len(run.jobs)))
 
     def _complete(self, job: int, now: float) -> None:

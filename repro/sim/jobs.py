@@ -46,6 +46,8 @@ class JobTable:
         self.left: list[float] = list(self.work)
         self.since: list[float] = [0.0] * n
         self.rate: list[float] = [0.0] * n
+        #: instant by which former holders of the present GPUs are done with them
+        self.clean: list[float] = [0.0] * n
         #: start of the present hold (GPUs taken), GPUs held, and whether any are held
         self.hold: list[float] = [0.0] * n
         self.held: list[float] = [0.0] * n

@@ -76,8 +76,14 @@ class View:
         return self._table.first_start[job]
 
     def rate(self, job: int) -> float:
-        """Return the work done per second while running, 1 (nominal) while waiting."""
-        return self._table.rate[job] if self._table.running[job] else 1.0
+        """Return the work done per second now, 1 (nominal) while waiting.
+
+        It is 0 while a job holds GPUs that are still being checkpointed or loaded.
+        """
+        table = self._table
+        if not table.running[job]:
+            return 1.0
+        return table.rate[job] if self.now >= table.since[job] else 0.0
 
     def run_seconds(self, job: int) -> float:
         """Return the seconds the job has held GPUs (t_J in Tiresias)."""

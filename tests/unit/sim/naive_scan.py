@@ -14,30 +14,42 @@ from fractions import Fraction
 @dataclass
 class Job:
     row: int
-    submit: float
-    work: float
+    submit: Fraction
+    work: Fraction
     width: int
-    left: float = 0.0
-    since: float | None = None  # None while waiting
-    attained: float = 0  # GPU-seconds up to `since`
-    first_start: float = math.inf
-    end: float | None = None
+    rate: Fraction
+    left: Fraction
+    hold: Fraction | None = None  # since when it holds GPUs, None while waiting
+    begins: Fraction = Fraction(0)  # since when it progresses, later than `hold` after a resume
+    attained: Fraction = Fraction(0)  # GPU-seconds of earlier holds
+    first_start: Fraction | float = math.inf
+    end: Fraction | None = None
     preemptions: int = 0
     promotions: int = 0
-    # priority clocks of the discretised policy
+    # priority clocks of the discretised policies
     queue: int = 0
-    clock: float = 0
-    waits_from: float = 0.0
+    clock: Fraction = Fraction(0)
+    waits_from: Fraction = Fraction(0)
     nodes: list[tuple[int, int]] = field(default_factory=list)
 
-    def remaining(self, now: float) -> float:
-        return self.left - (now - self.since if self.since is not None else 0.0)
+    @property
+    def runs(self):
+        return self.hold is not None and self.end is None
 
-    def served(self, now: float) -> float:
-        return self.attained + (self.width * (now - self.since) if self.since is not None else 0.0)
+    def held_for(self, now):
+        return now - self.hold if self.hold is not None else Fraction(0)
 
-    def executed(self, now: float) -> float:
-        return self.clock + (now - self.since if self.since is not None else 0.0)
+    def remaining(self, now):
+        return self.left - (max(0, now - self.begins) * self.rate if self.hold is not None else 0)
+
+    def served(self, now):
+        return self.attained + self.width * self.held_for(now)
+
+    def executed(self, now):
+        return self.clock + self.held_for(now)
+
+    def ends(self):
+        return self.begins + self.left / self.rate
 
 
 KEYS = {
@@ -49,17 +61,40 @@ KEYS = {
 }
 
 
-def make_jobs(rows):
-    """Rows are (submit, work, width), in order of (submission, id)."""
-    exact = [(Fraction(submit), Fraction(work), width) for submit, work, width in rows]
-    jobs = [Job(i, s, w, g, left=w, waits_from=s) for i, (s, w, g) in enumerate(exact)]
+def gittins(samples, limits):
+    """Key of Tiresias-G: queue, then index with the limit as quantum; the last queue is FIFO."""
+
+    def index(attained, quantum):
+        left = [s - attained for s in samples if s > attained]
+        served = sum(min(value, quantum) for value in left)
+        return Fraction(sum(value <= quantum for value in left)) / served if left else Fraction(0)
+
+    def key(job, now):
+        if job.queue == len(limits):
+            return job.queue, job.first_start, job.submit
+        attained = job.executed(now) * job.width
+        return job.queue, -index(attained, Fraction(limits[job.queue])), job.submit
+
+    return key
+
+
+def make_jobs(rows, rates=None):
+    """Rows are (submit, work, width), in order of (submission, id); rates are per width."""
+    jobs = []
+    for row, (submit, work, width) in enumerate(rows):
+        rate = Fraction((rates or {}).get(width, 1))
+        submit, work = Fraction(submit), Fraction(work)
+        jobs.append(Job(row, submit, work, width, rate, left=work, waits_from=submit))
     assert jobs == sorted(jobs, key=lambda job: job.submit)
     return jobs
 
 
-def preemptive(rows, gpus, name, *, quantum=math.inf, limits=(), knob=math.inf):
+def preemptive(
+    rows, gpus, key, *, quantum=math.inf, limits=(), knob=math.inf, rates=None, resume=0
+):
     """Full priority scan at every arrival, completion, quantum, demotion and promotion."""
-    jobs, key, now = make_jobs(rows), KEYS[name], -math.inf
+    jobs, now = make_jobs(rows, rates), -math.inf
+    key = KEYS.get(key, key)
     limits = [Fraction(limit) for limit in limits]
     quantum, knob = (Fraction(x) if x < math.inf else x for x in (quantum, knob))
     while True:
@@ -69,7 +104,7 @@ def preemptive(rows, gpus, name, *, quantum=math.inf, limits=(), knob=math.inf):
         now = _next_event(unfinished, now, quantum, limits, knob)
         here = []
         for job in unfinished:
-            if job.since is not None and job.since + job.left <= now:
+            if job.runs and job.ends() <= now:
                 job.end = now
             elif job.submit <= now:
                 here.append(job)
@@ -79,25 +114,24 @@ def preemptive(rows, gpus, name, *, quantum=math.inf, limits=(), knob=math.inf):
         for job in sorted(here, key=lambda job: (key(job, now), job.row)):
             if job.width <= free:
                 free -= job.width
-                if job.since is None:
-                    job.since = now
+                if not job.runs:
+                    again = job.first_start < math.inf
+                    job.hold, job.begins = now, now + (resume if again else 0)
                     job.first_start = min(job.first_start, now)
-            elif job.since is not None:
+            elif job.runs:
                 job.left, job.attained = job.remaining(now), job.served(now)
                 job.clock, job.waits_from = job.executed(now), now
-                job.since = None
+                job.hold = None
                 job.preemptions += 1
 
 
 def _next_event(unfinished, now, quantum, limits, knob):
     times = [job.submit for job in unfinished if job.submit > now]
     for job in unfinished:
-        if job.submit > now:
-            continue
-        if job.since is not None:
-            times.append(job.since + job.left)
+        if job.runs:
+            times.append(job.ends())
             if job.queue < len(limits):
-                times.append(job.since + limits[job.queue] / job.width - job.clock)
+                times.append(job.hold + limits[job.queue] / job.width - job.clock)
         elif knob < math.inf and job.clock > 0:
             times.append(job.waits_from + knob * job.clock)
     if quantum < math.inf and now > -math.inf:
@@ -106,11 +140,11 @@ def _next_event(unfinished, now, quantum, limits, knob):
 
 
 def _requeue(job, now, limits, knob):
-    if job.since is not None:
+    if job.runs:
         if job.queue < len(limits) and job.executed(now) * job.width >= limits[job.queue]:
             job.queue += 1
     elif knob < math.inf and job.clock > 0 and now - job.waits_from >= knob * job.clock:
-        job.queue, job.clock, job.waits_from = 0, 0, now
+        job.queue, job.clock, job.waits_from = 0, Fraction(0), now
         job.promotions += 1
 
 
@@ -122,23 +156,23 @@ def first_come(rows, nodes, *, blocking, consolidate):
         if not unfinished:
             return jobs
         now = min(
-            [job.since + job.left for job in unfinished if job.since is not None]
+            [job.ends() for job in unfinished if job.runs]
             + [job.submit for job in unfinished if job.submit > now]
         )
         for job in unfinished:
-            if job.since is not None and job.since + job.left <= now:
+            if job.runs and job.ends() <= now:
                 job.end = now
                 for node, count in job.nodes:
                     idle[node] += count
         for job in unfinished:
-            if job.end is not None or job.since is not None or job.submit > now:
+            if job.end is not None or job.runs or job.submit > now:
                 continue
             place = (_consolidated if consolidate else _anywhere)(idle, nodes[0], job.width)
             if place is None:
                 if blocking:
                     break
                 continue
-            job.since = job.first_start = now
+            job.hold = job.begins = job.first_start = now
             job.nodes = place
             for node, count in place:
                 idle[node] -= count

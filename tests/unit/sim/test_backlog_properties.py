@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from naive_scan import first_come, preemptive
+from naive_scan import first_come, gittins, preemptive
 
 from repro import simulate
 from repro.policies.base import make
@@ -94,6 +96,65 @@ def test_tiresias_l_with_promotion(rows, limits, knob):
         make("tiresias-l", thresholds=limits, promote_knob=knob),
         preemptive(rows, 8, "tiresias-l", limits=limits, knob=knob),
     )
+
+
+SERVICES = st.lists(st.integers(1, 90), min_size=1, max_size=6)
+
+
+@given(rows=integer_rows(), limits=LIMITS, samples=SERVICES)
+@EXAMPLES
+def test_tiresias_g(rows, limits, samples):
+    agree(
+        rows,
+        "1x8",
+        make("tiresias-g", thresholds=limits, history=tuple(samples)),
+        preemptive(rows, 8, gittins(samples, limits), limits=limits),
+    )
+
+
+class ByWidth:
+    """A performance model: speed depends on the gang size alone."""
+
+    RATES: ClassVar[dict[int, float]] = {1: 1.0, 2: 0.5, 3: 2.0, 4: 0.25, 6: 1.0, 8: 4.0}
+
+    def rates(self, table, run, nodes):
+        return [self.RATES[table.gpus[run.jobs[0]]]]
+
+
+class Load:
+    """Resuming takes a while during which GPUs are held and nothing progresses."""
+
+    RESUME = 3.0
+
+    def pause_s(self, table, job):
+        return 0.0
+
+    def resume_s(self, table, job):
+        return self.RESUME
+
+
+CASES = [
+    ("srtf", {}, {}),
+    ("srsf", {}, {}),
+    ("las-2d", {"quantum": 5.0}, {"quantum": 5.0}),  # longer than resuming takes
+    ("tiresias-l", {"thresholds": (24.0,)}, {"limits": (24.0,)}),
+]
+
+
+@pytest.mark.parametrize(("name", "settings", "naive"), CASES, ids=[case[0] for case in CASES])
+@given(rows=integer_rows())
+@EXAMPLES
+def test_rates_other_than_one(name, settings, naive, rows):
+    reference = preemptive(rows, 8, name, rates=ByWidth.RATES, **naive)
+    agree(rows, "1x8", make(name, **settings), reference, perf=ByWidth())
+
+
+@pytest.mark.parametrize(("name", "settings", "naive"), CASES, ids=[case[0] for case in CASES])
+@given(rows=integer_rows())
+@EXAMPLES
+def test_resuming_takes_time(name, settings, naive, rows):
+    reference = preemptive(rows, 8, name, resume=3, **naive)
+    agree(rows, "1x8", make(name, **settings), reference, overhead=Load())
 
 
 @pytest.mark.parametrize("placement", ["count", "yarn"])

@@ -197,6 +197,15 @@ def test_a_job_stopped_before_it_got_going_drains_no_longer_than_its_predecessor
     assert spans(result, 2) == [(21, 33)]
 
 
+def test_a_job_stopped_while_it_loads_leaves_at_once():
+    rows = ((0, 100, 1), (20, 10, 1), (34, 1, 1))
+    result = simulate(trace(*rows), "1x1", "srtf", overhead=Toll())
+    # resumed at 33 s, it would have gone on at 38 s; 1 s of loading was spent in vain
+    assert spans(result, 0) == [(0, 20), (33, 34), (35, 120)]
+    assert spans(result, 2) == [(34, 35)]
+    assert result.meta["overhead_s"] == 3 + 1 + 5
+
+
 def test_a_first_start_costs_nothing():
     result = simulate(trace((0, 10, 1)), "1x1", "srtf", overhead=Toll())
     assert result.jobs["jct"].tolist() == [10]
