@@ -14,7 +14,7 @@ import pandas as pd
 from repro.cluster.spec import Cluster
 from repro.errors import PolicyError
 from repro.placement import base as placement_base
-from repro.policies.base import Policy
+from repro.policies.base import Policy, make
 from repro.sim.audit import check_records
 from repro.sim.engine import Engine
 from repro.sim.records import Result
@@ -43,7 +43,7 @@ def small_trace() -> pd.DataFrame:
 
 
 def check_policy(
-    policy: Policy,
+    policy: Policy | str,
     *,
     traces: Traces | Iterable[pd.DataFrame] | None = None,
     cluster: Cluster | str = "2x4",
@@ -60,8 +60,8 @@ def check_policy(
 
     Parameters
     ----------
-    policy : Policy
-        The policy, with any settings.
+    policy : Policy or str
+        The policy, with any settings, or a registered name.
     traces : mapping or iterable of DataFrame, optional
         Traces to run, by name; a handful that stress ties, wide gangs and fractions by default.
     cluster : Cluster or str
@@ -84,11 +84,11 @@ def check_policy(
 
     Examples
     --------
-    >>> from repro.policies.base import make
-    >>> check_policy(make("srtf"))
+    >>> check_policy("srtf")
     """
     spec = Cluster.parse(cluster)
-    resolved = policy.under(options.get("rules", "paper"))
+    rules = options.get("rules", "paper")
+    resolved = make(policy, rules) if isinstance(policy, str) else policy.under(rules)
     if traces is None:
         traces = stress_traces(widths_for(resolved, spec, options.get("placement")))
     elif not isinstance(traces, Mapping):
