@@ -73,8 +73,22 @@ def yarn_place(nodes, size, width):
     return taken
 
 
-def non_preemptive(rows, num_nodes, size, schedule, scheme):
-    place_of = {"count": count_place, "yarn": yarn_place}[scheme]
+def switched(place_of, switches):
+    """Everything in one switch; the first switch that fits."""
+
+    def place(nodes, size, width):
+        per_switch = len(nodes) // switches
+        for begin in range(0, len(nodes), per_switch):
+            found = place_of(nodes[begin : begin + per_switch], size, width)
+            if found is not None:
+                return [(begin + index, count) for index, count in found]
+        return None
+
+    return place
+
+
+def non_preemptive(rows, num_nodes, size, schedule, scheme, switches=1):
+    place_of = {"count": count_place, "yarn": switched(yarn_place, switches)}[scheme]
     arrivals = jobs_of(rows)
     everything, nodes = list(arrivals), [size] * num_nodes
     waiting, running = [], []  # running: (end, job, place)

@@ -39,9 +39,9 @@ def trace_of(rows, shift=0.0):
     )
 
 
-def same(expected, rows, policy, placement=None, shift=0.0):
+def same(expected, rows, policy, placement=None, shift=0.0, cluster=f"{NODES}x{SIZE}"):
     jobs = simulate(
-        trace_of(rows, shift), f"{NODES}x{SIZE}", policy, placement=placement, rules="tiresias"
+        trace_of(rows, shift), cluster, policy, placement=placement, rules="tiresias"
     ).jobs
     assert jobs["end_time"].tolist() == [job.end for job in expected]
     assert jobs["jct"].tolist() == [job.end - job.submit for job in expected]
@@ -56,6 +56,14 @@ def test_non_preemptive(seed, name, schedule, scheme):
     rows = rows_of(seed)
     expected = reference.non_preemptive(rows, NODES, SIZE, schedule, scheme)
     same(expected, rows, name, placement=scheme)
+
+
+@pytest.mark.parametrize(("name", "schedule"), [("yarn-cs", "fifo"), ("best-effort", "fjf")])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_several_switches(seed, name, schedule):
+    rows = [(min(width, 8), submit, duration) for width, submit, duration in rows_of(seed)]
+    expected = reference.non_preemptive(rows, 6, 4, schedule, "yarn", switches=3)
+    same(expected, rows, name, placement="yarn", cluster="3x2x4")
 
 
 @pytest.mark.parametrize(
