@@ -107,15 +107,26 @@ def write(table: pd.DataFrame, path: Path, header: str) -> None:
         raise
 
 
-def main() -> None:
-    """Measure every table from the public files and write it to ``traces/``."""
+def main(folder: Path | None = None) -> None:
+    """Measure every table from the public files and write it.
+
+    Parameters
+    ----------
+    folder : Path, optional
+        Where to; ``traces/`` of the checkout when not given.
+
+    Raises
+    ------
+    DataMissingError
+        If a public file is neither in the mirror nor in the cache and cannot be downloaded.
+    """
     from repro.trace import load, remote
 
     def origin(name: str) -> str:
         entry = remote.entry(name)
         return f"{entry.repository}, commit {entry.commit}, {entry.path}, licence: {entry.licence}"
 
-    folder = paths.traces_dir()
+    folder = folder or paths.traces_dir()
     for name, table in calibrate(load.load("philly")).items():
         write(table, folder / f"{name}.csv", f"{_ABOUT[name]}; measured from {origin('philly')}")
     history = "tiresias-history-10000"
@@ -131,6 +142,10 @@ def main() -> None:
 
 
 _PCS = "simulation/traces/trace_"
+_RUNS = (
+    "Runs of successive jobs of one GPU count: hours spanned, jobs, and duration ranks among that "
+    "GPU count in 1/100000, at quantile levels in per cent"
+)
 _ABOUT = {
     "philly_hours": "Jobs and ten-minute probes submitted in each hour from the first submission "
     "(Monday 10:30:41) on",
@@ -138,8 +153,8 @@ _ABOUT = {
     "most jobs_per_hour), probes apart",
     "philly_durations": "Seconds at quantile levels by GPU count; stream probe is the ten-minute "
     "probe; jobs counts them",
-    "philly_blocks": "Runs of successive jobs of one GPU count: hours spanned, jobs, and quantiles "
-    "(r0 to r100) of duration ranks among that GPU count in 1/100000",
+    "philly_single_runs": f"{_RUNS} (single-GPU jobs)",
+    "philly_wide_runs": f"{_RUNS} (wider jobs)",
 }
 
 

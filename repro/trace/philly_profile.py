@@ -21,11 +21,13 @@ WEEK_H = 168
 PROBE_PERIOD_S = 600
 PROBE_TOLERANCE_S = 20
 PROBE_LONGEST_S = 300
-#: Jobs per run whose durations are summarised together: single-GPU jobs, wider ones. Few enough to
-#: keep bursts of alike jobs and rare huge ones where they were, on which queueing depends.
+#: Jobs per run whose durations are summarised together, and the levels of the summary: single-GPU
+#: jobs, wider ones. Runs are short enough to keep bursts of alike jobs and rare huge ones where
+#: they were, on which queueing depends.
 SINGLE_RUN = 48
-WIDE_RUN = 4
-RANK_LEVELS = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)
+SINGLE_LEVELS = (0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98, 1.0)
+WIDE_RUN = 5
+WIDE_LEVELS = (0.0, 0.35, 0.65, 1.0)
 RANK_UNIT = 100_000
 #: Upper ends of the classes of jobs per hour whose gaps are summarised together.
 RATES = (1, 3, 6, 10, 16, 24, 40, 64, 100, 160, 256, 400, 640, 1_000_000)
@@ -54,8 +56,8 @@ def calibrate(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
         philly_hours: jobs and probes submitted in each hour from the first submission on;
         philly_gaps: quantiles (s) of the time to the next job, by jobs in the hour, probes apart;
         philly_durations: quantiles (s) by GPU count, and of the probes;
-        philly_blocks: runs of successive jobs of one GPU count: hours they span and the quantiles
-        of their duration ranks among the jobs of that GPU count, in 1/100,000.
+        philly_single_runs, philly_wide_runs: runs of successive jobs of one GPU count: hours they
+        span and quantiles of their duration ranks among all jobs of that GPU count, in 1/100,000.
 
     Raises
     ------
@@ -78,9 +80,8 @@ def calibrate(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
         "philly_hours": _hours(frame, probe),
         "philly_gaps": _gaps(jobs),
         "philly_durations": _durations(frame, probe),
-        "philly_blocks": pd.concat(
-            [_runs(group) for _, group in jobs.groupby("num_gpus")], ignore_index=True
-        ),
+        "philly_single_runs": _runs(jobs[jobs["num_gpus"] == 1], SINGLE_RUN, SINGLE_LEVELS),
+        "philly_wide_runs": _runs(jobs[jobs["num_gpus"] > 1], WIDE_RUN, WIDE_LEVELS),
     }
 
 
@@ -157,16 +158,26 @@ def _durations(frame: pd.DataFrame, probe: _Mask) -> pd.DataFrame:
     return pd.concat(rows, ignore_index=True)
 
 
-def _runs(jobs: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs of one GPU count."""
-    gpus = int(jobs["num_gpus"].iloc[0])
-    rank = ((jobs["duration"].rank() - 0.5) / len(jobs)).to_numpy(float)
-    hour = (jobs["submit_time"].to_numpy(float) // HOUR_S).astype(np.int64)
-    runs = max(1, round(len(jobs) / (SINGLE_RUN if gpus == 1 else WIDE_RUN)))
-    ends = np.round(np.linspace(0, len(jobs), runs + 1)).astype(int)
+def rank_columns(levels: tuple[float, ...]) -> list[str]:
+    """Return the names of the columns with ranks at these levels.
+
+    Examples
+    --------
+    >>> rank_columns((0.0, 0.35, 1.0))
+    ['r0', 'r35', 'r100']
+    """
+    return [f"r{round(100 * level)}" for level in levels]
+
+
+def _runs(jobs: pd.DataFrame, per_run: int, levels: tuple[float, ...]) -> pd.DataFrame:
     rows = []
-    for start, stop in pairwise(ends):
-        ranks = np.round(np.quantile(rank[start:stop], RANK_LEVELS) * RANK_UNIT).astype(int)
-        rows.append((gpus, hour[start], hour[stop - 1], stop - start, *ranks))
-    named = [f"r{round(100 * level)}" for level in RANK_LEVELS]
-    return pd.DataFrame(rows, columns=["num_gpus", "first_hour", "last_hour", "jobs", *named])
+    for gpus, group in jobs.groupby("num_gpus"):
+        rank = ((group["duration"].rank() - 0.5) / len(group)).to_numpy(float)
+        hour = (group["submit_time"].to_numpy(float) // HOUR_S).astype(np.int64)
+        runs = max(1, round(len(group) / per_run))
+        ends = np.round(np.linspace(0, len(group), runs + 1)).astype(int)
+        for start, stop in pairwise(ends):
+            ranks = np.round(np.quantile(rank[start:stop], levels) * RANK_UNIT).astype(int)
+            rows.append((gpus, hour[start], hour[stop - 1], stop - start, *ranks))
+    names = ["num_gpus", "first_hour", "last_hour", "jobs", *rank_columns(levels)]
+    return pd.DataFrame(rows, columns=names)

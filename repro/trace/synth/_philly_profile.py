@@ -8,7 +8,15 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from repro.trace.philly_profile import HOUR_S, PROBE_PERIOD_S, RANK_LEVELS, RANK_UNIT, RATES
+from repro.trace.philly_profile import (
+    HOUR_S,
+    PROBE_PERIOD_S,
+    RANK_UNIT,
+    RATES,
+    SINGLE_LEVELS,
+    WIDE_LEVELS,
+    rank_columns,
+)
 from repro.trace.synth.tables import inverse_cdf, table
 
 _Floats = npt.NDArray[np.float64]
@@ -21,7 +29,10 @@ _PROBES_PER_HOUR = HOUR_S // PROBE_PERIOD_S
 _LATE_PROBES = 0.25
 #: Seconds after the full ten minutes at which the probe usually comes.
 _PROBE_PHASE_S = 90.0
-_RANKS = [f"r{round(100 * level)}" for level in RANK_LEVELS]
+#: Successive jobs of one GPU count that tend to last alike (single, wider): how far the noise
+#: that orders durations inside a run is smoothed. Without it jobs of a node end at scattered times
+#: and strict consolidation waits longer than it should.
+_SESSION = {SINGLE_LEVELS: 32, WIDE_LEVELS: 8}
 
 
 @dataclass(frozen=True)
@@ -64,8 +75,10 @@ def draw_profile(rng: np.random.Generator) -> Draw:
     jobs = hours["jobs"].to_numpy(np.int64)
     gpus = _widths(rng, jobs)
     duration = np.empty(gpus.size)
-    for width, runs in table("philly_blocks").groupby("num_gpus"):
-        duration[gpus == width] = _durations(rng, "job", int(str(width)), _order(rng, runs))
+    for name, levels in (("philly_single_runs", SINGLE_LEVELS), ("philly_wide_runs", WIDE_LEVELS)):
+        for width, runs in table(name).groupby("num_gpus"):
+            order = _order(rng, runs, levels)
+            duration[gpus == width] = _durations(rng, "job", int(str(width)), order)
     beats = _probe_times(rng, hours["probes"].to_numpy(np.int64))
     probe = _durations(rng, "probe", 1, rng.permutation(beats.size))
     submit = np.concatenate([_arrivals(rng, jobs), beats])
@@ -92,6 +105,7 @@ def _arrivals(rng: np.random.Generator, jobs: _Ints) -> _Floats:
     # the first gap began in the hour before; an hour of one burst may lie anywhere in the hour
     idle = np.maximum(HOUR_S - np.add.reduceat(gap, start), 0)
     shift = rng.random(busy.size) * idle - rng.random(busy.size) * gap[start]
+    shift[0] = -gap[0]  # the profile starts with a submission
     times = np.repeat(busy * HOUR_S + shift, count) + since_hour
     return np.sort(np.floor(times))
 
@@ -112,8 +126,7 @@ def _widths(rng: np.random.Generator, jobs: _Ints) -> _Ints:
     """Return GPU counts in order of submission: wide runs in their hours, single GPUs between."""
     before = np.concatenate([[0], np.cumsum(jobs)])
     total = int(before[-1])
-    runs = table("philly_blocks")
-    wide = runs[runs["num_gpus"] > 1]
+    wide = table("philly_wide_runs")
     size = wide["jobs"].to_numpy(np.int64)
     low = np.repeat(before[wide["first_hour"]], size)
     high = np.repeat(before[wide["last_hour"] + 1], size)
@@ -128,22 +141,25 @@ def _widths(rng: np.random.Generator, jobs: _Ints) -> _Ints:
     return gpus
 
 
-def _order(rng: np.random.Generator, runs: pd.DataFrame) -> _Ints:
+def _order(rng: np.random.Generator, runs: pd.DataFrame, levels: tuple[float, ...]) -> _Ints:
     """Return the duration order of the jobs of one GPU count, in order of submission.
 
-    Each run takes ranks from its measured quantiles, shuffled; ranking them all again makes a
-    permutation, so that the durations of the GPU count as a whole stay exact.
+    Each run takes ranks from its measured quantiles, in an order of smoothed noise; ranking them
+    all again makes a permutation, so that the durations of the GPU count as a whole stay exact.
     """
     size = runs["jobs"].to_numpy(np.int64)
     run = np.repeat(np.arange(size.size), size)
     within = np.arange(run.size) - np.repeat(np.cumsum(size) - size, size)
     level = np.where(size[run] > 1, within / np.maximum(size[run] - 1, 1), 0.5)
-    above = np.searchsorted(RANK_LEVELS, level, side="right").clip(1, len(RANK_LEVELS) - 1)
-    steps = np.asarray(RANK_LEVELS)
+    steps = np.asarray(levels)
+    above = np.searchsorted(steps, level, side="right").clip(1, steps.size - 1)
     part = (level - steps[above - 1]) / (steps[above] - steps[above - 1])
-    measured = runs[_RANKS].to_numpy(float) / RANK_UNIT
-    rank = measured[run, above - 1] * (1 - part) + measured[run, above] * part
-    rank = rank[np.lexsort((rng.random(run.size), run))]
+    measured = runs[rank_columns(levels)].to_numpy(float) / RANK_UNIT
+    ascending = measured[run, above - 1] * (1 - part) + measured[run, above] * part
+    session = _SESSION[levels]
+    noise = np.cumsum(rng.standard_normal(run.size + session))
+    rank = np.empty(run.size)
+    rank[np.lexsort((noise[session:] - noise[:-session], run))] = ascending
     order = np.empty(run.size, np.int64)
     order[np.argsort(rank, kind="stable")] = np.arange(run.size)
     return order

@@ -18,7 +18,8 @@ COLUMNS = {
     "philly_hours": ("hour", "week", "hour_of_week", "jobs", "probes"),
     "philly_gaps": ("jobs_per_hour", "level", "gap_s"),
     "philly_durations": ("stream", "num_gpus", "jobs", "level", "duration_s"),
-    "philly_blocks": ("num_gpus", "first_hour", "last_hour", "jobs"),
+    "philly_single_runs": ("num_gpus", "first_hour", "last_hour", "jobs"),
+    "philly_wide_runs": ("num_gpus", "first_hour", "last_hour", "jobs"),
     "philly_gpu_mix": ("num_gpus", "share"),
     "tiresias_gpu_time_quantiles": ("level", "gpu_time_s", "source"),
 }

@@ -38,6 +38,9 @@ _Floats = npt.NDArray[np.float64]
 # total work meets the published makespan and queueing delays (a free choice, made once)
 _SHORT = (120.0, 110.0, 680.0)
 _LONG = (800.0, 1500.0, 6400.0)
+_PUBLISHED_JOBS = sum(GPU_COUNTS.values())
+_WORK = (22e3 * 60, 27e3 * 60)  # GPU-seconds of 480 jobs
+_MEAN_DURATION = (595.0, 680.0)
 
 
 @generators.register("testbed")
@@ -50,7 +53,9 @@ def testbed(
     """Draw the Tiresias testbed workload.
 
     GPU counts, model balance and the bins of Table 3 are the same in every draw; durations, their
-    order and the gaps differ.
+    order and the gaps differ. From 480 jobs on, durations are drawn again until the total work
+    (22 to 27 ks on 60 GPUs) and the mean duration (595 to 680 s) are what the published makespan
+    and queueing delays imply; smaller workloads vary too much for that.
 
     Parameters
     ----------
@@ -88,13 +93,9 @@ def testbed(
     positive("jobs", jobs, whole=True)
     positive("mean_gap", mean_gap)
     num_gpus = rng.permutation(np.repeat(list(GPU_COUNTS), _scaled_counts(jobs)))
-    duration = np.floor(_truncated_exponential(rng, jobs, *_SHORT))
-    for members, share in (
-        (np.flatnonzero(num_gpus <= SMALL_GPUS), LONG_OF_SMALL),
-        (np.flatnonzero(num_gpus > SMALL_GPUS), LONG_OF_LARGE),
-    ):
-        chosen = rng.permutation(members)[: int(members.size * share)]
-        duration[chosen] = np.floor(_truncated_exponential(rng, chosen.size, *_LONG))
+    duration = _durations(rng, num_gpus)
+    while jobs >= _PUBLISHED_JOBS and not _like_published(duration, num_gpus):
+        duration = _durations(rng, num_gpus)
     model = rng.permutation(np.resize(MODELS, jobs))
     return pd.DataFrame(
         {
@@ -116,6 +117,25 @@ def _scaled_counts(jobs: int) -> npt.NDArray[np.int64]:
     order = np.argsort(counts - exact, kind="stable")
     counts[order[: jobs - counts.sum()]] += 1
     return np.asarray(counts)
+
+
+def _durations(rng: np.random.Generator, num_gpus: npt.NDArray[np.int64]) -> _Floats:
+    duration = np.floor(_truncated_exponential(rng, num_gpus.size, *_SHORT))
+    for members, share in (
+        (np.flatnonzero(num_gpus <= SMALL_GPUS), LONG_OF_SMALL),
+        (np.flatnonzero(num_gpus > SMALL_GPUS), LONG_OF_LARGE),
+    ):
+        chosen = rng.permutation(members)[: int(members.size * share)]
+        duration[chosen] = np.floor(_truncated_exponential(rng, chosen.size, *_LONG))
+    return np.asarray(duration)
+
+
+def _like_published(duration: _Floats, num_gpus: npt.NDArray[np.int64]) -> bool:
+    """Tell whether mean duration and work are what makespan and queueing delays imply."""
+    work = duration @ num_gpus / (duration.size / _PUBLISHED_JOBS)
+    lowest, highest = _WORK
+    shortest, longest = _MEAN_DURATION
+    return bool(lowest <= work <= highest and shortest <= duration.mean() <= longest)
 
 
 def _truncated_exponential(

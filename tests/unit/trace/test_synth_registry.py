@@ -1,0 +1,113 @@
+"""Generators by name: options, determinism, provenance, stand-ins."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from repro.errors import DataMissingError, ParamError, TraceError
+from repro.trace import remote, schema, synth
+from repro.trace.synth import tables
+
+SMALL = {
+    "testbed": {"jobs": 60},
+    "philly-like": {"jobs": 500},
+    "philly-gpu-time": {"jobs": 500},
+    "mm": {"jobs": 100, "num_gpus": 3},
+    "mg1": {"jobs": 100, "service": "hyperexponential"},
+}
+
+
+def test_every_generator_is_covered():
+    assert synth.names() == sorted(SMALL)
+    assert all(synth.is_known(name) for name in SMALL)
+    assert not synth.is_known("philly")
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_draw_is_a_valid_trace_from_time_zero(name):
+    frame = synth.make(name, np.random.default_rng(0), **SMALL[name])
+    pd.testing.assert_frame_equal(schema.validate(frame, name), frame)
+    assert frame["submit_time"].iloc[0] == 0
+    assert frame["job_id"].tolist() == list(range(len(frame)))
+    assert frame.attrs["name"] == name
+    assert frame.attrs["synthetic"] is True
+    assert SMALL[name].items() <= frame.attrs["options"].items()
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_the_same_state_gives_the_same_trace(name):
+    draws = [synth.make(name, np.random.default_rng(seed), **SMALL[name]) for seed in (5, 5, 6)]
+    pd.testing.assert_frame_equal(draws[0], draws[1])
+    assert not draws[0].equals(draws[2])
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.sampled_from(sorted(SMALL)), st.integers(1, 700), st.integers(0, 2**32))
+def test_any_number_of_jobs(name, jobs, seed):
+    load = "load" in synth.make(name, np.random.default_rng(0), jobs=2).attrs["options"]
+    single = jobs == 1 and load and name == "philly-gpu-time"
+    if single:
+        with pytest.raises(ParamError, match="submitted at once"):
+            synth.make(name, np.random.default_rng(seed), jobs=1)
+        return
+    frame = schema.validate(synth.make(name, np.random.default_rng(seed), jobs=jobs))
+    assert len(frame) == jobs
+
+
+def test_unknown_names_and_options():
+    rng = np.random.default_rng(0)
+    with pytest.raises(ParamError, match="unknown generator 'testbet'; did you mean 'testbed'"):
+        synth.make("testbet", rng)
+    with pytest.raises(ParamError, match=r"no option 'gap', 'job' \(accepted: jobs, gaps, mean_"):
+        synth.make("testbed", rng, job=3, gap=2)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("testbed", {"jobs": 0}),
+        ("testbed", {"jobs": 2.5}),
+        ("testbed", {"jobs": True}),
+        ("testbed", {"gaps": "uniform"}),
+        ("testbed", {"mean_gap": -1}),
+        ("philly-like", {"jobs": -1}),
+        ("philly-like", {"load": 0.5}),
+        ("philly-like", {"num_gpus": 8, "load": float("inf")}),
+        ("philly-like", {"num_gpus": "8"}),
+        ("philly-like", {"min_duration": float("nan")}),
+        ("philly-like", {"min_duration": 1e9}),
+        ("philly-gpu-time", {"load": 0}),
+        ("mm", {"num_gpus": 0}),
+        ("mg1", {"service": "pareto"}),
+        ("mg1", {"service": "hyperexponential", "scv": 1}),
+    ],
+)
+def test_values_that_are_refused(name, options):
+    with pytest.raises(ParamError, match=f"{list(options)[-1]}="):
+        synth.make(name, np.random.default_rng(0), **options)
+
+
+def test_stand_ins_follow_the_format_of_the_public_file():
+    held = {item.name: synth.stand_in_for(item.name) for item in remote.entries().values()}
+    assert held["philly"] == held["muri-trace4"] == held["pcs-0e4a51"] == "philly-like"
+    assert {held[f"tiresias-history-{n}"] for n in (1000, 5000, 10000)} == {"gpu-time-quantiles"}
+    assert held["tiresias-60"] is held["muri-n8g8"] is held["gavel-throughputs"] is None
+    assert synth.stand_in_for("no such trace") is None
+
+
+def test_missing_and_damaged_tables_are_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables.paths, "traces_dir", lambda: tmp_path)
+    tables.table.cache_clear()
+    with pytest.raises(DataMissingError, match=r"philly_hours.csv: .* missing; restore it"):
+        synth.make("philly-like", np.random.default_rng(0))
+    (tmp_path / "philly_hours.csv").write_text("# source\nhour,jobs\n0,1\n")
+    with pytest.raises(TraceError, match=r"philly_hours.csv: no column week, hour_of_week, probes"):
+        synth.make("philly-like", np.random.default_rng(0))
+    (tmp_path / "philly_hours.csv").write_text("")
+    with pytest.raises(TraceError, match=r"philly_hours.csv: not a table"):
+        synth.make("philly-like", np.random.default_rng(0))
+    tables.table.cache_clear()
