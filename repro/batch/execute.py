@@ -251,7 +251,7 @@ def _alive(pid: str) -> bool:
 
 def kill_children() -> None:
     """Kill every process this one has started, and theirs: kernels and dask workers."""
-    import psutil  # type: ignore[import-untyped]
+    import psutil
 
     for process in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.Error):

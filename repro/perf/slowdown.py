@@ -1,4 +1,4 @@
-"""Placement-dependent speed: a gang spread over more machines than it needs runs slower or faster."""
+"""Placement-dependent speed: a gang on more machines than it needs runs slower or faster."""
 
 from __future__ import annotations
 

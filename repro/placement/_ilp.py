@@ -283,14 +283,18 @@ class _Program:
         # Importing scipy.optimize takes longer than most simulations that place by another rule.
         from scipy.optimize import Bounds, milp
 
-        found = milp(
-            goal,
-            constraints=self._rows,
-            integrality=self._integral,
-            bounds=Bounds(self._low, self._high),
-            # the presolver of some releases prints to standard output, which --json must own
-            options={"mip_rel_gap": 0.0, "presolve": False},
-        )
+        # HiGHS may print a debugging line while it presolves, on a standard output that --json must
+        # own; without presolving it gives up on a few instances, which are then solved with it.
+        for presolve in (False, True):
+            found = milp(
+                goal,
+                constraints=self._rows,
+                integrality=self._integral,
+                bounds=Bounds(self._low, self._high),
+                options={"mip_rel_gap": 0.0, "presolve": presolve},
+            )
+            if found.x is not None:
+                break
         if found.x is None:
             raise PolicyError(f"placement ILP: no result from the solver: {found.message}")
         counts = np.rint(found.x[: self.n]).astype(np.int64)

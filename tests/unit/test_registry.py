@@ -62,7 +62,7 @@ def test_nothing_near_gives_the_list_alone():
 
 
 def test_several_near_matches():
-    with pytest.raises(ParamError, match="did you mean 'las-.d' or 'las-.d'"):
+    with pytest.raises(ParamError, match=r"did you mean 'las-.d' or 'las-.d'"):
         filled(**{"las-2d": int, "las-3d": float})["las-d"]
 
 

@@ -38,7 +38,12 @@ def test_environment_has_the_same_names_and_bounds_as_pyproject():
 
 
 def test_extras_are_the_promised_ones():
-    assert set(pyproject()["project"]["optional-dependencies"]) == {"dask", "course", "docs", "test"}
+    assert set(pyproject()["project"]["optional-dependencies"]) == {
+        "dask",
+        "course",
+        "docs",
+        "test",
+    }
 
 
 def test_version_is_the_same_everywhere():
