@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 from repro.errors import ParamError
-from repro.policies.base import Key, Order, Ordering
+from repro.policies.base import Order, Ordering
 from repro.sim.view import View
 
 
@@ -119,10 +119,6 @@ class QueueOrdering(Ordering):
         """Return the priority clock t_J (s)."""
         since = self.since[job]
         return self.clock[job] + (now - since if since is not None else 0.0)
-
-    def group(self, job: int) -> Key:
-        """Return the queue."""
-        return self.queue[job]
 
     def arrive(self, job: int, now: float) -> None:
         """Enter queue 1 (index 0)."""

@@ -150,7 +150,7 @@ class Ordering:
     def __init__(self, policy: Order, view: View) -> None:
         self.policy, self.view = policy, view
         self.resort = policy.resort
-        #: after each event, running jobs move ahead of waiting ones of the same class (Resort only)
+        #: after each event, running jobs move ahead of waiting ones of equal key (Resort only)
         self.partition = False
         #: ties between keys that were computed, not given, depend on every past sort (Resort only)
         self.ties_of_value = False
@@ -168,10 +168,6 @@ class Ordering:
     def drifts(self, job: int) -> bool:
         """Tell whether the key of a running job changes with time (Resort only)."""
         return True
-
-    def group(self, job: int) -> Key:
-        """Return the class within which `partition` applies."""
-        return 0
 
     def arrive(self, job: int, now: float) -> None:
         """Take note of an arrival."""

@@ -95,8 +95,10 @@ class Resort:
             self._settle(job, now)
         if ordering.partition and (starts or stops or self._moved):
             self._moved = False
-            group = ordering.group
-            self._order.sort(key=lambda job: (group(job), job not in held))
+            # the next stable sort puts the classes in order again
+            self._order = [job for job in self._order if job in held] + [
+                job for job in self._order if job not in held
+            ]
         return stops, starts
 
     def _scan(self) -> tuple[list[int], list[int]]:
