@@ -210,7 +210,7 @@ def _dask(jobs: int, scheduler: str | None) -> contextlib.AbstractContextManager
                 if scheduler
                 else {"n_workers": jobs, "threads_per_worker": 1, "dashboard_address": None}
             )
-            client = distributed.Client(**where)  # type: ignore[no-untyped-call]
+            client = distributed.Client(**where)  # type: ignore[no-untyped-call, unused-ignore]
         except (OSError, ValueError) as error:
             raise ParamError(
                 f"--scheduler {scheduler}: no dask scheduler answers ({type(error).__name__}); "
