@@ -171,13 +171,14 @@ def _progress(done: int, total: int) -> Iterator[Say]:
     if done == total:
         yield lambda outcome: None
         return
+    said: set[str] = set()
     if not sys.stdout.isatty():
         count = done
 
         def plain(outcome: Outcome) -> None:
             nonlocal count
             count += 1
-            for line in _lines(outcome, count, total):
+            for line in _lines(outcome, count, total, said):
                 typer.echo(line)
             sys.stdout.flush()
 
@@ -193,14 +194,15 @@ def _progress(done: int, total: int) -> Iterator[Say]:
         def bar(outcome: Outcome) -> None:
             nonlocal count
             count += 1
-            for line in _lines(outcome, count, total):
+            for line in _lines(outcome, count, total, said):
                 progress.console.print(line, markup=False, highlight=False)
             progress.advance(task)
 
         yield bar
 
 
-def _lines(outcome: Outcome, count: int, total: int) -> list[str]:
+def _lines(outcome: Outcome, count: int, total: int, said: set[str]) -> list[str]:
+    """Return the line of a figure, and of the warnings that no figure has given yet."""
     from repro.batch.check import counts
 
     tally = counts([{"verdict": verdict} for verdict in outcome.verdicts])
@@ -209,4 +211,6 @@ def _lines(outcome: Outcome, count: int, total: int) -> list[str]:
         text = f"failed: {outcome.error}"
     place = f"[{count:>{len(str(total))}}/{total}]"
     first = f"{place} {outcome.id}: {text} ({outcome.wall_s:.1f} s)"
-    return [first, *(f"  warning: {warning}" for warning in outcome.warnings)]
+    fresh = [warning for warning in outcome.warnings if warning not in said]
+    said.update(fresh)
+    return [first, *(f"  warning: {warning}" for warning in fresh)]

@@ -283,6 +283,8 @@ def _download(item: Entry, target: Path) -> None:
             os.replace(unfinished, target)
     except OSError as error:
         reason = " ".join(str(error).split())[:200]
+        if "Max retries exceeded" in reason:
+            reason = "no connection"
         raise DataMissingError(f"{item.name}: {item.url} failed ({reason}); {hint}") from None
 
 
