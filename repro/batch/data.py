@@ -119,7 +119,8 @@ def open_trace(name: str, seed: int = 0, **options: Any) -> tuple[pd.DataFrame, 
         if stand_in is None:
             raise
         warnings.warn(f"{error}; drawing a {STAND_IN} for it", StandInWarning, stacklevel=3)
-        return _drawn(name, stand_in, STAND_IN, seed, options)
+        chosen = synth.stand_in_options(name) | options
+        return _drawn(name, stand_in, STAND_IN, seed, chosen)
     frame = load.load(name, **options)
     return frame, Used(name, PUBLIC, frame.attrs.get("sha256"), False)
 

@@ -15,6 +15,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from repro import paths
+from repro.trace.muri_profile import TRACES as _MURI
+from repro.trace.muri_profile import calibrate as calibrate_muri
 from repro.trace.philly_profile import calibrate
 
 __all__ = ["calibrate", "gpu_mix", "history_table", "main", "write"]
@@ -135,6 +137,11 @@ def main(folder: Path | None = None) -> None:
         f"GPU-time of past jobs (GPU-seconds) at quantile levels; measured from {origin(history)}"
     )
     write(past, folder / "tiresias_gpu_time_quantiles.csv", about)
+    muri = {name: f"muri-trace{name}" if name.isdigit() else f"muri-{name}" for name in _MURI}
+    frames = {name: load.load(public) for name, public in muri.items()}
+    for name, table in calibrate_muri(frames).items():
+        about = f"{_ABOUT[name]}; measured from the traces beside {origin('muri-trace1')}"
+        write(table, folder / f"{name}.csv", about)
     pcs = [name for name, entry in remote.entries().items() if _PCS in entry.path]
     about = "Share of jobs of at least 120 s by GPU count; measured from the twelve traces beside "
     mix = gpu_mix(load.load(name) for name in pcs)
@@ -153,6 +160,10 @@ _ABOUT = {
     "most jobs_per_hour), probes apart",
     "philly_durations": "Seconds at quantile levels by GPU count; stream probe is the ten-minute "
     "probe; jobs counts them",
+    "muri_gaps": "Span of submissions and seconds to the next one at quantile levels in per cent, "
+    "by trace",
+    "muri_durations": "Jobs, total duration and seconds at quantile levels in per cent, by trace "
+    "and GPU count",
     "philly_single_runs": f"{_RUNS} (single-GPU jobs)",
     "philly_wide_runs": f"{_RUNS} (wider jobs)",
 }

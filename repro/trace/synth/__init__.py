@@ -5,6 +5,12 @@ generator it is handed, and from nothing else: the same generator state gives th
 """
 
 from repro.trace.synth.history import history_quantiles
-from repro.trace.synth.registry import is_known, make, names, stand_in_for
+from repro.trace.synth.registry import (
+    is_known,
+    make,
+    names,
+    stand_in_for,
+    stand_in_options,
+)
 
-__all__ = ["history_quantiles", "is_known", "make", "names", "stand_in_for"]
+__all__ = ["history_quantiles", "is_known", "make", "names", "stand_in_for", "stand_in_options"]

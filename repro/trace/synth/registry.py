@@ -21,9 +21,16 @@ generators: Registry[Generator] = Registry("generator", "repro.trace.synth")
 #: submission, duration and GPUs of a Philly-like cluster have no stand-in.
 _STAND_INS = {
     "philly": "philly-like",
-    "muri": "philly-like",
+    "muri": "muri-like",
     "pcs": "philly-like",
     "history": "gpu-time-quantiles",
+}
+#: With which options a generator stands in for a public file, where its defaults would not do.
+_STAND_IN_OPTIONS: dict[str, dict[str, Any]] = {
+    "muri-testbed": {"trace": "testbed"},
+    **{f"muri-trace{trace}": {"trace": trace} for trace in "1234"},
+    **{f"muri-trace{trace}-pr": {"trace": trace, "at_once": True} for trace in "1234"},
+    **{f"muri-types{kinds}": {"trace": "3", "job_types": kinds} for kinds in range(1, 5)},
 }
 
 
@@ -113,6 +120,27 @@ def stand_in_for(name: str) -> str | None:
     from repro.trace import remote
 
     return _STAND_INS.get(remote.entry(name).format) if remote.is_known(name) else None
+
+
+def stand_in_options(name: str) -> dict[str, Any]:
+    """Return the options with which :func:`stand_in_for` is called for a public file.
+
+    Parameters
+    ----------
+    name : str
+        Name in the registry of public traces.
+
+    Returns
+    -------
+    dict
+        Empty where the defaults of the generator do.
+
+    Examples
+    --------
+    >>> stand_in_options("muri-trace3-pr"), stand_in_options("philly")
+    ({'trace': '3', 'at_once': True}, {})
+    """
+    return dict(_STAND_IN_OPTIONS.get(name, {}))
 
 
 def positive(option: str, value: Any, *, whole: bool = False) -> None:

@@ -21,6 +21,8 @@ COLUMNS = {
     "philly_single_runs": ("num_gpus", "first_hour", "last_hour", "jobs"),
     "philly_wide_runs": ("num_gpus", "first_hour", "last_hour", "jobs"),
     "philly_gpu_mix": ("num_gpus", "share"),
+    "muri_gaps": ("trace", "span_s"),
+    "muri_durations": ("trace", "num_gpus", "jobs", "total_s"),
     "tiresias_gpu_time_quantiles": ("level", "gpu_time_s", "source"),
 }
 

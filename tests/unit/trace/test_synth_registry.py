@@ -16,6 +16,7 @@ SMALL = {
     "testbed": {"jobs": 60},
     "philly-like": {"jobs": 500},
     "philly-gpu-time": {"jobs": 500},
+    "muri-like": {"jobs": 200, "trace": "1"},
     "mm": {"jobs": 100, "num_gpus": 3},
     "mg1": {"jobs": 100, "service": "hyperexponential"},
 }
@@ -93,7 +94,8 @@ def test_values_that_are_refused(name, options):
 
 def test_stand_ins_follow_the_format_of_the_public_file():
     held = {item.name: synth.stand_in_for(item.name) for item in remote.entries().values()}
-    assert held["philly"] == held["muri-trace4"] == held["pcs-0e4a51"] == "philly-like"
+    assert held["philly"] == held["pcs-0e4a51"] == "philly-like"
+    assert held["muri-trace4"] == "muri-like"
     assert {held[f"tiresias-history-{n}"] for n in (1000, 5000, 10000)} == {"gpu-time-quantiles"}
     assert held["tiresias-60"] is held["muri-n8g8"] is held["gavel-throughputs"] is None
     assert synth.stand_in_for("no such trace") is None

@@ -1,0 +1,68 @@
+"""What is measured of Muri's traces for their synthetic doubles: gaps, GPU counts, durations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+#: Traces as the generator names them.
+TRACES = ("1", "2", "3", "4", "testbed")
+LEVELS = (
+    0.0, 0.01, 0.02, 0.035, *np.arange(1, 19) / 20, 0.925, 0.95, 0.965, 0.975, 0.985, 0.99, 0.995,
+    1.0,
+)  # fmt: skip
+
+
+def quantile_columns() -> list[str]:
+    """Return the names of the columns with quantiles, one per level.
+
+    Examples
+    --------
+    >>> quantile_columns()[:2], quantile_columns()[-2:]
+    (['q0', 'q1'], ['q99.5', 'q100'])
+    """
+    return [f"q{round(100 * level, 1):g}" for level in LEVELS]
+
+
+def calibrate(frames: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+    """Measure the tables of the ``muri-like`` generator.
+
+    Parameters
+    ----------
+    frames : mapping of str to DataFrame
+        A name of ``TRACES`` to the trace: submit_time (s), duration (s), num_gpus.
+
+    Returns
+    -------
+    dict of str to DataFrame
+        muri_gaps: per trace the span of submissions and quantiles of the time to the next one (s);
+        muri_durations: per trace and GPU count the number of jobs, their total duration and
+        quantiles of it (s).
+
+    Examples
+    --------
+    >>> jobs = pd.DataFrame({"submit_time": [0.0, 9.0, 60.0], "duration": [5.0, 60.0, 90.0]})
+    >>> tables = calibrate({"1": jobs.assign(num_gpus=[8, 1, 1])})
+    >>> tables["muri_durations"][["num_gpus", "jobs", "total_s", "q50"]].to_numpy().tolist()
+    [[1.0, 2.0, 150.0, 75.0], [8.0, 1.0, 5.0, 5.0]]
+    """
+    gaps, durations = [], []
+    for name, frame in frames.items():
+        submit = frame["submit_time"].to_numpy(float)
+        gaps.append((name, np.ptp(submit), *_quantiles(np.diff(submit))))
+        for gpus, seconds in frame.groupby("num_gpus")["duration"]:
+            head = (name, gpus, len(seconds), seconds.sum())
+            durations.append((*head, *_quantiles(seconds.to_numpy(float))))
+    names = quantile_columns()
+    return {
+        "muri_gaps": pd.DataFrame(gaps, columns=["trace", "span_s", *names]),
+        "muri_durations": pd.DataFrame(
+            durations, columns=["trace", "num_gpus", "jobs", "total_s", *names]
+        ),
+    }
+
+
+def _quantiles(values: np.ndarray) -> list[float]:
+    return [float(value) for value in np.quantile(values, LEVELS).round(1)]

@@ -1,0 +1,168 @@
+"""Muri-like traces: the marginals of the public ones, none of their rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from repro.errors import ParamError
+from repro.perf.profiles import muri_profiles
+from repro.trace.muri_profile import LEVELS, TRACES, quantile_columns
+from repro.trace.synth.registry import generators, positive
+from repro.trace.synth.tables import inverse_cdf, table
+
+#: Models that each further job type adds (artifact, job_type_1.csv to job_type_4.csv).
+JOB_TYPES = (
+    ("bert", "gpt2"),
+    ("vgg16", "vgg19"),
+    ("resnet18", "shufflenet_v2_x1_0"),
+    ("a2c", "dqn"),
+)
+_PROFILE = {
+    "iteration_time": "iteration_time",
+    "stage_data": "stage_storage",
+    "stage_gpu": "stage_gpu",
+    "stage_network": "stage_network",
+}
+_COLUMNS = [
+    "job_id", "submit_time", "duration", "num_gpus", "model", "batch_size", "iterations",
+    "iteration_time", "priority", "stage_storage", "stage_gpu", "stage_network",
+]  # fmt: skip
+
+_Floats = npt.NDArray[np.float64]
+_Ints = npt.NDArray[np.int64]
+
+
+@generators.register("muri-like")
+def muri_like(
+    rng: np.random.Generator,
+    trace: str = "3",
+    jobs: int | None = None,
+    at_once: bool = False,
+    job_types: int = 4,
+) -> pd.DataFrame:
+    """Draw a trace like one of Muri's: four Philly virtual clusters and the testbed's excerpt.
+
+    Number of jobs per GPU count and total duration in each are those of the public trace; gaps and
+    durations follow its quantiles, in random order. Models are drawn evenly, priorities are 0 or 1
+    for one half each, and iterations are what fits into the duration. The same generator state
+    gives the same jobs whether ``at_once`` or not, and the same arrivals, GPU counts and durations
+    for any ``job_types``.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        Source of randomness.
+    trace : {"1", "2", "3", "4", "testbed"}
+        Which public trace to follow.
+    jobs : int, optional
+        Number of jobs, in the same proportions and at the same rate; as many as the public trace
+        has when not given.
+    at_once : bool
+        Submit all jobs at 0, as in the traces 1' to 4'.
+    job_types : {1, 2, 3, 4}
+        Draw models of so many job types only.
+
+    Returns
+    -------
+    DataFrame
+        job_id, submit_time, duration (whole s), num_gpus, model, batch_size (per GPU), iterations,
+        iteration_time, priority, stage_storage (the whole data stage), stage_gpu, stage_network
+        (s per iteration).
+
+    Raises
+    ------
+    ParamError
+        If a value is not accepted.
+
+    References
+    ----------
+    Muri, SIGCOMM 2022, section 6.1; measured tables ``traces/muri_*.csv``.
+
+    Examples
+    --------
+    >>> trace = muri_like(np.random.default_rng(0))
+    >>> len(trace), trace["num_gpus"].value_counts().sort_index().to_dict()
+    (992, {1: 134, 2: 22, 4: 34, 8: 691, 16: 3, 32: 108})
+    """
+    if trace not in TRACES:
+        raise ParamError(f"trace={trace!r}: give one of {', '.join(TRACES)}")
+    if not isinstance(at_once, bool):
+        raise ParamError(f"at_once={at_once!r}: give true or false")
+    if isinstance(job_types, bool) or job_types not in range(1, len(JOB_TYPES) + 1):
+        raise ParamError(f"job_types={job_types!r}: give 1 to {len(JOB_TYPES)}")
+    if jobs is not None:
+        positive("jobs", jobs, whole=True)
+    classes = table("muri_durations").query("trace == @trace")
+    published = int(classes["jobs"].sum())
+    wanted = published if jobs is None else int(jobs)
+    counts = _scaled(classes["jobs"].to_numpy(np.int64), wanted)
+    num_gpus = rng.permutation(np.repeat(classes["num_gpus"].to_numpy(np.int64), counts))
+    duration = np.empty(wanted)
+    for _, row in classes.iterrows():
+        held = np.flatnonzero(num_gpus == row["num_gpus"])
+        duration[held] = _durations(rng, row, held.size)
+    submit = _submissions(rng, trace, wanted, wanted / published)
+    priority = rng.permutation(np.arange(wanted) % 2)
+    models = [name for pair in JOB_TYPES[:job_types] for name in pair]
+    frame = pd.DataFrame(
+        {
+            "job_id": np.arange(wanted),
+            "submit_time": np.zeros(wanted) if at_once else submit,
+            "duration": duration,
+            "num_gpus": num_gpus,
+            "model": pd.Series(rng.permutation(np.resize(models, wanted))).astype("str"),
+        }
+    )
+    return _with_profile(frame).assign(priority=priority)[_COLUMNS]
+
+
+def _scaled(counts: _Ints, wanted: int) -> _Ints:
+    """Return ``wanted`` jobs in these proportions, largest remainders first."""
+    exact = counts * wanted / counts.sum()
+    whole = np.floor(exact).astype(np.int64)
+    order = np.argsort(whole - exact, kind="stable")
+    whole[order[: wanted - whole.sum()]] += 1
+    return np.asarray(whole)
+
+
+def _stratified(rng: np.random.Generator, size: int) -> _Floats:
+    """Return probabilities spread evenly from 0 to 1, in random order."""
+    order = rng.permutation(size) + rng.random(size) - 0.5
+    return np.asarray(np.clip(order / max(size - 1, 1), 0, 1))
+
+
+def _durations(rng: np.random.Generator, row: pd.Series[Any], size: int) -> _Floats:
+    """Return whole seconds; what the quantiles leave open in the tail meets the total duration."""
+    quantiles = row[quantile_columns()].to_numpy(float)
+    drawn = inverse_cdf(_stratified(rng, size), np.asarray(LEVELS), quantiles)
+    return _to_total(drawn, row["total_s"] * size / row["jobs"], quantiles[-1])
+
+
+def _submissions(rng: np.random.Generator, trace: str, jobs: int, share: float) -> _Floats:
+    row = table("muri_gaps").query("trace == @trace").iloc[0]
+    quantiles = row[quantile_columns()].to_numpy(float)
+    drawn = inverse_cdf(_stratified(rng, jobs - 1), np.asarray(LEVELS), quantiles + 1) - 1
+    gaps = _to_total(drawn, row["span_s"] * share, quantiles[-1])
+    return np.concatenate([[0.0], np.cumsum(gaps)])
+
+
+def _to_total(drawn: _Floats, total: float, longest: float) -> _Floats:
+    """Return whole numbers whose upper tenth is stretched until the sum is about ``total``."""
+    if drawn.size == 0:
+        return drawn
+    tail = drawn >= np.quantile(drawn, 0.9)
+    factor = (total - drawn[~tail].sum()) / drawn[tail].sum() if drawn[tail].sum() else 1.0
+    stretched = np.where(tail, drawn * np.clip(factor, 0.5, 2.0), drawn)
+    return np.asarray(np.clip(np.round(stretched), 0, longest))
+
+
+def _with_profile(frame: pd.DataFrame) -> pd.DataFrame:
+    """Add batch size, iterations and stage times of model and GPU count."""
+    known = muri_profiles()[["model", "num_gpus", "batch_size", *_PROFILE]]
+    full = frame.merge(known.rename(columns=_PROFILE), on=["model", "num_gpus"], how="left")
+    iterations = np.maximum(np.floor(full["duration"] / full["iteration_time"] + 1e-9), 1)
+    return full.assign(iterations=iterations)
