@@ -38,6 +38,10 @@ class FakeSynth:
         return "testbed" if name == "philly" else None
 
     @staticmethod
+    def stand_in_options(name):
+        return {"jobs": 3}
+
+    @staticmethod
     def make(name, rng, jobs=4):
         frame = small_trace().head(jobs).copy()
         return frame.assign(duration=rng.exponential(10, len(frame)))
@@ -133,7 +137,7 @@ def test_generated_data_is_recorded_with_its_seed(fig, synth):
 
 def test_a_missing_public_trace_is_replaced_and_everything_says_so(fig, synth, offline):
     with pytest.warns(data.StandInWarning, match="philly cannot be had; drawing a synthetic"):
-        fig.trace("philly")
+        assert len(fig.trace("philly")) == 3
     shown, record = saved(fig)
     text = "synthetic stand-in for philly"
     assert record["stand_in"] == text
