@@ -11,7 +11,7 @@ from repro.sim.records import Result
 
 
 def run(jobs, spans, num_gpus=8):
-    """Return records; a job is id, submit, end, duration; a span job, start, end, used, rate, group."""
+    """Return records: jobs are id, submit, end, duration; spans job, start, end, used, rate, group."""
     frame = pd.DataFrame(jobs, columns=["job_id", "submit_time", "end_time", "duration"])
     frame["jct"] = frame["end_time"] - frame["submit_time"]
     columns = ["job_id", "start", "end", "used", "rate", "group"]
