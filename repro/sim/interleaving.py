@@ -1,0 +1,271 @@
+"""Micro-simulation of interleaved jobs: every stage of every iteration, resource by resource."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from typing import Any, Literal
+
+import pandas as pd
+import simpy
+
+from repro.errors import ParamError
+
+#: Resources in the order in which an iteration passes through them.
+RESOURCES = ("storage", "CPU", "GPU", "network")
+Sharing = Literal["barrier", "queue", "alone"]
+
+_COLUMNS = ["group", "job", "iteration", "resource", "ready", "start", "end"]
+
+
+class _Meeting:
+    """A point that nobody passes until all parties are there, again and again."""
+
+    def __init__(self, env: simpy.Environment, parties: int) -> None:
+        self._env, self._parties = env, parties
+        self._here, self._gate = 0, env.event()
+
+    def wait(self) -> simpy.Event:
+        gate = self._gate
+        self._here += 1
+        if self._here == self._parties:
+            self._here, self._gate = 0, self._env.event()
+            gate.succeed()
+        return gate
+
+
+def simulate_group(
+    stages: Mapping[str, Sequence[float]],
+    offsets: Mapping[str, int] | None = None,
+    *,
+    resources: Sequence[str] = RESOURCES,
+    iterations: int = 3,
+    sharing: Sharing = "barrier",
+) -> pd.DataFrame:
+    """Run the stages of jobs that share one set of resources.
+
+    Parameters
+    ----------
+    stages : mapping of str to sequence of float
+        Job to its time on each resource per iteration (s), in the order of ``resources``.
+    offsets : mapping of str to int, optional
+        How many stages a job is ahead; it starts that many steps before the next turn of the
+        first resource. Left out, every job is one stage behind the one before it.
+    resources : sequence of str
+        Names of the k resources; each serves one job at a time.
+    iterations : int
+        Iterations of every job.
+    sharing : {"barrier", "queue", "alone"}
+        ``barrier``: in a step every job does one stage and waits for all others (the paper's).
+        ``queue``: no barrier, a job goes on as soon as its next resource is free.
+        ``alone``: one job at a time for a whole iteration, in turns.
+
+    Returns
+    -------
+    DataFrame
+        One row per stage: group, job, iteration (from 1), resource, ready (when the
+        job came for the resource), start, end (s), in order of start.
+
+    Raises
+    ------
+    ParamError
+        Unequal numbers of stages and resources, a time that is negative, no job, no iteration.
+
+    References
+    ----------
+    Muri, SIGCOMM 2022, sections 2.2 and 4.1.
+
+    Examples
+    --------
+    >>> rows = simulate_group({"A": (2, 1), "B": (1, 2)}, resources=("CPU", "GPU"))
+    >>> steady_period(rows).to_dict()
+    {'A': 3.0, 'B': 3.0}
+    """
+    members = {job: -place for place, job in enumerate(stages)} if offsets is None else offsets
+    return simulate_groups(
+        {"": members}, stages, resources=resources, iterations=iterations, sharing=sharing
+    )
+
+
+def simulate_groups(
+    groups: Mapping[str, Mapping[str, int]],
+    stages: Mapping[str, Sequence[float]],
+    *,
+    resources: Sequence[str] = RESOURCES,
+    iterations: int = 3,
+    sharing: Sharing = "barrier",
+) -> pd.DataFrame:
+    """Run several groups, each on resources of its own; a job may have a worker in several.
+
+    The workers of one job finish every iteration together, as synchronous training asks.
+
+    Parameters
+    ----------
+    groups : mapping of str to mapping of str to int
+        Group to its members and their offsets.
+    stages, resources, iterations, sharing
+        As for `simulate_group`.
+
+    Returns
+    -------
+    DataFrame
+        As of `simulate_group`.
+
+    Raises
+    ------
+    ParamError
+        Also if groups wait for each other for ever.
+
+    References
+    ----------
+    Muri, SIGCOMM 2022, section 4.2 and Figure 7.
+
+    Examples
+    --------
+    >>> pair = {"left": {"X": 0, "A": 1}, "right": {"X": 0, "B": 1}}
+    >>> times = {"X": (2, 1), "A": (1, 2), "B": (1, 4)}
+    >>> rows = simulate_groups(pair, times, resources=("CPU", "GPU"))
+    >>> steady_period(rows[rows["group"] == "left"]).to_dict()  # 3.0 if B were not there
+    {'A': 5.0, 'X': 5.0}
+    """
+    _check(groups, stages, resources, iterations)
+    env = simpy.Environment()
+    workers = [job for members in groups.values() for job in members]
+    together = {job: _Meeting(env, workers.count(job)) for job in set(workers)}
+    rows: list[tuple[Any, ...]] = []
+    for group, members in groups.items():
+        run = _Group(env, group, members, resources, sharing)
+        for job in members:
+            env.process(run.worker(job, stages[job], iterations, together[job], rows))
+    env.run()
+    if len(rows) < len(workers) * len(resources) * iterations:
+        raise ParamError(
+            f"groups {', '.join(groups)} wait for each other for ever: the jobs they share finish "
+            f"their iterations in another order in each; change the offsets"
+        )
+    table = pd.DataFrame(rows, columns=_COLUMNS)
+    return table.sort_values(["start", "end", "group", "job"], kind="stable", ignore_index=True)
+
+
+class _Group:
+    """The resources, the barrier and the members of one group."""
+
+    def __init__(
+        self, env: simpy.Environment, name: str, members: Mapping[str, int],
+        resources: Sequence[str], sharing: Sharing,
+    ) -> None:  # fmt: skip
+        self._env, self._name, self._sharing = env, name, sharing
+        self._resources = {resource: simpy.Resource(env) for resource in resources}
+        self._machine = simpy.Resource(env)
+        self._barrier = _Meeting(env, len(members))
+        self._delays = {job: -offset % len(resources) for job, offset in members.items()}
+
+    def worker(
+        self, job: str, stages: Sequence[float], iterations: int, together: _Meeting,
+        rows: list[tuple[Any, ...]],
+    ) -> Generator[simpy.Event, Any, None]:  # fmt: skip
+        """Do all iterations of a job, noting every stage."""
+        barrier = self._sharing == "barrier"
+        for _ in range(self._delays[job]):
+            # Without a barrier a step of no time still keeps the order of the offsets.
+            yield self._barrier.wait() if barrier else self._env.timeout(0)
+        for iteration in range(1, iterations + 1):
+            machine = self._machine.request() if self._sharing == "alone" else None
+            if machine is not None:
+                yield machine
+            for place, (name, resource) in enumerate(self._resources.items(), start=1):
+                ready = self._env.now
+                with resource.request() as turn:
+                    yield turn
+                    start = self._env.now
+                    yield self._env.timeout(float(stages[place - 1]))
+                rows.append((self._name, job, iteration, name, ready, start, self._env.now))
+                if place == len(stages):
+                    yield together.wait()
+                if barrier:
+                    yield self._barrier.wait()
+            if machine is not None:
+                self._machine.release(machine)
+        for _ in range(max(self._delays.values()) - self._delays[job] if barrier else 0):
+            yield self._barrier.wait()
+
+
+def steady_period(rows: pd.DataFrame) -> pd.Series[float]:
+    """Return the time per iteration of each job once the group has filled.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        From `simulate_group` with at least 3 iterations; one group.
+
+    Returns
+    -------
+    Series
+        By job: mean time (s) from the start of one iteration to the next, without the first.
+
+    Raises
+    ------
+    ParamError
+        If there are fewer than 3 iterations.
+
+    Examples
+    --------
+    >>> alone = simulate_group({"A": (2, 1), "B": (1, 2)}, resources="CG", sharing="alone")
+    >>> steady_period(alone).to_dict()
+    {'A': 6.0, 'B': 6.0}
+    """
+    last = int(rows["iteration"].max())
+    if last < 3:
+        raise ParamError(f"{last} iterations; a steady period needs at least 3")
+    begun = rows.groupby(["job", "iteration"])["ready"].min()
+    return (begun.xs(last, level="iteration") - begun.xs(2, level="iteration")) / (last - 2)
+
+
+def busy_shares(rows: pd.DataFrame, resources: Sequence[str] = RESOURCES) -> pd.Series[float]:
+    """Return the share of one steady period in which each resource works.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        From `simulate_group` with at least 3 iterations; one group.
+    resources : sequence of str
+        Names of the resources.
+
+    Returns
+    -------
+    Series
+        By resource, 0 to 1; the mean is the grouping efficiency gamma.
+
+    References
+    ----------
+    Muri, SIGCOMM 2022, Eq 2 and 4.
+
+    Examples
+    --------
+    >>> rows = simulate_group({"A": (2, 1), "C": (2, 1)}, resources=("CPU", "GPU"))
+    >>> busy_shares(rows, ("CPU", "GPU")).to_dict()
+    {'CPU': 1.0, 'GPU': 0.5}
+    """
+    period = float(steady_period(rows).max())
+    since = rows.loc[rows["iteration"] == 2].groupby("job")["ready"].min().max()
+    inside = rows["end"].clip(upper=since + period) - rows["start"].clip(lower=since)
+    busy = inside.clip(lower=0).groupby(rows["resource"]).sum() / period
+    return busy.reindex(list(resources), fill_value=0.0)
+
+
+def _check(
+    groups: Mapping[str, Mapping[str, int]],
+    stages: Mapping[str, Sequence[float]],
+    resources: Sequence[str],
+    iterations: int,
+) -> None:
+    if not groups or not all(groups.values()):
+        raise ParamError("a group without members; give at least one job per group")
+    if iterations < 1:
+        raise ParamError(f"iterations is {iterations}; give 1 or more")
+    for job in {job for members in groups.values() for job in members}:
+        times = stages.get(job, ())
+        if len(times) != len(resources) or not all(0 <= time < float("inf") for time in times):
+            raise ParamError(
+                f"job {job!r} has stages {tuple(times)}; give one time of 0 or more for each of "
+                f"{', '.join(resources)}"
+            )
