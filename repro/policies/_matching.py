@@ -33,18 +33,48 @@ def best_pairs(weights: npt.NDArray[np.float64]) -> list[tuple[int, int]]:
     >>> best_pairs(gamma)
     [(0, 1), (2, 3)]
     """
-    import rustworkx as rx
-
     n = len(weights)
     rows, columns = np.nonzero(np.triu(weights, 1) > 0)
+    scaled = np.rint(weights[rows, columns] / RESOLUTION).tolist()
+    nearness = (n**2 - (columns - rows) ** 2).tolist()
     # The bonuses of one matching add up to less than one unit of weight.
     unit = n**3 + 1
-    edges = []
-    for i, j in zip(rows.tolist(), columns.tolist(), strict=True):
-        bonus = n**2 - (j - i) ** 2
-        edges.append((i, j, round(float(weights[i, j]) / RESOLUTION) * unit + bonus))
+    values = [int(weight) * unit + near for weight, near in zip(scaled, nearness, strict=True)]
+    return heaviest_pairs(n, rows.tolist(), columns.tolist(), values)
+
+
+def heaviest_pairs(
+    n: int, rows: list[int], columns: list[int], values: list[int], *, perfect: bool = False
+) -> list[tuple[int, int]]:
+    """Return a matching of maximum total over edges with whole-number values.
+
+    Parameters
+    ----------
+    n : int
+        Nodes, numbered from 0.
+    rows, columns : list of int
+        The two ends of each edge.
+    values : list of int
+        The value of each edge; any size, the sums are exact up to 2**127.
+    perfect : bool
+        Match as many nodes as possible, whatever the values, and then maximise.
+
+    Returns
+    -------
+    list of (int, int)
+        Pairs (i, j), i < j, ascending.
+
+    Examples
+    --------
+    >>> heaviest_pairs(4, [0, 1, 2], [1, 2, 3], [2, 5, 2])
+    [(1, 2)]
+    >>> heaviest_pairs(4, [0, 1, 2], [1, 2, 3], [2, 5, 2], perfect=True)
+    [(0, 1), (2, 3)]
+    """
+    import rustworkx as rx
+
     graph = rx.PyGraph()
     graph.add_nodes_from(range(n))
-    graph.add_edges_from(edges)
-    matched = rx.max_weight_matching(graph, weight_fn=int)
+    graph.add_edges_from(list(zip(rows, columns, values, strict=True)))
+    matched = rx.max_weight_matching(graph, max_cardinality=perfect, weight_fn=int)
     return sorted((min(pair), max(pair)) for pair in matched)

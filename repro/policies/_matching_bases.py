@@ -1,0 +1,263 @@
+"""Bases of the relaxed matching of types, and the exact step from each to whole numbers.
+
+The relaxation lets the number of pairs of two types be a fraction. A basis is one tight pair, or
+idle place, per type; those in reach of the dual simplex method here have no negative reduced cost,
+so a basis is optimal for all counts that it serves with numbers of pairs of 0 or more. Idle nodes
+count as pairs with one more type, *nobody*. The basic pairs join the types into components: a tree
+that hangs on nobody serves any counts with whole numbers; every other component has one odd cycle
+and gives halves when it holds an odd number of nodes.
+
+Gomory's relaxation then asks for the cheapest non-basic pairs that make all components even and
+lets basic pairs fall below zero. Such a pair changes the parity of the two components it joins,
+so the answer is a shortest set of paths between the odd components, by way of nobody if need be.
+If no basic pair falls below zero the result is an optimal matching, and that is a proof.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+from repro.policies._matching import RESOLUTION, heaviest_pairs
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Pair = tuple[int, int]
+
+#: Products of the values stay below 2**63.
+_VALUE_BITS = 58
+_MIX = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
+
+
+def _hash64(a: int, b: int) -> int:
+    """Return 64 well-mixed bits of a pair of types (the finaliser of splitmix64)."""
+    z = ((a << 32 | b) + 0x9E3779B97F4A7C15) % 2**64
+    z = (z ^ z >> 30) * _MIX[0] % 2**64
+    z = (z ^ z >> 27) * _MIX[1] % 2**64
+    return z ^ z >> 31
+
+
+class PairValues:
+    """Whole-number values of the pairs of types: weight first, then a bonus of the pair's own.
+
+    Parameters
+    ----------
+    weights : ndarray, shape (t, t)
+        Weight of pairing the two types (upper triangle with diagonal), 0 or less = never.
+
+    Attributes
+    ----------
+    value : ndarray of int64, shape (t + 1, t + 1)
+        Symmetric; the last row is nobody.
+    allowed : ndarray of bool, shape (t + 1, t + 1)
+        Upper triangle: pairs that may be made, idle places included.
+
+    Raises
+    ------
+    ValueError
+        Weights not square, not finite, or too large for whole numbers of 64 bits.
+    """
+
+    def __init__(self, weights: Floats) -> None:
+        types = len(weights)
+        if weights.shape != (types, types) or not np.isfinite(weights).all():
+            raise ValueError(f"weights of shape {weights.shape} not square and finite")
+        whole = np.rint(np.triu(weights) / RESOLUTION)
+        largest = int(whole.max(initial=1))
+        # Two matchings that differ by one augmentation differ in at most 4 t pairs, so bonuses
+        # below 1/(4 t) of a unit never outweigh a unit of weight.
+        headroom = (4 * types).bit_length()
+        bonus_bits = min(32, _VALUE_BITS - largest.bit_length() - headroom)
+        if bonus_bits < 8:
+            raise ValueError(f"weight {weights.max():g} too large, at most 1000 is accepted")
+        self.types = types
+        self.allowed = np.zeros((types + 1, types + 1), bool)
+        self.allowed[:types, :types] = whole > 0
+        self.allowed[:types, types] = True
+        self.value = np.zeros((types + 1, types + 1), np.int64)
+        for a, b in np.argwhere(whole > 0).tolist():
+            bonus = _hash64(a, b) >> (64 - bonus_bits)
+            value = (int(whole[a, b]) << bonus_bits + headroom) + bonus
+            self.value[a, b] = self.value[b, a] = value
+
+    def first_basis(self) -> Basis:
+        """Return the basis of the lowest prices set type by type, each against those before it."""
+        prices: list[int] = []
+        ends: list[Pair] = []
+        for a in range(self.types):
+            # twice the price, so that half the value of a pair of equals is whole
+            needs = {(a, self.types): 0}
+            if self.allowed[a, a]:
+                needs[a, a] = int(self.value[a, a])
+            for b in np.flatnonzero(self.allowed[:a, a]).tolist():
+                needs[b, a] = 2 * int(self.value[b, a]) - prices[b]
+            tight = max(needs, key=needs.__getitem__)
+            prices.append(needs[tight])
+            ends.append(tight)
+        matrix = np.zeros((self.types + 1, self.types))
+        for column, (a, b) in enumerate(ends):
+            matrix[a, column] += 1
+            matrix[b, column] += 1
+        return Basis(self, ends, np.rint(2 * np.linalg.inv(matrix[:-1])))
+
+
+class Basis:
+    """One basis without negative reduced cost; neighbours and whole-number steps are kept.
+
+    Parameters
+    ----------
+    values : PairValues
+        The values of the pairs.
+    ends : sequence of (int, int)
+        The basic pair of each row, the lower type first.
+    inverse : ndarray, shape (t, t)
+        Twice the inverse of the basis: `inverse @ counts` is twice the number of each pair.
+    """
+
+    def __init__(self, values: PairValues, ends: Iterable[Pair], inverse: Floats) -> None:
+        self.values = values
+        self.ends = tuple(ends)
+        self.inverse = inverse
+        rows, columns = np.array(self.ends, np.int64).reshape(-1, 2).T
+        prices = values.value[rows, columns] @ inverse.astype(np.int64)
+        self._prices = np.append(prices, 0)
+        labels = self._components()
+        self._labels = labels
+        # row of each odd component: its types
+        self.members = (labels[:-1] == np.arange(labels[-1])[:, None]).astype(np.float64)
+        self._next: dict[int, Basis | None] = {}
+        self._steps: dict[bytes, tuple[Floats, list[Pair]]] = {}
+        self._paths: tuple[Ints, Ints, Ints] | None = None
+
+    def _components(self) -> Ints:
+        """Return the component of each type and of nobody, which has the highest number."""
+        nobody = self.values.types
+        root = list(range(nobody + 1))
+
+        def find(a: int) -> int:
+            while root[a] != a:
+                a = root[a]
+            return a
+
+        for a, b in self.ends:
+            root[find(a)] = find(b)
+        roots = [find(a) for a in range(nobody + 1)]
+        number = {r: i for i, r in enumerate(r for r in dict.fromkeys(roots) if r != roots[-1])}
+        number[roots[-1]] = len(number)
+        return np.array([number[r] for r in roots])
+
+    def _costs(self) -> Ints:
+        """Return twice the reduced cost of every pair."""
+        costs: Ints = self._prices[:, None] + self._prices - 2 * self.values.value
+        return costs
+
+    def neighbour(self, row: int, bases: dict[frozenset[Pair], Basis]) -> Basis | None:
+        """Return the basis after the dual simplex step that takes the pair of a row out.
+
+        Parameters
+        ----------
+        row : int
+            A row whose number of pairs is below 0.
+        bases : dict
+            All bases met so far, by their pairs; a new one is added.
+
+        Returns
+        -------
+        Basis or None
+            None where no pair can take the place: no counts make the row negative.
+        """
+        if row not in self._next:
+            self._next[row] = self._pivot(row, bases)
+        return self._next[row]
+
+    def _pivot(self, row: int, bases: dict[frozenset[Pair], Basis]) -> Basis | None:
+        line = np.append(self.inverse[row], 0)
+        rates = line[:, None] + line
+        enters = self.values.allowed & (rates < 0)
+        if not enters.any():
+            return None
+        a, b = np.nonzero(enters)
+        # rates are -1, -2 or -4: compare the quotients as whole numbers
+        quotients = self._costs()[a, b] * (-4 // rates[a, b]).astype(np.int64)
+        best = int(quotients.argmin())
+        pair = int(a[best]), int(b[best])
+        ends = (*self.ends[:row], pair, *self.ends[row + 1 :])
+        known = bases.get(frozenset(ends))
+        if known is None:
+            column = self._column(pair)
+            inverse = self.inverse - np.outer(column, self.inverse[row] / column[row])
+            inverse[row] = 2 * self.inverse[row] / column[row]
+            known = bases[frozenset(ends)] = Basis(self.values, ends, inverse)
+        return known
+
+    def _column(self, pair: Pair) -> Floats:
+        """Return twice what one pair more takes from each basic pair."""
+        nobody = self.values.types
+        return sum((self.inverse[:, a] for a in pair if a != nobody), np.zeros(nobody))
+
+    def step(self, counts: Floats) -> tuple[Floats, list[Pair]]:
+        """Return the cheapest change that makes all basic pairs whole.
+
+        Parameters
+        ----------
+        counts : ndarray, shape (t,)
+            Nodes of each type.
+
+        Returns
+        -------
+        change : ndarray, shape (t,)
+            To add to twice the number of each basic pair.
+        extra : list of (int, int)
+            Non-basic pairs to make, once each.
+        """
+        parity = (self.members @ counts) % 2
+        key = parity.tobytes()
+        found = self._steps.get(key)
+        if found is None:
+            found = self._steps[key] = self._shortest_step(np.flatnonzero(parity).tolist())
+        return found
+
+    def _shortest_step(self, odd: list[int]) -> tuple[Floats, list[Pair]]:
+        """Join the odd components by the cheapest paths; nobody takes the last one."""
+        change = np.zeros(self.values.types)
+        if not odd:
+            return change, []
+        distance, hop, link = self._paths = self._paths or self._shortest_paths()
+        ends = odd + [len(self.members)] * (len(odd) % 2)
+        rows, columns = (i.tolist() for i in np.triu_indices(len(ends), 1))
+        costs = [-int(distance[ends[i], ends[j]]) for i, j in zip(rows, columns, strict=True)]
+        used: set[int] = set()
+        for i, j in heaviest_pairs(len(ends), rows, columns, costs, perfect=True):
+            at, goal = ends[i], ends[j]
+            while at != goal:
+                onward = int(hop[at, goal])
+                used ^= {int(link[at, onward])}
+                at = onward
+        extra = [divmod(index, self.values.types + 1) for index in sorted(used)]
+        for pair in extra:
+            change -= self._column(pair)
+        return change, extra
+
+    def _shortest_paths(self) -> tuple[Ints, Ints, Ints]:
+        """Return distance, next component on the way, and cheapest pair between components."""
+        labels, size = self._labels, len(self.members) + 1
+        costs = self._costs()
+        a, b = np.nonzero(self.values.allowed & (labels[:, None] != labels))
+        start, end = np.append(labels[a], labels[b]), np.append(labels[b], labels[a])
+        cost, index = np.tile(costs[a, b], 2), np.tile(a * len(labels) + b, 2)
+        # of several pairs between two components the last written, the cheapest, stays
+        order = np.argsort(-cost, kind="stable")
+        # every component reaches nobody at twice the largest value or less
+        distance = np.full((size, size), 5 * int(self.values.value.max(initial=1)))
+        link = np.zeros((size, size), np.int64)
+        distance[start[order], end[order]] = cost[order]
+        link[start[order], end[order]] = index[order]
+        hop = np.broadcast_to(np.arange(size), (size, size)).copy()
+        for via in range(size):
+            through = distance[:, via, None] + distance[via]
+            nearer = through < distance
+            distance[nearer] = through[nearer]
+            hop = np.where(nearer, hop[:, via, None], hop)
+        return distance, hop, link
