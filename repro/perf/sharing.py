@@ -1,0 +1,137 @@
+"""Speed of a job on GPUs that belong to other jobs and lend only the time their stages leave."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+from repro.errors import PolicyError, TraceError
+from repro.sim.decision import Run
+from repro.sim.jobs import JobTable
+from repro.sim.records import Nodes
+
+ThreeStages = tuple[float, float, float]
+
+#: Trace columns of the three stages: the data stage (storage and CPU), GPU, network.
+COLUMNS = ("stage_storage", "stage_gpu", "stage_network")
+
+
+@lru_cache(maxsize=100_000)
+def host_iterations(guest: ThreeStages, host: ThreeStages) -> int:
+    """Return how many iterations of the host one iteration of the guest beside it takes.
+
+    The guest uses a resource only while the host is in its other two stages. Where its data stage
+    ends early in such a gap, part of its GPU stage still runs in the same iteration of the host,
+    and likewise its network stage after the GPU stage.
+
+    Parameters
+    ----------
+    guest, host : tuple of three float
+        Data, GPU and network stage of one iteration alone (s).
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    TraceError
+        If the host spends all its time in one stage, so that the guest never gets through it.
+
+    References
+    ----------
+    Muri, SIGCOMM 2022, public simulator (``antman_calc_iter_time``).
+
+    Examples
+    --------
+    >>> host_iterations((2.0, 1.0, 0.0), (1.0, 2.0, 0.0)), host_iterations((5.0, 0, 0), (1, 1, 1))
+    (2, 3)
+    """
+    data, gpu, network = guest
+    host_data, host_gpu, host_network = host
+    gaps = (host_gpu + host_network, host_data + host_network, host_data + host_gpu)
+    if not all(gaps):
+        raise TraceError(
+            f"a job with stage times (data, GPU, network) {host} leaves no time in one of them, so "
+            f"no other job can share its GPUs; give at least two stages a time above 0"
+        )
+    count = math.floor(data / gaps[0])
+    over = data % gaps[0]
+    if over > 0:
+        count += 1
+        gpu -= min(gpu, host_network, gaps[0] - over)
+    count += math.floor(gpu / gaps[1])
+    over = gpu % gaps[1]
+    if over > 0:
+        count += 1
+        if over < host_data:
+            network -= min(network, gaps[2] - over)
+    count += math.floor(network / gaps[2])
+    return count + (network % gaps[2] > host_data)
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """Performance model of guests: owners run as if alone, guests in the gaps owners leave.
+
+    A guest takes max(its own iteration time, `host_iterations` times the iteration time of the
+    host) per iteration, the maximum over the jobs whose GPUs it uses. Jobs that share with nobody
+    run at nominal speed.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        Trace columns of the data, GPU and network stage (s per iteration). They and
+        ``iteration_time`` are needed only once a job shares GPUs.
+
+    References
+    ----------
+    Muri, SIGCOMM 2022, public simulator (AntMan baseline).
+
+    Examples
+    --------
+    >>> Sharing().columns
+    ('stage_storage', 'stage_gpu', 'stage_network')
+    """
+
+    columns: tuple[str, str, str] = COLUMNS
+
+    def rates(self, table: JobTable, run: Run, nodes: Nodes) -> list[float]:
+        """Return own iteration time over the one beside the hosts."""
+        if len(run.jobs) > 1:
+            raise PolicyError(
+                f"jobs {[table.ids[job] for job in run.jobs]} form a group; this performance "
+                f"model knows only owners and guests: name the owners in `hosts`"
+            )
+        job = run.jobs[0]
+        nominal = run.gpus / table.gpus[job]
+        if not run.hosts:
+            return [nominal]
+        guest, alone = self._stages(table, job), _alone(table, job)
+        period = alone
+        for host in run.hosts:
+            rounds = host_iterations(guest, self._stages(table, host))
+            period = max(period, rounds * _alone(table, host))
+        return [nominal * alone / period]
+
+    def _stages(self, table: JobTable, job: int) -> ThreeStages:
+        try:
+            data, gpu, network = (float(table.column(name)[job]) for name in self.columns)
+        except KeyError as missing:
+            raise _needs(table, job, missing.args[0]) from None
+        return data, gpu, network
+
+
+def _alone(table: JobTable, job: int) -> float:
+    alone = table.iteration_s(job)
+    if not alone > 0:
+        raise _needs(table, job, "iteration_time")
+    return alone
+
+
+def _needs(table: JobTable, job: int, column: str) -> TraceError:
+    return TraceError(
+        f"job {table.ids[job]!r} is to share GPUs, but the trace has no {column!r} for it; give "
+        f"{', '.join(COLUMNS)} and iteration_time in seconds, or make no job opportunistic"
+    )
