@@ -23,7 +23,8 @@ class Job:
         self.submit = float(row["submit_time"]) / 1000
         self.duration = float(row["duration"]) / 1000
         self.priority = int(row.get("priority", 0))
-        self.solo = float(row["iteration_time"]) / 1000 * SOLO
+        # in this order: the last bit decides between jobs of equal length (trace4, trace4_pr)
+        self.solo = float(row["iteration_time"]) * SOLO / 1000
         self.stages = tuple(float(row[f"resource_time_{i}"]) / 1000 for i in range(3))
         self.overhead = overheads[row["model_name"], self.gpus]
         self.remaining = float(row["iterations"])
@@ -185,10 +186,19 @@ class Tiresias:
     def leave(self, job):
         self.queues[self.queue_of[job]].remove(job)
 
+    def due(self, job, now):
+        """When a running job reaches the limit of its queue."""
+        if self.queue_of[job] == 2:
+            return math.inf
+        return math.ceil(self.limits[self.queue_of[job]] / job.gpus) - job.executed + now
+
     def decide(self, now, runnable):
         for job in runnable:
             queue = self.queue_of[job]
-            if job.running and queue < 2 and job.executed * job.gpus >= self.limits[queue] - 1e-6:
+            if not job.running or queue == 2:
+                continue
+            # a last bit short of the limit is there: its time would never come
+            if job.executed * job.gpus >= self.limits[queue] or self.due(job, now) <= now:
                 self.queues[queue].remove(job)
                 self.queues[queue + 1].append(job)
                 self.queue_of[job] = queue + 1
@@ -197,12 +207,9 @@ class Tiresias:
             job.running = job.gpus <= free
             if job.running:
                 free -= job.gpus
-        for index, queue in enumerate(self.queues):
+        for queue in self.queues:
             queue[:] = [j for j in queue if j.running] + [j for j in queue if not j.running]
-            for job in queue:
-                if job.running and index < 2:
-                    limit = math.ceil(self.limits[index] / job.gpus)
-                    wake = min(wake, limit - job.executed + now)
+            wake = min([wake, *(self.due(job, now) for job in queue if job.running)])
         return wake
 
 
