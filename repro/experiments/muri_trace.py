@@ -13,6 +13,7 @@ from repro.sim.records import Result
 
 #: Metrics of the paper, all in seconds.
 METRICS = ("avg_jct", "makespan", "p99_jct")
+LABELS = {"avg_jct": "average JCT", "makespan": "makespan", "p99_jct": "99th percentile of JCT"}
 #: Trace and series of a run.
 Run = tuple[str, str]
 
@@ -123,6 +124,42 @@ def compare(
     table["ratio"] = table["value"] / under["value"].to_numpy()
     table["published_ratio"] = table["published"] / under["published"].to_numpy()
     return table
+
+
+def over_noise(results: Mapping[tuple[float, str], Result]) -> pd.DataFrame:
+    """Return every metric of runs with profiling noise, over that of the same policy without.
+
+    Parameters
+    ----------
+    results : mapping
+        (noise, policy) to records; noise 0 among them for every policy.
+
+    Returns
+    -------
+    DataFrame
+        noise, policy, metric, value (s), ratio.
+
+    References
+    ----------
+    Muri, SIGCOMM 2022, Figure 14.
+
+    Examples
+    --------
+    >>> from repro import simulate
+    >>> from repro.testing import small_trace
+    >>> runs = {(x, "sf"): simulate(small_trace(), "1x4", "sf") for x in (0.0, 0.5)}
+    >>> over_noise(runs)["ratio"].unique().tolist()
+    [1.0]
+    """
+    rows = [
+        {"noise": noise, "policy": policy, "metric": metric, "value": value}
+        for (noise, policy), result in results.items()
+        for metric, value in run_metrics(result).items()
+    ]
+    table = pd.DataFrame(rows)
+    base = table[table["noise"] == 0].set_index(["policy", "metric"])["value"]
+    under = base.reindex(pd.MultiIndex.from_frame(table[["policy", "metric"]]))
+    return table.assign(ratio=table["value"] / under.to_numpy())
 
 
 def stand_ins(traces: Mapping[str, pd.DataFrame]) -> list[str]:

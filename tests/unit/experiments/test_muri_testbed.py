@@ -7,11 +7,12 @@ import pandas as pd
 import pytest
 
 from repro.experiments import muri_testbed as testbed
+from repro.experiments import muri_testbed_series as series
 from repro.sim.records import Result
 
 
 def run(jobs, spans, num_gpus=8):
-    """Return records: jobs are id, submit, end, duration; spans job, start, end, used, rate, group."""
+    """Make records: a job is id, submit, end, duration; a span is job, start, end, used, rate, …"""
     frame = pd.DataFrame(jobs, columns=["job_id", "submit_time", "end_time", "duration"])
     frame["jct"] = frame["end_time"] - frame["submit_time"]
     columns = ["job_id", "start", "end", "used", "rate", "group"]
@@ -99,3 +100,23 @@ def test_over_time_has_one_row_per_step(group):
     assert set(table) == {"hours", "queue_length", "blocking_index", "gpu_busy", "data_busy",
                           "network_busy"}  # fmt: skip
     np.testing.assert_allclose(table["gpu_busy"], [0.325, 0.325, 0.25, 0.25])
+
+
+def test_series_are_means_over_the_spans_that_are_drawn(group):
+    result, trace = group
+    table = series.series({"srtf": result, "muri-s": result}, trace, step=5.0, drawn=10.0)
+    assert table["policy"].tolist() == ["srtf"] * 2 + ["muri-s"] * 2
+    assert table["hours"].tolist() == [0.0, 10 / 3600] * 2
+    np.testing.assert_allclose(table["gpu_percent"], [32.5, 25.0] * 2)
+
+
+def test_means_stand_beside_those_of_the_logs(queue):
+    trace = pd.DataFrame({"job_id": ["a", "b"], "iterations": [25.0, 20.0], "stage_storage": 0.0,
+                          "stage_gpu": 1.0, "stage_network": 0.1})  # fmt: skip
+    logs = [{"policy": "srtf", "queue_length": 0.4, "queue_max": 2, "gpu_percent": 60.0}]
+    table = series.means({"srtf": queue, "sf": queue}, trace, 5.0, logs).set_index("policy")
+    assert table.loc["srtf", ["queue_length", "queue_max"]].tolist() == [0.5, 1.0]
+    # busy 10 + 20 s at full and 30 s at half speed, of 70 s
+    assert table.loc["srtf", "gpu_percent"] == pytest.approx(100 * 45 / 70)
+    assert table["queue_length_log"].dropna().to_dict() == {"srtf": 0.4}
+    assert series.over_muri(table["queue_max"], {"a": ["srtf", "sf"]}) == [1.0]

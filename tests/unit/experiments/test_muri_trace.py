@@ -82,3 +82,12 @@ def test_range_leaves_the_reference_out(runs):
     table = muri_trace.compare(runs, "muri-s")
     assert muri_trace.bar_range(table, "avg_jct", "muri-s") == [2.0, 2.5]
     assert table["published"].isna().all()
+
+
+def test_noise_is_over_the_same_policy_without():
+    runs = {(0.0, "a"): result(10.0, 20.0), (1.0, "a"): result(15.0, 30.0),
+            (0.0, "b"): result(40.0, 40.0), (1.0, "b"): result(40.0, 44.0)}  # fmt: skip
+    table = muri_trace.over_noise(runs).query("metric == 'avg_jct'").set_index(["policy", "noise"])
+    assert table["ratio"].to_dict() == {
+        ("a", 0.0): 1.0, ("a", 1.0): 1.5, ("b", 0.0): 1.0, ("b", 1.0): pytest.approx(1.05),
+    }  # fmt: skip
