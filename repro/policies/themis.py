@@ -1,59 +1,112 @@
-"""Themis: GPUs to the job whose finish time suffers most, on leases."""
+"""Themis: GPUs to the job whose finish time suffers most, on leases or by shares of time."""
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from repro.errors import ParamError
 from repro.perf.speedup import SpeedUp
 from repro.policies._elastic import total_gpus
+from repro.policies._themis_shares import FairShares
 from repro.policies.base import Policy, register
 from repro.sim.decision import Decision, Run, RunSet
 from repro.sim.view import View
 
 
+LEASES, SHARES = FORMS = ("leases", "shares")
+
+
 @register("themis")
 @dataclass(frozen=True)
 class Themis(Policy):
-    """Largest finish-time fairness rho first; truthful jobs, no auction (as PCS runs it).
+    """The job whose finish time suffers most first; truthful jobs, no auction.
 
-    rho = (time in system + work left / GPUs offered) / (work / min(G / N, D)), with N the mean
-    number of jobs in the system over the events of the job's life.
+    Form ``leases`` (as PCS runs it): largest finish-time fairness rho = (time in system + work left
+    / GPUs offered) / (work / min(G / N, D)) first, with N the mean number of jobs in the system
+    over the events of the job's life.
+
+    Form ``shares`` (as Muri's public simulator runs it): at every event, shares of time x in [0, 1]
+    that minimise the largest (time in system + time left / x) / (time so far and time left in a
+    cluster of one's own), where that cluster has ceil(G / N) GPUs for N jobs now. Jobs run, with
+    the GPUs they ask for or not at all, in order of x / time run.
 
     Parameters
     ----------
+    form : {"leases", "shares"}, optional
+        Which of the two.
     lease : float
-        Seconds after the last event at which GPUs are handed out anew.
+        Seconds after the last event at which GPUs are handed out anew; form ``leases`` only.
     speedup : SpeedUp
-        Curves that turn work at D GPUs into work on one GPU.
+        Curves that turn work at D GPUs into work on one GPU; form ``leases`` only.
+    iterations_in_denominator : bool, optional
+        Form ``shares`` only: count the denominator in iterations while the numerator is in seconds,
+        as the public simulator does by mistake, so that jobs of slow iterations go first.
 
     References
     ----------
-    Mahajan et al., NSDI 2020; PCS, arXiv 2401.10354, section 5.1.
+    Mahajan et al., NSDI 2020; PCS, arXiv 2401.10354, section 5.1; Muri, SIGCOMM 2022, public
+    simulator. The finish times Muri published for Themis come from a version of its simulator
+    without its factor on iteration times: exact equality cannot be reached.
 
     Examples
     --------
-    >>> Themis(lease=1.0).lease
-    1.0
+    >>> Themis(lease=1.0).lease, Themis().under("muri").form
+    (1.0, 'shares')
     """
 
+    form: str | None = None
     lease: float = 600.0
     speedup: SpeedUp = field(default_factory=SpeedUp)
+    iterations_in_denominator: bool | None = None
+
+    time_fields: ClassVar[tuple[str, ...]] = ("lease",)
+    rule_values: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "paper": {"form": LEASES, "iterations_in_denominator": False},
+        "muri": {"form": SHARES, "iterations_in_denominator": True},
+    }
 
     elastic: ClassVar[bool] = True
-    time_fields: ClassVar[tuple[str, ...]] = ("lease",)
     needs: ClassVar[frozenset[str]] = frozenset({"duration", "model"})
+
+    def under(self, rules: str) -> Themis:
+        """Return a copy whose None fields hold the values of ``rules``."""
+        resolved = super().under(rules)
+        if resolved.form != SHARES or isinstance(resolved, ThemisShares):
+            return resolved
+        values = {f.name: getattr(resolved, f.name) for f in dataclasses.fields(resolved)}
+        return ThemisShares(**values)
 
     def session(self, view: View) -> Callable[[View], Decision]:
         """Return the decision function of one run."""
+        if self.form not in FORMS:
+            raise ParamError(f"themis: form is {self.form!r}; accepted: {', '.join(FORMS)}")
         if not self.lease > 0:
             raise ParamError(f"themis: lease is {self.lease}; give a positive number of seconds")
         return _Leases(self, view)
+
+
+@dataclass(frozen=True)
+class ThemisShares(Themis):
+    """`Themis` in form ``shares``, which reads other things and keeps gangs whole.
+
+    Examples
+    --------
+    >>> type(Themis(form="shares").under("paper")).__name__
+    'ThemisShares'
+    """
+
+    elastic: ClassVar[bool] = False
+    needs: ClassVar[frozenset[str]] = frozenset({"duration", "iteration_time"})
+
+    def session(self, view: View) -> Callable[[View], Decision]:
+        """Return the decision function of one run."""
+        return FairShares(view, in_iterations=bool(self.iterations_in_denominator))
 
 
 class _Leases:
