@@ -18,89 +18,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
-import numpy.typing as npt
 
-from repro.policies._matching import RESOLUTION, heaviest_pairs
+from repro.policies._matching import heaviest_pairs
+from repro.policies._matching_values import Floats, Ints, PairValues
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 Pair = tuple[int, int]
-
-#: Products of the values stay below 2**63.
-_VALUE_BITS = 58
-_MIX = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
-
-
-def _hash64(a: int, b: int) -> int:
-    """Return 64 well-mixed bits of a pair of types (the finaliser of splitmix64)."""
-    z = ((a << 32 | b) + 0x9E3779B97F4A7C15) % 2**64
-    z = (z ^ z >> 30) * _MIX[0] % 2**64
-    z = (z ^ z >> 27) * _MIX[1] % 2**64
-    return z ^ z >> 31
-
-
-class PairValues:
-    """Whole-number values of the pairs of types: weight first, then a bonus of the pair's own.
-
-    Parameters
-    ----------
-    weights : ndarray, shape (t, t)
-        Weight of pairing the two types (upper triangle with diagonal), 0 or less = never.
-
-    Attributes
-    ----------
-    value : ndarray of int64, shape (t + 1, t + 1)
-        Symmetric; the last row is nobody.
-    allowed : ndarray of bool, shape (t + 1, t + 1)
-        Upper triangle: pairs that may be made, idle places included.
-
-    Raises
-    ------
-    ValueError
-        Weights not square, not finite, or too large for whole numbers of 64 bits.
-    """
-
-    def __init__(self, weights: Floats) -> None:
-        types = len(weights)
-        if weights.shape != (types, types) or not np.isfinite(weights).all():
-            raise ValueError(f"weights of shape {weights.shape} not square and finite")
-        whole = np.rint(np.triu(weights) / RESOLUTION)
-        largest = int(whole.max(initial=1))
-        # Two matchings that differ by one augmentation differ in at most 4 t pairs, so bonuses
-        # below 1/(4 t) of a unit never outweigh a unit of weight.
-        headroom = (4 * types).bit_length()
-        bonus_bits = min(32, _VALUE_BITS - largest.bit_length() - headroom)
-        if bonus_bits < 8:
-            raise ValueError(f"weight {weights.max():g} too large, at most 1000 is accepted")
-        self.types = types
-        self.allowed = np.zeros((types + 1, types + 1), bool)
-        self.allowed[:types, :types] = whole > 0
-        self.allowed[:types, types] = True
-        self.value = np.zeros((types + 1, types + 1), np.int64)
-        for a, b in np.argwhere(whole > 0).tolist():
-            bonus = _hash64(a, b) >> (64 - bonus_bits)
-            value = (int(whole[a, b]) << bonus_bits + headroom) + bonus
-            self.value[a, b] = self.value[b, a] = value
-
-    def first_basis(self) -> Basis:
-        """Return the basis of the lowest prices set type by type, each against those before it."""
-        prices: list[int] = []
-        ends: list[Pair] = []
-        for a in range(self.types):
-            # twice the price, so that half the value of a pair of equals is whole
-            needs = {(a, self.types): 0}
-            if self.allowed[a, a]:
-                needs[a, a] = int(self.value[a, a])
-            for b in np.flatnonzero(self.allowed[:a, a]).tolist():
-                needs[b, a] = 2 * int(self.value[b, a]) - prices[b]
-            tight = max(needs, key=needs.__getitem__)
-            prices.append(needs[tight])
-            ends.append(tight)
-        matrix = np.zeros((self.types + 1, self.types))
-        for column, (a, b) in enumerate(ends):
-            matrix[a, column] += 1
-            matrix[b, column] += 1
-        return Basis(self, ends, np.rint(2 * np.linalg.inv(matrix[:-1])))
 
 
 class Basis:
@@ -261,3 +183,24 @@ class Basis:
             distance[nearer] = through[nearer]
             hop = np.where(nearer, hop[:, via, None], hop)
         return distance, hop, link
+
+
+def first_basis(values: PairValues) -> Basis:
+    """Return the basis of the lowest prices set type by type, each against those before it."""
+    prices: list[int] = []
+    ends: list[Pair] = []
+    for a in range(values.types):
+        # twice the price, so that half the value of a pair of equals is whole
+        needs = {(a, values.types): 0}
+        if values.allowed[a, a]:
+            needs[a, a] = int(values.value[a, a])
+        for b in np.flatnonzero(values.allowed[:a, a]).tolist():
+            needs[b, a] = 2 * int(values.value[b, a]) - prices[b]
+        tight = max(needs, key=needs.__getitem__)
+        prices.append(needs[tight])
+        ends.append(tight)
+    matrix = np.zeros((values.types + 1, values.types))
+    for column, (a, b) in enumerate(ends):
+        matrix[a, column] += 1
+        matrix[b, column] += 1
+    return Basis(values, ends, np.rint(2 * np.linalg.inv(matrix[:-1])))

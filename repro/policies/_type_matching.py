@@ -28,7 +28,8 @@ import numpy as np
 import numpy.typing as npt
 
 from repro.policies._matching import heaviest_pairs
-from repro.policies._matching_bases import Basis, Floats, Ints, Pair, PairValues
+from repro.policies._matching_bases import Basis, Pair, first_basis
+from repro.policies._matching_values import Floats, Ints, PairValues, pair_values
 
 Counts = tuple[int, ...]
 PairCounts = tuple[tuple[int, int, int], ...]
@@ -39,6 +40,8 @@ _DEPTH = 2
 _TRIES = 6
 #: Answers kept per table of weights.
 _MEMORY = 1 << 16
+#: Sets of types kept per table of weights.
+_TABLES = 1 << 10
 
 
 class TypeMatcher:
@@ -67,11 +70,9 @@ class TypeMatcher:
     """
 
     def __init__(self, weights: npt.NDArray[np.float64]) -> None:
-        self._values = PairValues(np.asarray(weights, np.float64))
-        self._basis = self._values.first_basis()
-        self._bases = {frozenset(self._basis.ends): self._basis}
+        self._values = pair_values(np.asarray(weights, np.float64))
+        self._tables: dict[tuple[int, ...], _Table] = {}
         self._answers: dict[Counts, PairCounts] = {}
-        self._small: dict[Counts, Ints] = {}
 
     def pairs(self, counts: Counts) -> PairCounts:
         """Return the pairs of a maximum-weight matching.
@@ -103,9 +104,29 @@ class TypeMatcher:
         return found
 
     def _solve(self, counts: Counts) -> PairCounts:
-        if not counts:
+        present = tuple(a for a, number in enumerate(counts) if number)
+        if not present:
             return ()
-        nodes = np.array(counts, np.float64)
+        table = self._tables.get(present)
+        if table is None:
+            if len(self._tables) >= _TABLES:
+                self._tables.clear()
+            table = self._tables[present] = _Table(self._values.among(list(present)))
+        pairs = table.solve(np.array([counts[a] for a in present], np.float64))
+        return tuple(sorted((present[a], present[b], number) for a, b, number in pairs))
+
+
+class _Table:
+    """The types that have nodes: bases met so far and small problems solved so far."""
+
+    def __init__(self, values: PairValues) -> None:
+        self._values = values
+        self._basis = first_basis(values)
+        self._bases = {frozenset(self._basis.ends): self._basis}
+        self._small: dict[Counts, Ints] = {}
+
+    def solve(self, nodes: Floats) -> list[tuple[int, int, int]]:
+        """Return the pairs of a maximum-weight matching of one node or more of each type."""
         basis = self._relax(nodes)
         for _ in range(_TRIES):
             change, extra = basis.step(nodes)
@@ -120,12 +141,10 @@ class TypeMatcher:
             basis = following
         return self._search(nodes)
 
-    def _answer(self, doubled: list[tuple[Pair, float]]) -> PairCounts:
+    def _answer(self, doubled: list[tuple[Pair, float]]) -> list[tuple[int, int, int]]:
         """Return the pairs made, without the idle nodes, from twice their numbers."""
         nobody = self._values.types
-        return tuple(
-            sorted((a, b, int(number) // 2) for (a, b), number in doubled if number and b != nobody)
-        )
+        return [(a, b, int(number) // 2) for (a, b), number in doubled if number and b != nobody]
 
     def _relax(self, nodes: Floats) -> Basis:
         """Return the basis that is optimal for the relaxation (dual simplex from the last one)."""
@@ -140,7 +159,7 @@ class TypeMatcher:
             assert following is not None, "no counts make all numbers of pairs 0 or more"
             basis = following
 
-    def _search(self, nodes: Floats) -> PairCounts:
+    def _search(self, nodes: Floats) -> list[tuple[int, int, int]]:
         """Improve the relaxed optimum, rounded down, until nothing in reach is better."""
         types = self._values.types
         found = np.zeros((types + 1, types + 1), np.int64)
@@ -157,8 +176,7 @@ class TypeMatcher:
             changed = np.argwhere(change).tolist()
             gains = (int(self._values.value[a, b]) * int(change[a, b]) for a, b in changed)
             if sum(gains) <= 0:
-                pairs = [(a, b) for a, b in np.argwhere(found).tolist()]
-                return self._answer([((a, b), 2.0 * found[a, b]) for a, b in pairs])
+                return [(a, b, int(found[a, b])) for a, b in np.argwhere(found).tolist()]
             found = better
 
     def _expanded(self, counts: Counts) -> Ints:

@@ -11,7 +11,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from repro.perf.profiles import muri_profiles
 from repro.perf.three_stage import three_stage_time
-from repro.policies._matching_bases import PairValues
+from repro.policies._matching_values import pair_values
 from repro.policies._type_matching import TypeMatcher, pair_counts
 
 KINDS = ["generic", "tied", "forbidden", "near", "efficiency"]
@@ -160,7 +160,7 @@ def test_a_tie_never_beats_weight():
 
 
 def test_bonuses_differ():
-    value = PairValues(np.ones((44, 44))).value[:44, :44]
+    value = pair_values(np.ones((44, 44))).value[:44, :44]
     bonus = value - value.min()
     assert len(np.unique(bonus[np.triu_indices(44)])) == 44 * 45 // 2
 
@@ -201,7 +201,7 @@ def test_counts_that_do_not_fit_are_refused(counts):
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
-        (np.ones((2, 3)), "not square"),
+        (np.ones((2, 3)), "not a square"),
         (np.full((2, 2), np.nan), "finite"),
         (np.full((2, 2), 1e6), "too large"),
     ],
