@@ -15,7 +15,8 @@ If no basic pair falls below zero the result is an optimal matching, and that is
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from itertools import combinations
 
 import numpy as np
 
@@ -33,17 +34,25 @@ class Basis:
     values : PairValues
         The values of the pairs.
     ends : sequence of (int, int)
-        The basic pair of each row, the lower type first.
+        The basic pairs, the lower type first.
     inverse : ndarray, shape (t, t)
-        Twice the inverse of the basis: `inverse @ counts` is twice the number of each pair.
+        Twice the inverse of the basis, a row for each of them.
+
+    Attributes
+    ----------
+    ends : tuple of (int, int)
+        The basic pairs, ascending.
+    inverse : ndarray
+        In that order: `inverse @ counts` is twice the number of each pair.
     """
 
-    def __init__(self, values: PairValues, ends: Iterable[Pair], inverse: Floats) -> None:
+    def __init__(self, values: PairValues, ends: Sequence[Pair], inverse: Floats) -> None:
         self.values = values
-        self.ends = tuple(ends)
-        self.inverse = inverse
-        rows, columns = np.array(self.ends, np.int64).reshape(-1, 2).T
-        prices = values.value[rows, columns] @ inverse.astype(np.int64)
+        order = sorted(range(len(ends)), key=ends.__getitem__)
+        self.ends = tuple(ends[row] for row in order)
+        self.inverse = inverse[order]
+        rows, columns = np.array(self.ends).T
+        prices = values.value[rows, columns] @ self.inverse.astype(np.int64)
         self._prices = np.append(prices, 0)
         labels = self._components()
         self._labels = labels
@@ -75,7 +84,7 @@ class Basis:
         costs: Ints = self._prices[:, None] + self._prices - 2 * self.values.value
         return costs
 
-    def neighbour(self, row: int, bases: dict[frozenset[Pair], Basis]) -> Basis | None:
+    def neighbour(self, row: int, bases: dict[tuple[Pair, ...], Basis]) -> Basis | None:
         """Return the basis after the dual simplex step that takes the pair of a row out.
 
         Parameters
@@ -94,7 +103,7 @@ class Basis:
             self._next[row] = self._pivot(row, bases)
         return self._next[row]
 
-    def _pivot(self, row: int, bases: dict[frozenset[Pair], Basis]) -> Basis | None:
+    def _pivot(self, row: int, bases: dict[tuple[Pair, ...], Basis]) -> Basis | None:
         line = np.append(self.inverse[row], 0)
         rates = line[:, None] + line
         enters = self.values.allowed & (rates < 0)
@@ -106,12 +115,13 @@ class Basis:
         best = int(quotients.argmin())
         pair = int(a[best]), int(b[best])
         ends = (*self.ends[:row], pair, *self.ends[row + 1 :])
-        known = bases.get(frozenset(ends))
+        name = tuple(sorted(ends))
+        known = bases.get(name)
         if known is None:
             column = self._column(pair)
             inverse = self.inverse - np.outer(column, self.inverse[row] / column[row])
             inverse[row] = 2 * self.inverse[row] / column[row]
-            known = bases[frozenset(ends)] = Basis(self.values, ends, inverse)
+            known = bases[name] = Basis(self.values, ends, inverse)
         return known
 
     def _column(self, pair: Pair) -> Floats:
@@ -148,10 +158,13 @@ class Basis:
             return change, []
         distance, hop, link = self._paths = self._paths or self._shortest_paths()
         ends = odd + [len(self.members)] * (len(odd) % 2)
-        rows, columns = (i.tolist() for i in np.triu_indices(len(ends), 1))
-        costs = [-int(distance[ends[i], ends[j]]) for i, j in zip(rows, columns, strict=True)]
+        pairs = [*combinations(range(len(ends)), 2)]
+        if len(ends) > 2:
+            costs = [-int(distance[ends[i], ends[j]]) for i, j in pairs]
+            rows, columns = ([pair[end] for pair in pairs] for end in (0, 1))
+            pairs = heaviest_pairs(len(ends), rows, columns, costs, perfect=True)
         used: set[int] = set()
-        for i, j in heaviest_pairs(len(ends), rows, columns, costs, perfect=True):
+        for i, j in pairs:
             at, goal = ends[i], ends[j]
             while at != goal:
                 onward = int(hop[at, goal])

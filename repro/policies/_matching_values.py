@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,7 @@ _BONUS_BITS = 8
 _MIX = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 
 
+@lru_cache(maxsize=4096)
 def _hash64(a: int, b: int) -> int:
     """Return 64 well-mixed bits of a pair of types (the finaliser of splitmix64)."""
     z = ((a << 32 | b) + 0x9E3779B97F4A7C15) % 2**64

@@ -37,7 +37,7 @@ PairCounts = tuple[tuple[int, int, int], ...]
 #: Pairs of two types, and idle nodes of a type, that a gaining path can use.
 _DEPTH = 2
 #: Bases tried after the optimal one of the relaxation before the local search.
-_TRIES = 6
+_TRIES = 4
 #: Answers kept per table of weights.
 _MEMORY = 1 << 16
 #: Sets of types kept per table of weights.
@@ -122,7 +122,7 @@ class _Table:
     def __init__(self, values: PairValues) -> None:
         self._values = values
         self._basis = first_basis(values)
-        self._bases = {frozenset(self._basis.ends): self._basis}
+        self._bases = {self._basis.ends: self._basis}
         self._small: dict[Counts, Ints] = {}
 
     def solve(self, nodes: Floats) -> list[tuple[int, int, int]]:
@@ -151,11 +151,11 @@ class _Table:
         basis = self._basis
         while True:
             doubled = basis.inverse @ nodes
-            row = int(doubled.argmin())
-            if doubled[row] >= 0:
+            if doubled.min() >= 0:
                 self._basis = basis
                 return basis
-            following = basis.neighbour(row, self._bases)
+            # the first row below 0, as in Bland's rule: ends even where two costs are equal
+            following = basis.neighbour(int((doubled < 0).argmax()), self._bases)
             assert following is not None, "no counts make all numbers of pairs 0 or more"
             basis = following
 
@@ -170,13 +170,20 @@ class _Table:
         while True:
             kept = np.maximum(found - _DEPTH, 0)
             idle = counts - found.sum(0) - found.sum(1)
-            free = (found - kept).sum(0) + (found - kept).sum(1) + np.minimum(idle, _DEPTH)
+            apart = np.maximum(idle - _DEPTH, 0)
+            used = found - kept
+            free = used.sum(0) + used.sum(1) + idle - apart
             better = kept + self._expanded(tuple(free.tolist()))
+            idle = counts - better.sum(0) - better.sum(1)
+            if (kept <= np.maximum(better - _DEPTH, 0)).all() and (
+                apart <= np.maximum(idle - _DEPTH, 0)
+            ).all():
+                return _listed(better)
             change = better - found
             changed = np.argwhere(change).tolist()
             gains = (int(self._values.value[a, b]) * int(change[a, b]) for a, b in changed)
             if sum(gains) <= 0:
-                return [(a, b, int(found[a, b])) for a, b in np.argwhere(found).tolist()]
+                return _listed(found)
             found = better
 
     def _expanded(self, counts: Counts) -> Ints:
@@ -198,6 +205,10 @@ class _Table:
         for i, j in pairs:
             numbers[kind[i], kind[j]] += 1
         return numbers
+
+
+def _listed(numbers: Ints) -> list[tuple[int, int, int]]:
+    return [(a, b, int(numbers[a, b])) for a, b in np.argwhere(numbers).tolist()]
 
 
 @lru_cache(maxsize=256)

@@ -9,7 +9,7 @@ import pytest
 from repro.policies._matching import best_pairs
 
 
-@pytest.mark.parametrize("n", [0, 1, 2, 5, 8])
+@pytest.mark.parametrize("n", [0, 1, 2, 5, 8, 24])
 @pytest.mark.parametrize("seed", range(4))
 def test_weight_is_maximal(n, seed):
     rng = np.random.default_rng(seed)
@@ -33,3 +33,14 @@ def test_a_tie_never_beats_weight():
     weights[0, 1] = weights[2, 3] = 0.5
     weights[0, 3] = weights[1, 2] = 0.5 + 2e-9
     assert best_pairs(weights) == [(0, 3), (1, 2)]
+
+
+def test_order_of_rows_changes_no_total():
+    rng = np.random.default_rng(2)
+    weights = rng.choice([0, 0.5, 0.75, 1.0], (20, 20))
+    weights = np.triu(weights, 1) + np.triu(weights, 1).T
+    order = rng.permutation(20)
+    moved = weights[np.ix_(order, order)]
+    assert sum(moved[pair] for pair in best_pairs(moved)) == sum(
+        weights[pair] for pair in best_pairs(weights)
+    )
