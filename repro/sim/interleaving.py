@@ -220,6 +220,25 @@ def steady_period(rows: pd.DataFrame) -> pd.Series[float]:
     return (begun.xs(last, level="iteration") - begun.xs(2, level="iteration")) / (last - 2)
 
 
+def steady_window(rows: pd.DataFrame) -> tuple[float, float]:
+    """Return start and end (s) of one period in which every job is past its first iteration.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        From `simulate_group` with at least 3 iterations; one group.
+
+    Examples
+    --------
+    >>> steady_window(simulate_group({"A": (2, 1), "B": (1, 2)}, resources=("CPU", "GPU")))
+    (5.0, 8.0)
+    """
+    period = float(steady_period(rows).max())
+    begun = rows.loc[rows["iteration"] == 2].groupby("job")["ready"].min()
+    since = float(begun.max())
+    return since, since + period
+
+
 def busy_shares(rows: pd.DataFrame, resources: Sequence[str] = RESOURCES) -> pd.Series[float]:
     """Return the share of one steady period in which each resource works.
 
@@ -245,9 +264,9 @@ def busy_shares(rows: pd.DataFrame, resources: Sequence[str] = RESOURCES) -> pd.
     >>> busy_shares(rows, ("CPU", "GPU")).to_dict()
     {'CPU': 1.0, 'GPU': 0.5}
     """
-    period = float(steady_period(rows).max())
-    since = rows.loc[rows["iteration"] == 2].groupby("job")["ready"].min().max()
-    inside = rows["end"].clip(upper=since + period) - rows["start"].clip(lower=since)
+    since, until = steady_window(rows)
+    period = until - since
+    inside = rows["end"].clip(upper=until) - rows["start"].clip(lower=since)
     busy = inside.clip(lower=0).groupby(rows["resource"]).sum() / period
     return busy.reindex(list(resources), fill_value=0.0)
 
