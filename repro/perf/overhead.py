@@ -1,15 +1,41 @@
-"""What a preemption costs: checkpoint before, restore after (Tiresias sections 2.2 and 5.2.4)."""
+"""What a start or a preemption costs: load, checkpoint, restore (Tiresias 2.2, 5.2.4; Muri)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from repro.perf.profiles import start_overhead
 from repro.sim.jobs import JobTable
 
 
+class Overhead:
+    """What starts and preemptions cost: nothing. Subclasses say what does.
+
+    Examples
+    --------
+    >>> Overhead().every_interval
+    False
+    """
+
+    #: the start is paid anew after every decision, even by a job that kept its GPUs
+    every_interval: bool = False
+
+    def start_s(self, table: JobTable, job: int) -> float:
+        """Return the seconds a job that never ran holds its GPUs before it progresses."""
+        return 0.0
+
+    def pause_s(self, table: JobTable, job: int) -> float:
+        """Return the seconds a preempted job keeps its GPUs to checkpoint."""
+        return 0.0
+
+    def resume_s(self, table: JobTable, job: int) -> float:
+        """Return the seconds a resumed job holds its GPUs before it progresses."""
+        return 0.0
+
+
 @dataclass(frozen=True)
-class CheckpointOverhead:
+class CheckpointOverhead(Overhead):
     """A preempted job keeps its GPUs to checkpoint, a resumed one holds them before it progresses.
 
     Parameters
@@ -42,3 +68,35 @@ class CheckpointOverhead:
     def resume_s(self, table: JobTable, job: int) -> float:
         """Return the seconds the job holds its GPUs before it progresses again."""
         return self.resume
+
+
+@dataclass(frozen=True)
+class StartOverhead(Overhead):
+    """Jobs need some seconds on their GPUs before they progress, by model and gang size.
+
+    Parameters
+    ----------
+    every_interval : bool
+        The start is paid after every event by every running job, whether or not it kept its GPUs,
+        and by a group as a whole (the sum over its members), except in an interval that ends with
+        the job's completion: what the public simulator of Muri does. False: on starts only.
+
+    References
+    ----------
+    Muri, SIGCOMM 2022, public simulator (table of start times by model and number of GPUs).
+
+    Examples
+    --------
+    >>> StartOverhead().every_interval
+    True
+    """
+
+    every_interval: bool = True
+
+    def start_s(self, table: JobTable, job: int) -> float:
+        """Return the seconds a start of the job takes."""
+        return start_overhead(str(table.models[job]), table.gpus[job])
+
+    def resume_s(self, table: JobTable, job: int) -> float:
+        """Return the seconds of a start: a resumed job loads anew."""
+        return self.start_s(table, job)

@@ -4,24 +4,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
-from repro.errors import ParamError, TraceError
-from repro.sim.decision import Run
-from repro.sim.jobs import JobTable
-from repro.sim.records import Nodes
+from repro.errors import ParamError
 
 Stages = tuple[float, ...]
 Ordering = Literal["best", "worst"]
-
-#: Trace columns in the order in which an iteration passes through the resources.
-STAGE_COLUMNS = ("stage_storage", "stage_cpu", "stage_gpu", "stage_network")
 
 
 def interleaving_time(members: Sequence[Stages], ordering: Ordering = "best") -> float:
@@ -132,59 +124,3 @@ def _period(group: tuple[Stages, ...], resources: int, ordering: Ordering) -> fl
                 for step in steps)  # fmt: skip
         periods.append(sum(map(max, busy)))
     return min(periods) if ordering == "best" else max(periods)
-
-
-@dataclass(frozen=True)
-class Interleaving:
-    """Performance model of grouped jobs: every member completes one iteration per period T.
-
-    Parameters
-    ----------
-    columns : tuple of str
-        Trace columns of the stage times (s per iteration), in order; at least as many as the
-        largest group has jobs.
-    ordering : {"best", "worst"}
-        Which order of the members is run.
-    factors : tuple of float
-        Measured period over T for groups of 2, 3, … jobs; 1 beyond the end.
-
-    Examples
-    --------
-    >>> Interleaving(("stage_cpu", "stage_gpu"))
-    Interleaving(columns=('stage_cpu', 'stage_gpu'), ordering='best', factors=())
-    """
-
-    columns: tuple[str, ...] = STAGE_COLUMNS
-    ordering: Ordering = "best"
-    factors: tuple[float, ...] = ()
-
-    def pair_efficiencies(self, trace: pd.DataFrame) -> npt.NDArray[np.float64]:
-        """Return gamma of every pair of jobs of a trace; see `pair_efficiencies`."""
-        rows = trace[list(self.columns)].to_numpy(float).tolist()
-        return pair_efficiencies([tuple(row) for row in rows])
-
-    def stages(self, table: JobTable, job: int) -> Stages:
-        """Return the stage times of a job (s)."""
-        missing = [name for name in self.columns if name not in table.frame]
-        if missing:
-            raise TraceError(
-                f"the trace has no column {missing[0]!r}; grouped jobs need the stage times "
-                f"{', '.join(self.columns)} in seconds per iteration"
-            )
-        return tuple(float(table.frame[name].to_numpy()[job]) for name in self.columns)
-
-    def rates(self, table: JobTable, run: Run, nodes: Nodes) -> list[float]:
-        """Return solo iteration time over period for every member; 1 for a job alone."""
-        scale = [run.gpus / table.gpus[job] for job in run.jobs]
-        if len(run.jobs) == 1:
-            return scale
-        group = [self.stages(table, job) for job in run.jobs]
-        factor = dict(enumerate(self.factors, start=2)).get(len(group), 1.0)
-        period = interleaving_time(group, self.ordering) * factor
-        # A job whose stages overlap inside one iteration says how long that takes alone.
-        if "iteration_time" in table.frame:
-            times = table.frame["iteration_time"].to_numpy()
-            alone = [float(times[job]) for job in run.jobs]
-        else:
-            alone = [sum(stages) for stages in group]
-        return [part * solo / period for part, solo in zip(scale, alone, strict=True)]

@@ -19,7 +19,7 @@ _ABSENT = (-math.inf, -math.inf, -math.inf)
 
 
 def three_stage_time(
-    members: Sequence[ThreeStages], ordering: Literal["best", "worst"] = "best"
+    members: Sequence[tuple[float, ...]], ordering: Literal["best", "worst"] = "best"
 ) -> float:
     """Return the period T in which every member of a group completes one iteration.
 

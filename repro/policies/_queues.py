@@ -29,6 +29,8 @@ class Discretised(Order):
     exact_demotion : bool, optional
         Demote at the instant W*t crosses the limit. False: at the first event at or after it, where
         the simulator's own wake-up is floor((limit - t) / W) seconds ahead.
+    whole_second_limits : bool, optional
+        With ``exact_demotion`` off, the wake-up is when t reaches limit / W rounded up.
     history_ties : bool, optional
         Keep each queue as a list (demoted jobs to the tail, running ones ahead of waiting ones)
         instead of FIFO by first start.
@@ -44,20 +46,31 @@ class Discretised(Order):
     thresholds: tuple[float, ...] | None = None
     promote_knob: float = math.inf
     exact_demotion: bool | None = None
+    whole_second_limits: bool | None = None
     history_ties: bool | None = None
     cumulative_waiting: bool | None = None
 
     time_fields: ClassVar[tuple[str, ...]] = ("thresholds",)
+    exact_ties: ClassVar[bool] = True
     rule_values: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "paper": {
             "thresholds": (3200.0,),
             "exact_demotion": True,
+            "whole_second_limits": False,
             "history_ties": False,
             "cumulative_waiting": False,
         },
         "tiresias": {
             "thresholds": (3250.0, 7200.0),
             "exact_demotion": False,
+            "whole_second_limits": False,
+            "history_ties": True,
+            "cumulative_waiting": True,
+        },
+        "muri": {
+            "thresholds": (3250.0, 7200.0),
+            "exact_demotion": False,
+            "whole_second_limits": True,
             "history_ties": True,
             "cumulative_waiting": True,
         },
@@ -97,6 +110,7 @@ class QueueOrdering(Ordering):
         self.limits = policy.limits()
         self.knob = policy.promote_knob
         self.exact = policy.exact_demotion is not False
+        self.rounds_up = bool(policy.whole_second_limits)
         self.cumulative = bool(policy.cumulative_waiting)
         self.partition = self.history_ties = bool(policy.history_ties)
         self.resort = policy.resort or self.partition or not self.exact
@@ -206,7 +220,13 @@ class QueueOrdering(Ordering):
         limits, gpus = self.limits, self.view.gpus
         for job, since in list(self._watched.items()):
             executed = self.clock[job] + now - since
-            if executed * gpus(job) >= limits[self.queue[job]]:
+            limit = limits[self.queue[job]]
+            due = executed * gpus(job) >= limit
+            if self.rounds_up:
+                # adding event by event may stop a rounding short of the limit, for ever
+                due = due or math.ceil(limit / gpus(job)) - executed + now <= now
+                self.clock[job], self.since[job], self._watched[job] = executed, now, now
+            if due:
                 self.queue[job] += 1
                 moved.add(job)
                 if limits[self.queue[job]] == math.inf:
@@ -221,6 +241,9 @@ class QueueOrdering(Ordering):
             return wake
         limits, gpus = self.limits, self.view.gpus
         for job, since in self._watched.items():
-            left = limits[self.queue[job]] - self.clock[job] - (now - since)
-            wake = min(wake, now + max(1, left // gpus(job)))
+            executed, limit = self.clock[job] + now - since, limits[self.queue[job]]
+            if self.rounds_up:
+                wake = min(wake, math.ceil(limit / gpus(job)) - executed + now)
+            else:
+                wake = min(wake, now + max(1, (limit - executed) // gpus(job)))
         return wake

@@ -6,12 +6,15 @@ import dataclasses
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from repro.errors import ParamError, PolicyError
 from repro.registry import Registry
 from repro.sim.decision import Decision
 from repro.sim.view import View
+
+if TYPE_CHECKING:
+    from repro.sim.holdings import Performance
 
 Key = Any
 P = TypeVar("P", bound="Policy")
@@ -73,6 +76,12 @@ class Policy:
     time_fields: ClassVar[tuple[str, ...]] = ()
     #: may give a job other than the GPUs it asked for
     elastic: ClassVar[bool] = False
+    #: seconds within which a completion and the next arrival count as one event
+    tie_s: ClassVar[float] = 0.0
+    #: only equal completion times are one event, whatever the rules allow
+    exact_ties: ClassVar[bool] = False
+    #: decide only at multiples of this many seconds; None: at every event
+    interval: ClassVar[float | None] = None
 
     def decide(self, view: View) -> Decision:
         """Return what every unfinished job holds until the next decision."""
@@ -81,6 +90,10 @@ class Policy:
     def session(self, view: View) -> Callable[[View], Decision]:
         """Return the decision function of one run; a policy with memory makes a fresh one here."""
         return self.decide
+
+    def performance(self) -> Performance | None:
+        """Return the performance model to use where the caller names none."""
+        return None
 
     def polled(self) -> bool:
         """Tell whether completions are noticed only at decisions, not when they happen."""
@@ -150,6 +163,8 @@ class Ordering:
     def __init__(self, policy: Order, view: View) -> None:
         self.policy, self.view = policy, view
         self.resort = policy.resort
+        #: gangs are selected by first fit on nodes, running keys are read again at every event
+        self.refill = False
         #: after each event, running jobs move ahead of waiting ones of equal key (Resort only)
         self.partition = False
         #: ties between keys that were computed, not given, depend on every past sort (Resort only)

@@ -18,7 +18,7 @@ class SF(KnownDuration):
     Examples
     --------
     >>> SF()
-    SF(history_ties=None)
+    SF(history_ties=None, refill=None)
     """
 
     needs: ClassVar[frozenset[str]] = frozenset()

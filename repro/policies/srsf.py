@@ -17,7 +17,7 @@ class SRSF(KnownDuration):
     Examples
     --------
     >>> SRSF()
-    SRSF(history_ties=None)
+    SRSF(history_ties=None, refill=None)
     """
 
     def key(self, view: View, job: int) -> float:

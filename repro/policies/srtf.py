@@ -17,7 +17,7 @@ class SRTF(KnownDuration):
     Examples
     --------
     >>> SRTF()
-    SRTF(history_ties=None)
+    SRTF(history_ties=None, refill=None)
     """
 
     def key(self, view: View, job: int) -> float:

@@ -14,7 +14,7 @@ running jobs than the widest gang has GPUs, however many jobs wait.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from heapq import heappop, heappush
 from typing import Any
 
@@ -71,6 +71,11 @@ class Backlog:
     def waits(self) -> bool:
         """Whether any job waits."""
         return self._count > 0
+
+    @property
+    def running(self) -> Iterable[int]:
+        """The jobs that hold GPUs (of a preemptive policy), in no order."""
+        return self._place
 
     def arrive(self, job: int, now: float) -> None:
         """Add a new job."""

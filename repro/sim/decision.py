@@ -31,11 +31,17 @@ class Run:
     parts : tuple of (str, float)
         GPUs per type of a job spread over several types at once (ideal execution of `Shares`);
         ``gpus`` is their sum.
+    hosts : tuple of int
+        Running jobs, named earlier in the decision, some of whose GPUs this gang uses too.
+    shared : float
+        How many of ``gpus`` those are; only the rest counts against the cluster.
 
     Examples
     --------
-    >>> Run((0, 3), gpus=2)
-    Run(jobs=(0, 3), gpus=2, gpu_type=None, tasks=(), parts=())
+    >>> Run((0, 3), gpus=2).jobs
+    (0, 3)
+    >>> Run((5,), gpus=4, hosts=(0,), shared=2).charged
+    2
     """
 
     jobs: tuple[int, ...]
@@ -43,6 +49,13 @@ class Run:
     gpu_type: str | None = None
     tasks: tuple[int, ...] = ()
     parts: tuple[tuple[str | None, float], ...] = ()
+    hosts: tuple[int, ...] = ()
+    shared: float = 0
+
+    @property
+    def charged(self) -> float:
+        """GPUs that count against the cluster."""
+        return self.gpus - self.shared
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +71,9 @@ class RunSet:
         decision is refused with a PolicyError.
     wake : float
         Instant (s) at which the policy wants to decide again even if nothing happens.
+    order : sequence of int
+        The jobs in the order of the policy's list, where that is not the order of ``runs``; under
+        some rules it decides which of nearly simultaneous completions names the instant.
 
     Examples
     --------
@@ -68,6 +84,7 @@ class RunSet:
     runs: Sequence[Run | int]
     fill: Fill = "skip"
     wake: float = math.inf
+    order: Sequence[int] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Protocol
 
@@ -13,6 +13,7 @@ from repro.policies.base import Order, Policy
 from repro.sim.backlog import Backlog
 from repro.sim.decision import Run, RunSet, Shares
 from repro.sim.jobs import JobTable
+from repro.sim.refill import Refill
 from repro.sim.resort import Resort
 from repro.sim.rounds import RoundMechanism
 from repro.sim.view import View
@@ -39,6 +40,9 @@ class Driver(Protocol):
     def rate_changed(self, job: int, now: float) -> None:
         """Take note that a started job runs at another rate than nominal."""
 
+    def running(self) -> Iterable[int]:
+        """Return the jobs that hold GPUs, in the order of the last decision."""
+
     def wake(self, now: float) -> float:
         """Return the next instant at which a step is due though nothing happens."""
 
@@ -58,11 +62,13 @@ class RankedDriver:
         self.ordering = policy.ordering(view)
         self.quantum = policy.quantum_s()
         self.table = table
-        self.backlog: Backlog | Resort = (
-            Resort(table, self.ordering, capacity)
-            if self.ordering.resort
-            else Backlog(table, self.ordering, placer, take, capacity)
-        )
+        self.backlog: Backlog | Resort | Refill
+        if self.ordering.refill:
+            self.backlog = Refill(table, self.ordering, view.cluster)
+        elif self.ordering.resort:
+            self.backlog = Resort(table, self.ordering, capacity)
+        else:
+            self.backlog = Backlog(table, self.ordering, placer, take, capacity)
 
     @property
     def waits(self) -> bool:
@@ -92,6 +98,10 @@ class RankedDriver:
         if isinstance(self.backlog, Backlog):
             self.backlog.move(job, now)
 
+    def running(self) -> Iterable[int]:
+        """Return the jobs that hold GPUs, best first where the whole list was walked."""
+        return self.backlog.running
+
     def wake(self, now: float) -> float:
         """Return the next demotion, promotion or end of a quantum."""
         wake = self.ordering.wake(now)
@@ -111,6 +121,7 @@ class DecidedDriver:
         self.rounds = rounds
         self._holds: dict[int, Run] = {}
         self._bare: dict[int, Run] = {}
+        self._order: Iterable[int] = ()
         self._changed = True
         self._wake = math.inf
 
@@ -149,6 +160,7 @@ class DecidedDriver:
                 # a group that changes restarts as a whole
                 stops.extend(m for m in run.jobs if self._holds.get(m) == run and m not in stops)
         self._holds = chosen
+        self._order = decision.order or chosen
         return stops, starts
 
     def _decision(self, now: float) -> RunSet:
@@ -190,6 +202,7 @@ class DecidedDriver:
                 and job in active
                 and job not in chosen
                 and (elastic or run.gpus == asked[job])
+                and not run.hosts
             ):
                 free[run.gpu_type] -= run.gpus
                 chosen[job] = run
@@ -204,7 +217,9 @@ class DecidedDriver:
                 self._check_gang(run, now)
             if not run.parts and run.gpu_type is None and None not in free:
                 run = replace(run, gpu_type=self._type_for(run, free))
-            parts = run.parts or ((run.gpu_type, run.gpus),)
+            if run.hosts or run.shared:
+                self._check_hosts(run, chosen, now)
+            parts = run.parts or ((run.gpu_type, run.charged),)
             for kind, gpus in parts:
                 if kind not in free:
                     raise self._wrong(now, run.jobs[0], f"asks for unknown GPU type {kind!r}")
@@ -230,6 +245,20 @@ class DecidedDriver:
             run = self._bare[job] = Run((job,), self.table.gpus[job])
         return run
 
+    def _check_hosts(self, run: Run, chosen: dict[int, Run], now: float) -> None:
+        """Check that a gang shares GPUs with jobs that run, and no more than they hold."""
+        absent = [job for job in run.hosts if job not in chosen]
+        if absent:
+            raise self._wrong(
+                now, run.jobs[0], f"shares GPUs with row {absent[0]}, which does not run"
+            )
+        theirs = sum(chosen[job].gpus for job in run.hosts)
+        if not 0 <= run.shared <= min(run.gpus, theirs):
+            raise self._wrong(
+                now, run.jobs[0], f"shares {run.shared:g} of its {run.gpus:g} GPUs with jobs "
+                f"that hold {theirs:g}"
+            )  # fmt: skip
+
     def _check_gang(self, run: Run, now: float) -> None:
         for job in run.jobs:
             if run.gpus != self.table.gpus[job]:
@@ -252,6 +281,10 @@ class DecidedDriver:
 
     def rate_changed(self, job: int, now: float) -> None:
         """Nothing to do: decisions are made anew each time."""
+
+    def running(self) -> Iterable[int]:
+        """Return the jobs that hold GPUs, in the order of the decision."""
+        return self._order
 
     def wake(self, now: float) -> float:
         """Return the instant the policy asked for, or the next round."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Generator, Sequence
-from heapq import heapify, heappop, heappush
-from typing import Any, Protocol
+from heapq import heappop
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,32 +13,16 @@ import simpy
 
 from repro.cluster.spec import Cluster
 from repro.errors import PolicyError, TraceError
+from repro.perf.overhead import Overhead
 from repro.placement.base import Placement
 from repro.placement.by_type import by_type
 from repro.policies.base import Order, Policy
-from repro.sim.decision import Run
 from repro.sim.drivers import Driver, driver_for
+from repro.sim.holdings import Holdings, Performance
 from repro.sim.jobs import JobTable
-from repro.sim.records import Intervals, Nodes, Result, collect
+from repro.sim.records import Result, collect
 from repro.sim.rounds import RoundMechanism
 from repro.sim.view import View
-
-
-class Performance(Protocol):
-    """How fast jobs run on what they hold."""
-
-    def rates(self, table: JobTable, run: Run, nodes: Nodes) -> Sequence[float]:
-        """Return work per second of every member of ``run``."""
-
-
-class Overhead(Protocol):
-    """What preemption costs."""
-
-    def pause_s(self, table: JobTable, job: int) -> float:
-        """Return the seconds a preempted job keeps its GPUs to checkpoint."""
-
-    def resume_s(self, table: JobTable, job: int) -> float:
-        """Return the seconds a resumed job holds its GPUs before it progresses."""
 
 
 class Engine:
@@ -60,8 +44,11 @@ class Engine:
         Performance model and preemption costs; None: nominal speed, free preemption.
     interval : float, optional
         Decide only at multiples of this many seconds; None: at every event.
-    whole_seconds, file_ties : bool
-        Time base and tie order, see `JobTable`.
+    whole_seconds, file_ties, iterations : optional
+        Time base, tie order and unit of work, see `JobTable`.
+    tie_rel : float
+        Completions predicted within this relative distance of the earliest count as one event
+        (where starts are paid in every interval).
     rounds : dict, optional
         Settings of the `RoundMechanism` for policies that return `Shares`.
     """
@@ -79,27 +66,26 @@ class Engine:
         interval: float | None = None,
         whole_seconds: bool = False,
         file_ties: bool = False,
+        iterations: float | None = None,
+        tie_rel: float = 0.0,
         rounds: dict[str, Any] | None = None,
     ) -> None:
-        self.table = JobTable(trace, whole_seconds=whole_seconds, file_ties=file_ties)
-        self.cluster, self.policy, self.perf, self.overhead = cluster, policy, perf, overhead
-        self.interval = interval
+        self.table = JobTable(
+            trace, whole_seconds=whole_seconds, file_ties=file_ties, iterations=iterations
+        )
+        self.cluster, self.policy = cluster, policy
+        self.interval, self._tie_rel = interval, tie_rel
         self.env = simpy.Environment()
         self.placer = placement.bind(cluster, rng)
-        self._typed = {} if isinstance(policy, Order) else by_type(placement, cluster, rng)
+        typed = {} if isinstance(policy, Order) else by_type(placement, cluster, rng)
         self.view = View(self.table, cluster, policy.needs, policy.name)
-        self.intervals = Intervals(self.placer.tracks_nodes, bool(cluster.gpu_types))
+        self.holdings = Holdings(
+            self.table, cluster, policy.name, self.placer, typed, perf, overhead
+        )
         mechanism = RoundMechanism(self.table, cluster, policy.name, **rounds) if rounds else None
         self.driver: Driver = driver_for(
-            self.table, policy, self.view, self.placer, self._take, mechanism
+            self.table, policy, self.view, self.placer, self.holdings.take, mechanism
         )
-        self.overhead_s = 0.0
-        self._finish: list[tuple[float, int, int]] = []
-        self._epoch = [0] * self.table.count
-        self._nodes: dict[int, Nodes] = {}
-        self._groups: dict[int, Run] = {}
-        self._draining: list[tuple[float, float]] = []
-        self._busy = 0.0
         self._next = 0
         self._done = 0
         self._poked: simpy.Event | None = None
@@ -154,34 +140,45 @@ class Engine:
             self._poked.succeed()
 
     def _scheduler(self) -> Generator[Any, Any, None]:
-        table, finish, epoch = self.table, self._finish, self._epoch
+        table, holdings = self.table, self.holdings
+        finish, epoch = holdings.finish, holdings.epoch
         driver, view, submit, count = self.driver, self.view, self.table.submit, self.table.count
         active, interval, polled = table.active, self.interval, self.policy.polled()
+        settles, tie_s = holdings.settles, self.policy.tie_s
+        tie_rel = 0.0 if self.policy.exact_ties else self._tie_rel
         dirty = False
         while self._done < count:
             while finish and epoch[finish[0][1]] != finish[0][2]:
                 heappop(finish)
             target = finish[0][0] if finish and not polled else math.inf
-            if self._next < count and submit[self._next] < target:
+            near = max(tie_s, tie_rel * target) if tie_s and target < math.inf else 0.0
+            if self._next < count and submit[self._next] <= target + near:
                 target = submit[self._next]
             target = min(target, self._decision_time(dirty))
             if target == math.inf and self._poked is None:
                 raise self._waiting_for_ever()
             now = yield from self._sleep(target)
             view.now = now
-            while finish and finish[0][0] <= now:
+            while finish and finish[0][0] <= now + near:
                 _, job, stamp = heappop(finish)
                 if epoch[job] == stamp:
-                    self._complete(job, now)
+                    driver.finish(job, now)
+                    holdings.complete(job, now)
+                    self._done += 1
                     dirty = True
             while self._next < count and submit[self._next] <= now:
                 job = self._next
                 self._next += 1
                 active[job] = None
+                table.arrived = self._next
                 driver.arrive(job, now)
                 dirty = True
             if interval is None or _on_grid(now, interval):
-                self._apply(*driver.step(now), now)
+                if settles:
+                    holdings.settle(now)
+                holdings.apply(*driver.step(now), now, driver.rate_changed)
+                if settles:
+                    holdings.foresee(now, driver.running(), tie_rel)
                 dirty = False
 
     def _sleep(self, target: float) -> Generator[Any, Any, float]:
@@ -209,136 +206,13 @@ class Engine:
             return (math.floor(now / self.interval + 1e-9) + 1) * self.interval
         return math.inf
 
-    # applying decisions ------------------------------------------------------------------------
-
-    def _apply(self, stops: list[int], starts: list[Run], now: float) -> None:
-        table = self.table
-        if stops:
-            again = {job for run in starts for job in run.jobs}
-            for job in stops:
-                moved = job in again
-                self._release(job, now, pause=not moved)
-                if not moved:
-                    table.preemptions[job] += 1
-        for run in starts:
-            self._start(run, now)
-
-    def _take(self, job: int) -> None:
-        """Place a job at once (policies whose next choice depends on where this one went)."""
-        table = self.table
-        self._nodes[job] = self.placer.take(job, table.gpus[job], table.models[job])
-
-    def _start(self, run: Run, now: float) -> None:
-        table, leader = self.table, run.jobs[0]
-        nodes: Nodes = ()
-        if not run.parts and run.gpus == int(run.gpus):
-            if leader not in self._nodes:
-                self._nodes[leader] = self._place(run)
-            nodes = self._nodes[leader]
-        rates: Sequence[float]
-        if self.perf is not None:
-            rates = self.perf.rates(table, run, nodes)
-        elif len(run.jobs) > 1:
-            raise PolicyError(
-                f"policy {self.policy.name!r} groups jobs; simulate it with a performance model "
-                f"(perf=...) that says how fast the members run"
-            )
-        else:
-            rates = (run.gpus / table.gpus[leader],)
-        delay = self._drain_delay(run.gpus, now) if self._draining else 0.0
-        self._busy += run.gpus
-        for job, rate in zip(run.jobs, rates, strict=True):
-            begin = now + delay
-            if self.overhead is not None and table.first_start[job] < math.inf:
-                resume = self.overhead.resume_s(table, job)
-                self.overhead_s += resume
-                begin += resume
-            if not rate > 0:
-                raise PolicyError(
-                    f"policy {self.policy.name!r} runs job {table.ids[job]!r} at rate {rate:g}"
-                )
-            table.first_start[job] = min(table.first_start[job], now)
-            table.running[job] = True
-            table.hold[job], table.held[job] = now, run.gpus
-            table.since[job], table.rate[job], table.clean[job] = begin, rate, now + delay
-            self._groups[job] = run
-            heappush(self._finish, (begin + table.left[job] / rate, job, self._epoch[job]))
-            if rate != 1.0 or begin > now:
-                self.driver.rate_changed(job, now)
-
-    def _place(self, run: Run) -> Nodes:
-        placer, leader = self._typed.get(run.gpu_type, self.placer), run.jobs[0]
-        if not run.tasks:
-            return placer.take(leader, int(run.gpus), self.table.models[leader])
-        if len(run.tasks) != run.gpus:
-            raise PolicyError(
-                f"policy {self.policy.name!r} names nodes for {len(run.tasks)} tasks of job "
-                f"{self.table.ids[leader]!r} that holds {run.gpus:g} GPUs; one GPU per task"
-            )
-        return placer.claim(leader, run.tasks)
-
-    def _release(self, job: int, now: float, *, pause: bool) -> None:
-        """Take the GPUs of a job away and book its progress."""
-        table, run = self.table, self._groups[job]
-        begun = now >= table.since[job]
-        table.left[job] = max(0.0, table.remaining(job, now))
-        self._book(job, now)
-        if pause and self.overhead is not None:
-            # a job that has not begun has nothing to checkpoint, and no more to load
-            until = now + self.overhead.pause_s(table, job) if begun else max(now, table.clean[job])
-            self.overhead_s += until - now if begun else until - table.since[job]
-            self._draining.append((until, table.held[job] / len(run.jobs)))
-
-    def _complete(self, job: int, now: float) -> None:
-        table = self.table
-        table.left[job] = 0.0
-        self.driver.finish(job, now)
-        self._book(job, now)
-        table.end[job] = now
-        del table.active[job]
-        self._done += 1
-
-    def _book(self, job: int, now: float) -> None:
-        """Close the interval of a job that stops holding GPUs."""
-        table = self.table
-        run = self._groups.pop(job)
-        start, held = table.hold[job], table.held[job]
-        nodes = self._nodes.get(run.jobs[0], ())
-        share = held / len(run.jobs)
-        self.intervals.add(job, start, now, share, table.rate[job], nodes, run.gpu_type)
-        table.seconds[job] += now - start
-        table.service[job] += (now - start) * held
-        table.running[job] = False
-        table.last_stop[job] = now
-        self._epoch[job] += 1
-        if not any(member in self._groups for member in run.jobs):
-            self._busy -= held
-            if run.jobs[0] in self._nodes:
-                del self._nodes[run.jobs[0]]
-                self._typed.get(run.gpu_type, self.placer).give_back(run.jobs[0])
-
-    def _drain_delay(self, gpus: float, now: float) -> float:
-        """Return how long a gang waits for GPUs whose former holders still checkpoint."""
-        draining = [entry for entry in self._draining if entry[0] > now]
-        clean = self.cluster.num_gpus - self._busy - sum(held for _, held in draining)
-        missing = gpus - max(0.0, clean)
-        heapify(draining)
-        until = now
-        while missing > 1e-9 and draining:
-            until, held = heappop(draining)
-            if held > missing:
-                heappush(draining, (until, held - missing))
-            missing -= held
-        self._draining = draining
-        return until - now
-
     def result(self, meta: dict[str, Any]) -> Result:
         """Return the records of the finished run."""
         return collect(
             self.table,
-            self.intervals,
+            self.holdings.intervals,
             self.table.positions,
-            meta | {"num_gpus": self.cluster.num_gpus, "overhead_s": self.overhead_s},
+            meta | {"num_gpus": self.cluster.num_gpus, "overhead_s": self.holdings.overhead_s},
         )
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pandas as pd
+
+from repro.errors import TraceError
 
 
 class JobTable:
@@ -18,10 +21,18 @@ class JobTable:
         Cut times to whole seconds, as integer simulators do.
     file_ties : bool
         Jobs submitted at the same instant keep the order of the file instead of that of their ids.
+    iterations : float, optional
+        Count work in iterations, each of which takes this factor times the column
+        ``iteration_time`` alone; None: in seconds at the reference allocation.
     """
 
     def __init__(
-        self, trace: pd.DataFrame, *, whole_seconds: bool = False, file_ties: bool = False
+        self,
+        trace: pd.DataFrame,
+        *,
+        whole_seconds: bool = False,
+        file_ties: bool = False,
+        iterations: float | None = None,
     ) -> None:
         submit, work = trace["submit_time"], trace["duration"]
         if whole_seconds:
@@ -36,13 +47,22 @@ class JobTable:
         n = self.count = len(trace)
         self.ids: list[object] = self.frame["job_id"].tolist()
         self.submit: list[float] = submit.iloc[order].astype(float).tolist()
-        #: seconds of work at the reference allocation
-        self.work: list[float] = work.iloc[order].astype(float).tolist()
+        #: seconds the trace says the job takes
+        self.duration: list[float] = work.iloc[order].astype(float).tolist()
+        self._columns: dict[str, list[Any]] = {}
+        #: units of work (seconds at the reference allocation, or iterations), and the seconds one
+        #: unit takes alone
+        self.work, self.solo = self.duration, [1.0] * n
+        self.counts_iterations = iterations is not None
+        if iterations is not None:
+            self.work, self.solo = self._in_iterations(trace, iterations)
+        #: rows below this number have arrived
+        self.arrived = 0
         self.models: list[str | None] = (
             self.frame["model"].tolist() if "model" in self.frame else [None] * n
         )
         self.gpus: list[int] = self.frame["num_gpus"].astype(int).tolist()
-        #: work left at `since`; progress since then is (now - since) * rate
+        #: units left at `since`; progress since then is (now - since) * rate
         self.left: list[float] = list(self.work)
         self.since: list[float] = [0.0] * n
         self.rate: list[float] = [0.0] * n
@@ -63,8 +83,38 @@ class JobTable:
         #: arrived and not finished, in order of arrival
         self.active: dict[int, None] = {}
 
+    def _in_iterations(self, trace: pd.DataFrame, factor: float) -> tuple[list[float], list[float]]:
+        for name in ("iterations", "iteration_time"):
+            if name not in self.frame:
+                source = trace.attrs.get("name", "the trace")
+                raise TraceError(
+                    f"{source}: no column {name!r}; these rules count work in iterations: give "
+                    f"iterations and iteration_time (s), or use --rules paper"
+                )
+        # the product is taken in milliseconds: its last bit decides between jobs of equal length
+        solo = [
+            round(seconds * 1000.0, 6) * factor / 1000.0
+            for seconds in self.frame["iteration_time"].astype(float)
+        ]
+        return self.frame["iterations"].astype(float).tolist(), solo
+
+    def column(self, name: str) -> list[Any]:
+        """Return a trace column as a list, indexed by row number; KeyError if there is none."""
+        values = self._columns.get(name)
+        if values is None:
+            values = self._columns[name] = self.frame[name].tolist()
+        return values
+
+    def iteration_s(self, job: int) -> float:
+        """Return the seconds one iteration takes alone, NaN if the trace does not say."""
+        if self.counts_iterations:
+            return self.solo[job]
+        if "iteration_time" not in self.frame:
+            return math.nan
+        return float(self.column("iteration_time")[job])
+
     def remaining(self, job: int, now: float) -> float:
-        """Return the work left (s at the reference allocation)."""
+        """Return the units of work left."""
         if not self.running[job]:
             return self.left[job]
         return self.left[job] - max(0.0, now - self.since[job]) * self.rate[job]

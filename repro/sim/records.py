@@ -15,14 +15,16 @@ Nodes = tuple[tuple[int, int], ...]
 
 
 class Intervals:
-    """Growing columns of (job, start, end, GPUs, rate, nodes, GPU type)."""
+    """Growing columns: job, start, end, GPUs charged and used, rate, leader, nodes, GPU type."""
 
     def __init__(self, tracks_nodes: bool, typed: bool) -> None:
         self.job = array("q")
         self.start = array("d")
         self.end = array("d")
         self.gpus = array("d")
+        self.used = array("d")
         self.rate = array("d")
+        self.leader = array("q")
         self.nodes: list[Nodes] | None = [] if tracks_nodes else None
         self.gpu_type: list[str | None] | None = [] if typed else None
 
@@ -32,7 +34,9 @@ class Intervals:
         start: float,
         end: float,
         gpus: float,
+        used: float,
         rate: float,
+        leader: int,
         nodes: Nodes,
         gpu_type: str | None = None,
     ) -> None:
@@ -41,7 +45,9 @@ class Intervals:
         self.start.append(start)
         self.end.append(end)
         self.gpus.append(gpus)
+        self.used.append(used)
         self.rate.append(rate)
+        self.leader.append(leader)
         if self.nodes is not None:
             self.nodes.append(nodes)
         if self.gpu_type is not None:
@@ -56,11 +62,13 @@ class Result:
     ----------
     jobs : DataFrame
         One row per job in trace order: job_id, submit_time, start_time, end_time, jct, num_gpus,
-        duration, queueing (= jct - duration), preemptions, promotions, model if known. Seconds.
+        duration (alone, at the GPUs asked for), queueing (= jct - duration), preemptions,
+        promotions, model if known. Seconds.
     intervals : DataFrame
-        job_id, start, end (s), gpus (of a group: its share), rate (work per second), nodes (if the
-        placement tracks them), gpu_type (if the cluster has types; None where the policy chose
-        none or several at once).
+        job_id, start, end (s), gpus (of GPUs that several jobs use: its share), used (GPUs it
+        runs on, shared or not), rate (speed relative to running alone), group (id of the first job
+        of the group, its own for a job alone), nodes (if the placement tracks them), gpu_type (if
+        the cluster has types; None where the policy chose none or several at once).
     meta : dict
         policy, trace, cluster, num_gpus, rules, placement, overhead_s, wall_s.
     """
@@ -88,7 +96,7 @@ def collect(table: JobTable, intervals: Intervals, index: pd.Index, meta: dict[s
     frame = table.frame
     submit = np.array(table.submit)
     end = np.array(table.end)
-    work = np.array(table.work)
+    work = np.array(table.work) * np.array(table.solo)
     start = np.array(table.first_start)
     jobs = pd.DataFrame(
         {
@@ -109,14 +117,16 @@ def collect(table: JobTable, intervals: Intervals, index: pd.Index, meta: dict[s
     jobs.index = index
     jobs = jobs.sort_index().reset_index(drop=True)
     ids = frame["job_id"].to_numpy()
-    rows = np.frombuffer(intervals.job, dtype=np.int64) if len(intervals.job) else np.array([], int)
+    rows, leaders = (np.array(column, np.int64) for column in (intervals.job, intervals.leader))
     spans = pd.DataFrame(
         {
             "job_id": ids[rows],
             "start": np.array(intervals.start),
             "end": np.array(intervals.end),
             "gpus": np.array(intervals.gpus),
+            "used": np.array(intervals.used),
             "rate": np.array(intervals.rate),
+            "group": ids[leaders],
         }
     )
     if intervals.nodes is not None:

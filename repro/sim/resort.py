@@ -7,6 +7,7 @@ Replaying the same list operations is the only way to break ties as they do.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from repro.policies.base import Ordering
@@ -39,6 +40,11 @@ class Resort:
     def waits(self) -> bool:
         """Whether any job waits."""
         return len(self._order) > len(self._held)
+
+    @property
+    def running(self) -> Iterable[int]:
+        """The jobs that hold GPUs, in the order of the list."""
+        return [job for job in self._order if job in self._held]
 
     def arrive(self, job: int, now: float) -> None:
         """Append a new job."""

@@ -17,15 +17,31 @@ class Rules:
         Submission times and durations are cut to whole seconds.
     file_ties : bool
         Jobs submitted at the same instant keep their order in the file; otherwise that of job_id.
+    iterations : float, optional
+        Work is counted in iterations, each taking this factor times its solo iteration time.
+    start_overhead : bool
+        Every running job pays its start after every event (`StartOverhead`).
+    tie_rel : float
+        Completions within this relative distance are one event.
+    p99_by_index : bool
+        The 99th percentile is the value at index floor(0.99 N) of the ascending list, without
+        interpolation, and makespan counts from time 0, not from the first submission.
     """
 
     whole_seconds: bool = False
     file_ties: bool = False
+    iterations: float | None = None
+    start_overhead: bool = False
+    tie_rel: float = 0.0
+    p99_by_index: bool = False
 
 
 RULES: dict[str, Rules] = {
     "paper": Rules(),
     "tiresias": Rules(whole_seconds=True, file_ties=True),
+    "muri": Rules(
+        file_ties=True, iterations=1.015, start_overhead=True, tie_rel=1e-9, p99_by_index=True
+    ),
 }
 
 

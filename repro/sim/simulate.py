@@ -11,10 +11,12 @@ import pandas as pd
 
 from repro.cluster.spec import Cluster
 from repro.errors import ParamError, TraceError
+from repro.perf.overhead import Overhead, StartOverhead
 from repro.placement import base as placement_base
 from repro.placement.base import Placement
 from repro.policies.base import Policy, make
-from repro.sim.engine import Engine, Overhead, Performance
+from repro.sim.engine import Engine
+from repro.sim.holdings import Performance
 from repro.sim.records import Result
 from repro.sim.rules import rules_named
 
@@ -47,14 +49,14 @@ def simulate(
         A policy, or a registered name (then with the defaults of ``rules``).
     placement : Placement or str, optional
         Placement rule; the policy's own by default.
-    rules : {"paper", "tiresias"}
+    rules : {"paper", "tiresias", "muri"}
         Event rules: the paper's, or those of a paper's public simulator.
     perf : Performance, optional
-        How fast jobs run on what they hold; nominal speed by default.
+        How fast jobs run on what they hold; by default the policy's own model, else nominal speed.
     overhead : Overhead, optional
-        What preemption costs; nothing by default.
+        What starts and preemption cost; by default what the rules say, under ``paper`` nothing.
     interval : float, optional
-        Decide only every so many seconds; at every event by default.
+        Decide only every so many seconds; by default as the policy says, else at every event.
     rounds : dict, optional
         ``round_s`` and ``fluid`` for policies that return shares.
     seed : int
@@ -89,6 +91,8 @@ def simulate(
         raise ParamError(f"interval is {interval:g} s; give a positive number of seconds or none")
     spec = Cluster.parse(cluster) if isinstance(cluster, str) else cluster
     resolved = make(policy, rules) if isinstance(policy, str) else policy.under(rules)
+    if overhead is None and chosen.start_overhead:
+        overhead = StartOverhead()
     where = placement if placement is not None else resolved.placement
     if isinstance(where, str):
         where = placement_base.make(where)
@@ -98,11 +102,13 @@ def simulate(
         resolved,
         where,
         np.random.default_rng(seed),
-        perf=perf,
+        perf=perf if perf is not None else resolved.performance(),
         overhead=overhead,
-        interval=interval,
+        interval=interval if interval is not None else resolved.interval,
         whole_seconds=chosen.whole_seconds,
         file_ties=chosen.file_ties,
+        iterations=chosen.iterations,
+        tie_rel=chosen.tie_rel,
         rounds=rounds,
     )
     engine.run(processes)

@@ -50,6 +50,15 @@ class View:
         return list(self._table.active)
 
     @property
+    def arrived(self) -> int:
+        """Number of jobs that have arrived; they are rows 0 to this number less one."""
+        return self._table.arrived
+
+    def is_unfinished(self, job: int) -> bool:
+        """Tell whether the job has arrived and not finished."""
+        return job in self._table.active
+
+    @property
     def running(self) -> list[int]:
         """Row numbers of the jobs that hold GPUs, in order of arrival."""
         held = self._table.running
@@ -76,14 +85,14 @@ class View:
         return self._table.first_start[job]
 
     def rate(self, job: int) -> float:
-        """Return the work done per second now, 1 (nominal) while waiting.
+        """Return the speed relative to running alone now, 1 (nominal) while waiting.
 
         It is 0 while a job holds GPUs that are still being checkpointed or loaded.
         """
         table = self._table
         if not table.running[job]:
             return 1.0
-        return table.rate[job] if self.now >= table.since[job] else 0.0
+        return table.rate[job] * table.solo[job] if self.now >= table.since[job] else 0.0
 
     def run_seconds(self, job: int) -> float:
         """Return the seconds the job has held GPUs (t_J in Tiresias)."""
@@ -100,12 +109,27 @@ class View:
     def duration(self, job: int) -> float:
         """Return the true duration (s); needs ``"duration"``."""
         self._require("duration")
-        return self._table.work[job]
+        return self._table.duration[job]
 
     def remaining(self, job: int) -> float:
-        """Return the true work left (s at the reference allocation); needs ``"duration"``."""
+        """Return the true work left (s alone at the GPUs asked for); needs ``"duration"``."""
         self._require("duration")
-        return self._table.remaining(job, self.now)
+        return self._table.remaining(job, self.now) * self._table.solo[job]
+
+    def iteration_s(self, job: int) -> float:
+        """Return the seconds of one iteration alone; needs ``"iteration_time"``, NaN if unknown."""
+        self._require("iteration_time")
+        return self._table.iteration_s(job)
+
+    @property
+    def source(self) -> str:
+        """Name of the trace, for messages."""
+        return str(self._table.frame.attrs.get("name", "the trace"))
+
+    def has_column(self, name: str) -> bool:
+        """Tell whether the trace has the column; needs its name."""
+        self._require(name)
+        return name in self._table.frame
 
     def column(self, name: str, default: object = None) -> npt.NDArray[np.generic]:
         """Return a whole trace column, indexed by row number; needs its name.

@@ -269,7 +269,7 @@ def tampered(**changes):
     ("changes", "rule"),
     [
         ({"gpus": (0, 9.0)}, "capacity"),
-        ({"gpus": (1, 0.5)}, "gang"),
+        ({"used": (1, 0.5)}, "gang"),
         ({"rate": (2, 0.5)}, "work"),
         ({"rate": (2, 1.5)}, "work"),
         ({"start": (0, -3.0)}, "ends"),

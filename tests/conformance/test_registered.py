@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from repro.perf.overhead import Overhead
 from repro.policies.base import make, policies
 from repro.testing import check_policy
 
@@ -64,7 +65,7 @@ def test_decisions_on_a_grid(name):
     check_policy(instance(name), interval=7.0)
 
 
-class Toll:
+class Toll(Overhead):
     """Costs of preemption, to see that the battery allows for them."""
 
     def pause_s(self, table, job):

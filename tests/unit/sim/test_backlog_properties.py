@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from naive_scan import first_come, gittins, preemptive
 
 from repro import simulate
+from repro.perf.overhead import Overhead
 from repro.policies.base import make
 
 EXAMPLES = settings(max_examples=200, deadline=None)
@@ -121,7 +122,7 @@ class ByWidth:
         return [self.RATES[table.gpus[run.jobs[0]]]]
 
 
-class Load:
+class Load(Overhead):
     """Resuming takes a while during which GPUs are held and nothing progresses."""
 
     RESUME = 3.0

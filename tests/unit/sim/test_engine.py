@@ -10,6 +10,7 @@ from hand_traces import spans, trace
 
 from repro import simulate
 from repro.errors import ParamError
+from repro.perf.overhead import Overhead
 from repro.policies.base import Policy
 from repro.sim.decision import RunSet
 from repro.testing import small_trace
@@ -133,7 +134,7 @@ def test_a_failing_process_is_heard():
 
 
 @dataclass(frozen=True)
-class Toll:
+class Toll(Overhead):
     pause: float = 3.0
     resume: float = 5.0
 

@@ -1,0 +1,156 @@
+"""How fast the members of a group run: one iteration each per period T (Muri)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from repro.errors import TraceError
+from repro.perf.stages import Ordering, Stages, interleaving_time, pair_efficiencies
+from repro.perf.three_stage import three_stage_time
+from repro.sim.decision import Run
+from repro.sim.jobs import JobTable
+from repro.sim.records import Nodes
+
+#: Trace columns in the order in which an iteration passes through the resources.
+STAGE_COLUMNS = ("stage_storage", "stage_cpu", "stage_gpu", "stage_network")
+#: The same where storage and CPU were measured together, as ``stage_storage``.
+MERGED_COLUMNS = ("stage_storage", "stage_gpu", "stage_network")
+
+
+def stage_columns(present: Sequence[Any], source: str = "the trace") -> tuple[str, ...]:
+    """Return the stage columns of a trace: four, or three if storage and CPU are one.
+
+    Parameters
+    ----------
+    present : sequence of str
+        Column names of the trace.
+    source : str
+        Name for messages.
+
+    Raises
+    ------
+    TraceError
+        If the trace has no stage times.
+
+    Examples
+    --------
+    >>> stage_columns(["job_id", "stage_storage", "stage_gpu", "stage_network"])
+    ('stage_storage', 'stage_gpu', 'stage_network')
+    """
+    columns = STAGE_COLUMNS if "stage_cpu" in present else MERGED_COLUMNS
+    missing = [name for name in columns if name not in present]
+    if missing:
+        raise TraceError(
+            f"{source}: no column {missing[0]!r}; grouped jobs need their stage times in seconds "
+            f"per iteration: {', '.join(STAGE_COLUMNS)} (stage_cpu may be part of stage_storage)"
+        )
+    return columns
+
+
+def group_period(
+    members: Sequence[Stages], ordering: Ordering = "best", merged: bool = False
+) -> float:
+    """Return T of a group: Eq 3, or the three-stage rule where storage and CPU are one stage.
+
+    Parameters
+    ----------
+    members : sequence of tuple of float
+        Stage times of each member (s per iteration).
+    ordering : {"best", "worst"}
+        Which order of the members counts.
+    merged : bool
+        The stages are data (storage and CPU), GPU, network.
+
+    Examples
+    --------
+    >>> group_period([(2, 1), (1, 2)]), group_period([(0.5, 160, 0), (117, 68, 0)], merged=True)
+    (3.0, 228.0)
+    """
+    if merged:
+        return three_stage_time(members, ordering)
+    return interleaving_time(members, ordering)
+
+
+@dataclass(frozen=True)
+class Interleaving:
+    """Performance model of grouped jobs: every member completes one iteration per period T.
+
+    Parameters
+    ----------
+    columns : tuple of str, optional
+        Trace columns of the stage times (s per iteration), in order; at least as many as the
+        largest group has jobs. None: storage, CPU, GPU, network, or storage with CPU in one.
+    ordering : {"best", "worst"}
+        Which order of the members is run.
+    factors : tuple of float
+        Measured period over T for groups of 2, 3, … jobs; 1 beyond the end.
+
+    References
+    ----------
+    Muri, SIGCOMM 2022, Eq 3; the factors are its public simulator's.
+
+    Examples
+    --------
+    >>> Interleaving(("stage_cpu", "stage_gpu"))
+    Interleaving(columns=('stage_cpu', 'stage_gpu'), ordering='best', factors=())
+    """
+
+    columns: tuple[str, ...] | None = None
+    ordering: Ordering = "best"
+    factors: tuple[float, ...] = ()
+
+    def pair_efficiencies(self, trace: pd.DataFrame) -> npt.NDArray[np.float64]:
+        """Return gamma of every pair of jobs of a trace; see `repro.perf.stages`."""
+        columns = self.columns or stage_columns(list(trace.columns))
+        rows = trace[list(columns)].to_numpy(float).tolist()
+        return pair_efficiencies([tuple(row) for row in rows])
+
+    def period(self, members: Sequence[Stages], merged: bool = False) -> float:
+        """Return the seconds in which every member completes one iteration, factor included."""
+        number = len(members) - 2
+        factor = self.factors[number] if 0 <= number < len(self.factors) else 1.0
+        return group_period(members, self.ordering, merged) * factor
+
+    def rates(self, table: JobTable, run: Run, nodes: Nodes) -> list[float]:
+        """Return solo iteration time over period for every member; 1 for a job alone."""
+        scale = [run.gpus / table.gpus[job] for job in run.jobs]
+        if len(run.jobs) == 1:
+            return scale
+        group, period = self._group(table, run)
+        # A job whose stages overlap inside one iteration says how long that takes alone.
+        alone = [table.iteration_s(job) for job in run.jobs]
+        solo = [
+            sum(stages) if math.isnan(time) else time
+            for time, stages in zip(alone, group, strict=True)
+        ]
+        return [part * time / period for part, time in zip(scale, solo, strict=True)]
+
+    def paces(self, table: JobTable, run: Run, nodes: Nodes) -> list[float]:
+        """Return the period for every member of a group whose work counts iterations."""
+        if len(run.jobs) == 1 or not table.counts_iterations:
+            rates = self.rates(table, run, nodes)
+            return [table.solo[job] / rate for job, rate in zip(run.jobs, rates, strict=True)]
+        return [self._group(table, run)[1]] * len(run.jobs)
+
+    def _group(self, table: JobTable, run: Run) -> tuple[list[Stages], float]:
+        """Return the stage times of the members and their period (s)."""
+        columns = self.columns or stage_columns(list(table.frame.columns))
+        lists = [self._column(table, name) for name in columns]
+        group = [tuple(values[job] for values in lists) for job in run.jobs]
+        return group, self.period(group, columns == MERGED_COLUMNS)
+
+    def _column(self, table: JobTable, name: str) -> list[float]:
+        try:
+            return table.column(name)
+        except KeyError:
+            raise TraceError(
+                f"the trace has no column {name!r}; grouped jobs need the stage times "
+                f"{', '.join(self.columns or STAGE_COLUMNS)} in seconds per iteration"
+            ) from None

@@ -1,0 +1,104 @@
+"""Consolidated first fit on an empty cluster, for rules that place all gangs anew each time."""
+
+from __future__ import annotations
+
+from repro.cluster.spec import Cluster
+
+
+class FirstFit:
+    """Answers, gang after gang, whether `yarn` has a consolidated place left.
+
+    Idle GPUs only shrink between two calls of `clear`, so the first node with room for a gang size
+    only moves forward: one pointer per size replaces the search, and a size refused once stays
+    refused.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        The nodes.
+
+    References
+    ----------
+    Muri, SIGCOMM 2022, public simulator (``ms_yarn_alloc_res``); same places as placement ``yarn``
+    without fallback.
+
+    Examples
+    --------
+    >>> nodes = FirstFit(Cluster.parse("2x4"))
+    >>> [nodes.take(gpus) for gpus in (2, 4, 2, 1)], nodes.free
+    ([True, True, True, False], 0)
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._num_gpus = cluster.num_gpus
+        self._switches = [
+            _Switch([cluster.nodes[node].gpus for node in members])
+            for members in cluster.switches.values()
+        ]
+        self.free = self._num_gpus
+
+    def clear(self) -> None:
+        """Empty every node."""
+        self.free = self._num_gpus
+        for switch in self._switches:
+            switch.clear()
+
+    def take(self, gpus: int) -> bool:
+        """Take the place of a gang if there is one, and tell whether there was."""
+        if gpus > self.free:
+            return False
+        for switch in self._switches:
+            if switch.take(gpus):
+                self.free -= gpus
+                return True
+        return False
+
+
+class _Switch:
+    """The nodes of one switch."""
+
+    def __init__(self, sizes: list[int]) -> None:
+        self._sizes, self._largest = sizes, max(sizes)
+        self.clear()
+
+    def clear(self) -> None:
+        self._idle = self._sizes.copy()
+        #: gang size -> first node that may have room for it
+        self._first: dict[int, int] = {}
+
+    def take(self, gpus: int) -> bool:
+        if gpus <= self._largest:
+            return self._take_part(gpus)
+        whole, rest = divmod(gpus, self._largest)
+        nodes = self._whole_nodes(whole)
+        if nodes is None:
+            return False
+        for node in nodes:
+            self._idle[node] = 0
+        if rest and not self._take_part(rest):
+            for node in nodes:
+                self._idle[node] = self._largest
+            return False
+        return True
+
+    def _take_part(self, gpus: int) -> bool:
+        idle, node = self._idle, self._first.get(gpus, 0)
+        while node < len(idle) and idle[node] < gpus:
+            node += 1
+        self._first[gpus] = node
+        if node == len(idle):
+            return False
+        idle[node] -= gpus
+        return True
+
+    def _whole_nodes(self, count: int) -> list[int] | None:
+        idle, largest = self._idle, self._largest
+        found: list[int] = []
+        node = self._first.get(largest, 0)
+        while node < len(idle) and len(found) < count:
+            if idle[node] == largest:
+                found.append(node)
+            node += 1
+        if len(found) < count:
+            return None
+        return found

@@ -1,0 +1,133 @@
+"""Jobs by GPU count in order of priority, and the candidates for grouping among them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from heapq import heapify, heappop, heapreplace
+from itertools import islice
+
+from sortedcontainers import SortedList
+
+from repro.cluster.spec import Cluster
+from repro.placement.first_fit import FirstFit
+
+#: Value, rank among equal values, row.
+Entry = tuple[float, int, int]
+
+
+class Lanes:
+    """Waiting jobs of each GPU count; their values stand still while they wait.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        The nodes.
+    max_group : int
+        Jobs that share one gang's GPUs at most.
+    wide_first : bool
+        Equal values as in a list that is sorted in place at every event and left sorted by width:
+        wider jobs first, those that arrived just now last. Otherwise the earlier row.
+    """
+
+    def __init__(self, cluster: Cluster, max_group: int, wide_first: bool) -> None:
+        self._nodes, self._num_gpus = FirstFit(cluster), cluster.num_gpus
+        self._max_group, self._wide_first = max_group, wide_first
+        self._waiting: dict[int, SortedList[Entry]] = {}
+        self._entry: dict[int, Entry] = {}
+        #: rank among equal values, and value at the last event, of jobs that ran
+        self._rank: dict[int, int] = {}
+        self._last: dict[int, float] = {}
+        #: ranks given out so far lie between these
+        self._ahead, self._behind = 0, 1 << 40
+
+    def add(self, job: int, width: int, value: float) -> None:
+        """Put a job in line."""
+        if width not in self._waiting:
+            self._waiting[width] = SortedList()
+        entry = self._entry[job] = (value, self._rank.get(job, job), job)
+        self._waiting[width].add(entry)
+
+    def remove(self, job: int, width: int) -> None:
+        """Take a job out of the line."""
+        entry = self._entry.pop(job)
+        self._waiting[width].remove(entry)
+        self._last[job] = entry[0]
+
+    def ranked(self, values: Mapping[int, float]) -> list[Entry]:
+        """Return the running jobs of one width, best first.
+
+        A list that is sorted in place at every event orders equal values as the event before did:
+        a job whose value rose to that of others stays ahead of them, one whose value fell behind.
+
+        Parameters
+        ----------
+        values : mapping of int to float
+            Value of each job now.
+        """
+        if not self._wide_first:
+            return sorted((value, job, job) for job, value in values.items())
+        rank, last = self._rank, self._last
+        line = sorted((value, last[job], rank.get(job, job), job) for job, value in values.items())
+        self._ahead -= len(line)
+        entries: list[Entry] = []
+        for place, (value, before, number, job) in enumerate(line):
+            if value > before:
+                number = rank[job] = self._ahead + place
+            elif value < before:
+                number = rank[job] = self._behind + place
+            entries.append((value, number, job))
+        self._behind += len(line)
+        last.update(values)
+        return entries
+
+    def candidates(
+        self, running: Mapping[int, list[Entry]], fresh: range
+    ) -> dict[int, list[Entry]]:
+        """Return the jobs that may get GPUs, by GPU count.
+
+        Walking all jobs in order of priority, a job for whose gang the empty cluster has a place
+        left reserves it for itself and the next ones of its width, ``max_group`` in all.
+
+        Parameters
+        ----------
+        running : mapping of int to list of entries
+            Width to entries of the jobs that hold GPUs.
+        fresh : range
+            Rows that arrived just now.
+
+        Returns
+        -------
+        dict of int to list of entries
+            Widths in the order in which the walk met them; entries best first.
+        """
+        nodes, size, lanes = self._nodes, self._max_group, {}
+        for width in running.keys() | self._waiting.keys():
+            most = size * (self._num_gpus // width)
+            line = [*running.get(width, ()), *islice(self._waiting.get(width, ()), most)]
+            if line:
+                line.sort()
+                lanes[width] = line
+        heads = [self._head(width, line[0], fresh) for width, line in lanes.items()]
+        heapify(heads)
+        order = [-head[2] for head in sorted(heads)]
+        slots = dict.fromkeys(order, 0)
+        nodes.clear()
+        while heads and nodes.free:
+            width = -heads[0][2]
+            if not nodes.take(width):
+                heappop(heads)
+                continue
+            slots[width] += 1
+            line, place = lanes[width], size * slots[width]
+            if place < len(line):
+                heapreplace(heads, self._head(width, line[place], fresh))
+            else:
+                heappop(heads)
+        return {width: lanes[width][: size * slots[width]] for width in order if slots[width]}
+
+    def _head(self, width: int, entry: Entry, fresh: range) -> tuple[float, tuple[int, ...], int]:
+        value, rank, job = entry
+        ties: tuple[int, ...] = (rank,)
+        if self._wide_first:
+            ties = (1, rank) if job in fresh else (0, -width, rank)
+        return value, ties, -width

@@ -1,0 +1,33 @@
+"""Muri-L: interleaved groups by least attained service."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from repro.policies._muri import Muri
+from repro.policies.base import register
+from repro.sim.view import View
+
+
+@register("muri-l")
+@dataclass(frozen=True)
+class MuriL(Muri):
+    """Multi-resource interleaving by 2D-LAS: time on GPUs times gang size, durations unknown.
+
+    References
+    ----------
+    Muri, SIGCOMM 2022, section 4.2.
+
+    Examples
+    --------
+    >>> MuriL(max_group=2).max_group
+    2
+    """
+
+    def first_value(self, view: View, job: int) -> float:
+        """Return 0: nothing attained."""
+        return 0.0
+
+    def value(self, view: View, job: int, seconds: float) -> float:
+        """Return the attained service (GPU-seconds)."""
+        return seconds * view.gpus(job)

@@ -1,0 +1,252 @@
+"""Who holds which GPUs since when: carries decisions out and books what they bring about."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from heapq import heapify, heappop, heappush
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from repro.cluster.spec import Cluster
+from repro.errors import PolicyError
+from repro.placement.base import Placer
+from repro.sim.decision import Run
+from repro.sim.jobs import JobTable
+from repro.sim.records import Intervals, Nodes
+
+if TYPE_CHECKING:
+    from repro.perf.overhead import Overhead
+
+
+class Performance(Protocol):
+    """How fast jobs run on what they hold."""
+
+    def rates(self, table: JobTable, run: Run, nodes: Nodes) -> Sequence[float]:
+        """Return the speed of every member of ``run`` relative to running alone."""
+
+
+@runtime_checkable
+class Paced(Performance, Protocol):
+    """A performance model that knows to the last bit how long a unit of work takes."""
+
+    def paces(self, table: JobTable, run: Run, nodes: Nodes) -> Sequence[float]:
+        """Return the seconds a unit of work takes every member of ``run``."""
+
+
+class Holdings:
+    """The GPUs of one run.
+
+    Parameters
+    ----------
+    table : JobTable
+        Job state; written here.
+    cluster : Cluster
+        The cluster.
+    policy : str
+        Name for messages.
+    placer : Placer
+        Where gangs go.
+    typed : mapping
+        Placers by GPU type, for policies that name types.
+    perf, overhead : optional
+        Performance model and costs of starts and preemptions; None: nominal speed, none.
+    """
+
+    def __init__(
+        self,
+        table: JobTable,
+        cluster: Cluster,
+        policy: str,
+        placer: Placer,
+        typed: Mapping[str | None, Placer],
+        perf: Performance | None,
+        overhead: Overhead | None,
+    ) -> None:
+        self.table, self.perf, self.overhead = table, perf, overhead
+        self.placer, self._typed, self._policy = placer, typed, policy
+        self._num_gpus = cluster.num_gpus
+        self.settles = overhead is not None and overhead.every_interval
+        self.intervals = Intervals(placer.tracks_nodes, bool(cluster.gpu_types))
+        #: heap of (predicted completion, job, epoch); entries of a past epoch are stale
+        self.finish: list[tuple[float, int, int]] = []
+        self.epoch = [0] * table.count
+        self.overhead_s = 0.0
+        self._nodes: dict[int, Nodes] = {}
+        self._groups: dict[int, Run] = {}
+        self._draining: list[tuple[float, float]] = []
+        #: seconds a running job's group pays at the start of every interval, seconds per unit
+        self._paid: dict[int, tuple[float, float]] = {}
+        self._busy = 0.0
+
+    # intervals that all pay a start ------------------------------------------------------------
+
+    def settle(self, now: float) -> None:
+        """Book the progress of every running job since the last decision, less its start."""
+        table = self.table
+        left, since = table.left, table.since
+        # the order of operations is the simulator's: small differences grow from event to event
+        for job, (toll, pace) in self._paid.items():
+            progress = now - since[job] - toll
+            if progress > 0:
+                left[job] -= progress / pace
+                self.overhead_s += toll
+            since[job] = now
+
+    def foresee(self, now: float, order: Iterable[int], tie_rel: float) -> None:
+        """Predict every completion anew; a last interval turns out to have no start to pay.
+
+        Completions within ``tie_rel`` of the earliest come at one instant, that of the first of
+        them in ``order``.
+        """
+        left, paid, epoch = self.table.left, self._paid, self.epoch
+        ends = [(now + left[job] * paid[job][1], job) for job in order]
+        first = math.inf
+        for end, _ in ends:
+            if end < first and not math.isclose(end, first, rel_tol=tie_rel):
+                first = end
+        if tie_rel:
+            ends = [
+                (first if math.isclose(end, first, rel_tol=tie_rel) else end, job)
+                for end, job in ends
+            ]
+        self.finish[:] = [(end, job, epoch[job]) for end, job in ends]
+        heapify(self.finish)
+
+    # applying decisions ------------------------------------------------------------------------
+
+    def apply(
+        self, stops: list[int], starts: list[Run], now: float, changed: Callable[[int, float], None]
+    ) -> None:
+        """Carry a decision out; ``changed`` hears of every job that starts at another speed."""
+        table = self.table
+        if stops:
+            again = {job for run in starts for job in run.jobs}
+            for job in stops:
+                moved = job in again
+                self._release(job, now, pause=not moved)
+                if not moved:
+                    table.preemptions[job] += 1
+        for run in starts:
+            self._start(run, now, changed)
+
+    def take(self, job: int) -> None:
+        """Place a job at once (policies whose next choice depends on where this one went)."""
+        table = self.table
+        self._nodes[job] = self.placer.take(job, table.gpus[job], table.models[job])
+
+    def _start(self, run: Run, now: float, changed: Callable[[int, float], None]) -> None:
+        table, leader = self.table, run.jobs[0]
+        nodes: Nodes = ()
+        if not run.parts and run.charged and run.charged == int(run.charged):
+            if leader not in self._nodes:
+                self._nodes[leader] = self._place(run)
+            nodes = self._nodes[leader]
+        rates: Sequence[float]
+        if self.perf is not None:
+            rates = self.perf.rates(table, run, nodes)
+        elif len(run.jobs) > 1:
+            raise PolicyError(
+                f"policy {self._policy!r} groups jobs; simulate it with a performance model "
+                f"(perf=...) that says how fast the members run"
+            )
+        else:
+            rates = (run.gpus / table.gpus[leader],)
+        delay = self._drain_delay(run.charged, now) if self._draining else 0.0
+        self._busy += run.charged
+        if self.overhead is not None and self.settles:
+            toll = sum(self.overhead.start_s(table, job) for job in run.jobs)
+            paces = [table.solo[job] / rate for job, rate in zip(run.jobs, rates, strict=True)]
+            if isinstance(self.perf, Paced):
+                paces = list(self.perf.paces(table, run, nodes))
+            self._paid.update(
+                (job, (toll, pace)) for job, pace in zip(run.jobs, paces, strict=True)
+            )
+        for job, rate in zip(run.jobs, rates, strict=True):
+            begin = now + delay
+            if self.overhead is not None and not self.settles:
+                again = table.first_start[job] < math.inf
+                resume = (self.overhead.resume_s if again else self.overhead.start_s)(table, job)
+                self.overhead_s += resume
+                begin += resume
+            if not rate > 0:
+                raise PolicyError(
+                    f"policy {self._policy!r} runs job {table.ids[job]!r} at rate {rate:g}"
+                )
+            table.first_start[job] = min(table.first_start[job], now)
+            table.running[job] = True
+            table.hold[job], table.held[job] = now, run.gpus
+            table.since[job], table.clean[job] = begin, now + delay
+            table.rate[job] = rate / table.solo[job]
+            self._groups[job] = run
+            if not self.settles:
+                ends = begin + table.left[job] / table.rate[job]
+                heappush(self.finish, (ends, job, self.epoch[job]))
+            if rate != 1.0 or begin > now:
+                changed(job, now)
+
+    def _place(self, run: Run) -> Nodes:
+        placer, leader = self._typed.get(run.gpu_type, self.placer), run.jobs[0]
+        if not run.tasks:
+            return placer.take(leader, int(run.charged), self.table.models[leader])
+        if len(run.tasks) != run.gpus:
+            raise PolicyError(
+                f"policy {self._policy!r} names nodes for {len(run.tasks)} tasks of job "
+                f"{self.table.ids[leader]!r} that holds {run.gpus:g} GPUs; one GPU per task"
+            )
+        return placer.claim(leader, run.tasks)
+
+    def _release(self, job: int, now: float, *, pause: bool) -> None:
+        """Take the GPUs of a job away and book its progress."""
+        table, run = self.table, self._groups[job]
+        begun = now >= table.since[job]
+        table.left[job] = max(0.0, table.remaining(job, now))
+        self._book(job, now)
+        if pause and self.overhead is not None:
+            # a job that has not begun has nothing to checkpoint, and no more to load
+            until = now + self.overhead.pause_s(table, job) if begun else max(now, table.clean[job])
+            self.overhead_s += until - now if begun else until - table.since[job]
+            self._draining.append((until, run.charged / len(run.jobs)))
+
+    def complete(self, job: int, now: float) -> None:
+        """Let a job end."""
+        table = self.table
+        table.left[job] = 0.0
+        self._book(job, now)
+        table.end[job] = now
+        del table.active[job]
+
+    def _book(self, job: int, now: float) -> None:
+        """Close the interval of a job that stops holding GPUs."""
+        table = self.table
+        run = self._groups.pop(job)
+        start, held = table.hold[job], table.held[job]
+        nodes = self._nodes.get(run.jobs[0], ())
+        share, rate = run.charged / len(run.jobs), table.rate[job] * table.solo[job]
+        self.intervals.add(job, start, now, share, run.gpus, rate, run.jobs[0], nodes, run.gpu_type)
+        table.seconds[job] += now - start
+        table.service[job] += (now - start) * held
+        table.running[job] = False
+        table.last_stop[job] = now
+        self.epoch[job] += 1
+        if self.settles:
+            del self._paid[job]
+        if not any(member in self._groups for member in run.jobs):
+            self._busy -= run.charged
+            if run.jobs[0] in self._nodes:
+                del self._nodes[run.jobs[0]]
+                self._typed.get(run.gpu_type, self.placer).give_back(run.jobs[0])
+
+    def _drain_delay(self, gpus: float, now: float) -> float:
+        """Return how long a gang waits for GPUs whose former holders still checkpoint."""
+        draining = [entry for entry in self._draining if entry[0] > now]
+        clean = self._num_gpus - self._busy - sum(held for _, held in draining)
+        missing = gpus - max(0.0, clean)
+        heapify(draining)
+        until = now
+        while missing > 1e-9 and draining:
+            until, held = heappop(draining)
+            if held > missing:
+                heappush(draining, (until, held - missing))
+            missing -= held
+        self._draining = draining
+        return until - now
