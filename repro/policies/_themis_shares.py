@@ -17,6 +17,8 @@ Array = npt.NDArray[np.float64]
 
 #: Seconds of work a job is taken to have left at least, so that its share is above 0.
 LEAST_S = 1e-6
+#: What the share of a job that never ran is multiplied by, instead of being divided by time run.
+NEVER_RAN = 1e9
 
 
 def fair_shares(elapsed: Array, left: Array, alone: Array, gpus: Array, total: float) -> Array:
@@ -74,9 +76,9 @@ def fair_shares(elapsed: Array, left: Array, alone: Array, gpus: Array, total: f
 class FairShares:
     """One run of `Themis` in form ``shares``: what each job was promised, and has got.
 
-    At every event jobs are ranked by share over time run so far, jobs that never ran first, then
-    by time promised so far (sum of share * seconds) less time run, then by share, descending; ties
-    go to the larger gang, then to the one listed earlier. Whoever fits then runs.
+    At every event jobs are ranked by share over time run so far (0: first), then by time promised
+    so far (sum of share * seconds) less time run, then by share, descending; ties go to the larger
+    gang, then to the one listed earlier. Whoever fits then runs.
 
     Parameters
     ----------
@@ -84,10 +86,12 @@ class FairShares:
         The run.
     in_iterations : bool
         Measure what is left in a cluster of one's own in iterations instead of seconds.
+    initial_service : float
+        Seconds added to the time run so far, 0 or more.
     """
 
-    def __init__(self, view: View, *, in_iterations: bool) -> None:
-        self.in_iterations = in_iterations
+    def __init__(self, view: View, *, in_iterations: bool, initial_service: float) -> None:
+        self.in_iterations, self.initial_service = in_iterations, initial_service
         self.total, self.nodes = total_gpus(view), FirstFit(view.cluster)
         #: unfinished jobs in the order of the last event, and those that ran since
         self.order: npt.NDArray[np.intp] = np.empty(0, dtype=np.intp)
@@ -111,7 +115,8 @@ class FairShares:
         elapsed = view.now - self.submit[rows]
         share = fair_shares(elapsed, left, alone, gpus, self.total)
         self.share[rows], self.pace[rows] = share, pace
-        first = np.divide(share, ran, out=share * 1e9, where=ran > 0)
+        served = ran + self.initial_service
+        first = np.divide(share, served, out=share * NEVER_RAN, where=served > 0)
         ranking = np.lexsort((-share, ran - self.promised[rows], -first))
         ranked = rows[ranking]
         self.ran = self._fitting(ranked)
