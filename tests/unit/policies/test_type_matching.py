@@ -136,6 +136,18 @@ def test_both_ways_agree(kind, monkeypatch):
     assert [searched.pairs(counts) for counts in wanted] == usual
 
 
+def test_local_search_goes_on_after_a_first_gain(monkeypatch):
+    """Found by trial: the best within reach of the rounded relaxation is only 51.25."""
+    monkeypatch.setattr("repro.policies._type_matching._TRIES", 0)
+    weights = np.zeros((5, 5))
+    weights[np.triu_indices(5)] = [
+        *(0.88, 0.18, 0.16, 0.01, 0.58, 0.91, 0.37, 0.29, 0.7),
+        *(0.87, 0.69, 0.63, 0.89, 0.83, 0.38),
+    ]
+    pairs = TypeMatcher(weights).pairs((29, 26, 23, 18, 27))
+    assert total(weights, pairs) == pytest.approx(51.34)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_order_of_types_changes_no_total(kind):
     rng = np.random.default_rng(5)
