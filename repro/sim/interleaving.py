@@ -72,7 +72,7 @@ def simulate_group(
 
     References
     ----------
-    Muri, SIGCOMM 2022, sections 2.2 and 4.1.
+    Muri, SIGCOMM 2022, section 4.1 and Figure 1.
 
     Examples
     --------
