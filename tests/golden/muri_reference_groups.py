@@ -103,13 +103,14 @@ class Muri:
 
     def matched_pairs(self, nodes):
         """Position -> partner's position of a maximum-weight matching."""
-        types = [tuple(sorted(job.stages for job in node)) for node in nodes]
+        kinds = {}
+        kind = [kinds.setdefault(tuple(sorted(j.stages for j in n)), len(kinds)) for n in nodes]
+        table = [[self.weight(one, other) for other in kinds] for one in kinds]
         edges = []
-        for v, other in enumerate(types):
-            row = {one: self.weight(one, other) for one in set(types[:v])}
-            edges.extend((u, v, row[types[u]]) for u in range(v) if row[types[u]] is not None)
+        for v, row in enumerate(table[k] for k in kind):
+            edges.extend((u, v, row[k]) for u, k in enumerate(kind[:v]) if row[k] is not None)
         graph = rustworkx.PyGraph(multigraph=False)
-        graph.add_nodes_from(types)
+        graph.add_nodes_from(kind)
         graph.add_edges_from(edges)
         pairs = rustworkx.max_weight_matching(graph, max_cardinality=False, weight_fn=int)
         return {a: b for pair in pairs for a, b in (pair, pair[::-1])}
