@@ -141,16 +141,18 @@ class Interleaving:
 
     def _group(self, table: JobTable, run: Run) -> tuple[list[Stages], float]:
         """Return the stage times of the members and their period (s)."""
-        columns = self.columns or stage_columns(list(table.frame.columns))
-        lists = [self._column(table, name) for name in columns]
-        group = [tuple(values[job] for values in lists) for job in run.jobs]
-        return group, self.period(group, columns == MERGED_COLUMNS)
+        merged, stages = table.derived(f"stages {self.columns}", lambda: self._stages(table))
+        group = [stages[job] for job in run.jobs]
+        return group, self.period(group, merged)
 
-    def _column(self, table: JobTable, name: str) -> list[float]:
-        try:
-            return table.column(name)
-        except KeyError:
-            raise TraceError(
-                f"the trace has no column {name!r}; grouped jobs need the stage times "
-                f"{', '.join(self.columns or STAGE_COLUMNS)} in seconds per iteration"
-            ) from None
+    def _stages(self, table: JobTable) -> tuple[bool, list[Stages]]:
+        """Return whether storage and CPU are one stage, and the stage times of every job."""
+        columns = self.columns or stage_columns(list(table.frame.columns))
+        for name in columns:
+            if name not in table.frame:
+                raise TraceError(
+                    f"the trace has no column {name!r}; grouped jobs need the stage times "
+                    f"{', '.join(columns)} in seconds per iteration"
+                )
+        lists = [table.column(name) for name in columns]
+        return columns == MERGED_COLUMNS, list(zip(*lists, strict=True))

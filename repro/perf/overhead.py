@@ -95,7 +95,13 @@ class StartOverhead(Overhead):
 
     def start_s(self, table: JobTable, job: int) -> float:
         """Return the seconds a start of the job takes."""
-        return start_overhead(str(table.models[job]), table.gpus[job])
+        known = table.derived(
+            "start overheads",
+            lambda: [
+                start_overhead(str(m), g) for m, g in zip(table.models, table.gpus, strict=True)
+            ],
+        )
+        return known[job]
 
     def resume_s(self, table: JobTable, job: int) -> float:
         """Return the seconds of a start: a resumed job loads anew."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from repro.perf.interleaving import Interleaving
 from repro.perf.stages import Stages
@@ -66,6 +67,9 @@ class Grouping:
         self._stages = list(numbers)
         self._gamma: dict[Kind, float] = {}
         self._matchers: dict[tuple[Kind, ...], TypeMatcher] = {}
+        #: whom each node was merged with at the last decision, and at this one
+        self._mates: dict[Group, Group] = {}
+        self._merged_now: dict[Group, Group] = {}
 
     def best_period(self, jobs: Group) -> float:
         """Return the period of a group in its best order (s), whatever order it will run in."""
@@ -97,6 +101,7 @@ class Grouping:
         profile = self.profile
         groups = {width: [(job,) for job in jobs] for width, jobs in buckets.items()}
         lack = sum(width * len(jobs) for width, jobs in buckets.items()) - gpus
+        self._mates, self._merged_now = self._merged_now, {}
         if lack <= 0:
             return groups
         kinds = {width: [(profile[job],) for job in jobs] for width, jobs in buckets.items()}
@@ -119,7 +124,7 @@ class Grouping:
     ) -> int:
         """Merge matched nodes of one bucket while GPUs lack; return how many still do."""
         nodes, types = groups[width], kinds[width]
-        partner = self._partners(types)
+        partner = self._partners(nodes, types)
         if not partner:
             return lack
         allowed = -(-lack // width)
@@ -135,6 +140,7 @@ class Grouping:
             elif other < place:
                 # a pair sits where its later node is
                 if lack > 0:
+                    self._merged_now[nodes[other]] = node
                     merged.append(nodes[other] + node)
                     merged_types.append(tuple(sorted(types[other] + types[place])))
                     lack -= width
@@ -151,7 +157,7 @@ class Grouping:
         pairs.sort(key=lambda pair: (-self.gamma(types[pair[0]], types[pair[1]]), pair[1]))
         return {a: b for one, other in pairs[:number] for a, b in ((one, other), (other, one))}
 
-    def _partners(self, types: Sequence[Kind]) -> dict[int, int]:
+    def _partners(self, nodes: Sequence[Group], types: Sequence[Kind]) -> dict[int, int]:
         """Return the partner of each matched node, by place in the bucket's list."""
         places: dict[Kind, list[int]] = {}
         for place, kind in enumerate(types):
@@ -166,18 +172,37 @@ class Grouping:
         matcher = self._matchers.get(present)
         if matcher is None:
             matcher = self._matchers[present] = TypeMatcher(self._weights(present))
-        queues = [iter(places[kind]) for kind in present]
+        wanted = matcher.pairs(tuple(len(places[kind]) for kind in present))
+        return self._realised(nodes, [places[kind] for kind in present], wanted)
+
+    def _realised(
+        self,
+        nodes: Sequence[Group],
+        places: Sequence[list[int]],
+        wanted: Iterable[tuple[int, int, int]],
+    ) -> dict[int, int]:
+        """Choose the nodes: those merged last time again, then the others by priority."""
         partner: dict[int, int] = {}
+        place_of = {node: place for place, node in enumerate(nodes)}
+        row_of = {place: row for row, line in enumerate(places) for place in line}
+        left = {(a, b): number for a, b, number in wanted}
+        for one, place in place_of.items():
+            other = place_of.get(self._mates.get(one, ()))
+            if other is not None:
+                a, b = row_of[place], row_of[other]
+                pair = (a, b) if a <= b else (b, a)
+                if left.get(pair, 0):
+                    left[pair] -= 1
+                    partner[place], partner[other] = other, place
+        queues = [iter([place for place in line if place not in partner]) for line in places]
         # jobs of a kind are taken in order of priority, pairs of kinds in a fixed order
-        for a, b, number in matcher.pairs(tuple(len(places[kind]) for kind in present)):
+        for (a, b), number in left.items():
             for _ in range(number):
-                one, other = next(queues[a]), next(queues[b])
-                partner[one], partner[other] = other, one
+                one_place, other_place = next(queues[a]), next(queues[b])
+                partner[one_place], partner[other_place] = other_place, one_place
         return partner
 
-    def _weights(
-        self, present: Sequence[Kind]
-    ) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+    def _weights(self, present: Sequence[Kind]) -> npt.NDArray[np.float64]:
         table = np.zeros((len(present), len(present)))
         for row, one in enumerate(present):
             for column in range(row, len(present)):

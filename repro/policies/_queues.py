@@ -241,7 +241,7 @@ class QueueOrdering(Ordering):
             return wake
         limits, gpus = self.limits, self.view.gpus
         for job, since in self._watched.items():
-            executed, limit = self.clock[job] + now - since, limits[self.queue[job]]
+            executed, limit = self.clock[job] + (now - since), limits[self.queue[job]]
             if self.rounds_up:
                 wake = min(wake, math.ceil(limit / gpus(job)) - executed + now)
             else:

@@ -146,6 +146,7 @@ class Engine:
         active, interval, polled = table.active, self.interval, self.policy.polled()
         settles, tie_s = holdings.settles, self.policy.tie_s
         tie_rel = 0.0 if self.policy.exact_ties else self._tie_rel
+        arrivals_near = 1.0 + self._tie_rel
         dirty = False
         while self._done < count:
             while finish and epoch[finish[0][1]] != finish[0][2]:
@@ -166,7 +167,7 @@ class Engine:
                     holdings.complete(job, now)
                     self._done += 1
                     dirty = True
-            while self._next < count and submit[self._next] <= now:
+            while self._next < count and submit[self._next] <= now * arrivals_near:
                 job = self._next
                 self._next += 1
                 active[job] = None

@@ -66,6 +66,7 @@ class Holdings:
         self.placer, self._typed, self._policy = placer, typed, policy
         self._num_gpus = cluster.num_gpus
         self.settles = overhead is not None and overhead.every_interval
+        self._paced = perf if self.settles and isinstance(perf, Paced) else None
         self.intervals = Intervals(placer.tracks_nodes, bool(cluster.gpu_types))
         #: heap of (predicted completion, job, epoch); entries of a past epoch are stale
         self.finish: list[tuple[float, int, int]] = []
@@ -142,7 +143,11 @@ class Holdings:
                 self._nodes[leader] = self._place(run)
             nodes = self._nodes[leader]
         rates: Sequence[float]
-        if self.perf is not None:
+        paces: Sequence[float] = ()
+        if self._paced is not None:
+            paces = self._paced.paces(table, run, nodes)
+            rates = [table.solo[job] / pace for job, pace in zip(run.jobs, paces, strict=True)]
+        elif self.perf is not None:
             rates = self.perf.rates(table, run, nodes)
         elif len(run.jobs) > 1:
             raise PolicyError(
@@ -155,12 +160,10 @@ class Holdings:
         self._busy += run.charged
         if self.overhead is not None and self.settles:
             toll = sum(self.overhead.start_s(table, job) for job in run.jobs)
-            paces = [table.solo[job] / rate for job, rate in zip(run.jobs, rates, strict=True)]
-            if isinstance(self.perf, Paced):
-                paces = list(self.perf.paces(table, run, nodes))
-            self._paid.update(
-                (job, (toll, pace)) for job, pace in zip(run.jobs, paces, strict=True)
-            )
+            if not paces:
+                paces = [table.solo[job] / rate for job, rate in zip(run.jobs, rates, strict=True)]
+            for job, pace in zip(run.jobs, paces, strict=True):
+                self._paid[job] = (toll, pace)
         for job, rate in zip(run.jobs, rates, strict=True):
             begin = now + delay
             if self.overhead is not None and not self.settles:

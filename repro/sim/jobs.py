@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import pandas as pd
 
 from repro.errors import TraceError
+
+T = TypeVar("T")
 
 
 class JobTable:
@@ -50,6 +53,7 @@ class JobTable:
         #: seconds the trace says the job takes
         self.duration: list[float] = work.iloc[order].astype(float).tolist()
         self._columns: dict[str, list[Any]] = {}
+        self._derived: dict[str, Any] = {}
         #: units of work (seconds at the reference allocation, or iterations), and the seconds one
         #: unit takes alone
         self.work, self.solo = self.duration, [1.0] * n
@@ -104,6 +108,13 @@ class JobTable:
         if values is None:
             values = self._columns[name] = self.frame[name].tolist()
         return values
+
+    def derived(self, name: str, make: Callable[[], T]) -> T:
+        """Return what ``make`` says about the whole trace, asked once per run and name."""
+        if name not in self._derived:
+            self._derived[name] = make()
+        found: T = self._derived[name]
+        return found
 
     def iteration_s(self, job: int) -> float:
         """Return the seconds one iteration takes alone, NaN if the trace does not say."""
