@@ -126,18 +126,19 @@ def compare(
     return table
 
 
-def over_noise(results: Mapping[tuple[float, str], Result]) -> pd.DataFrame:
+def over_noise(results: Mapping[tuple[float, str, int], Result]) -> pd.DataFrame:
     """Return every metric of runs with profiling noise, over that of the same policy without.
 
     Parameters
     ----------
     results : mapping
-        (noise, policy) to records; noise 0 among them for every policy.
+        (noise, policy, seed) to records; noise 0 among them for every policy.
 
     Returns
     -------
     DataFrame
-        noise, policy, metric, value (s), ratio.
+        noise, policy, metric, value (s, mean over seeds), ratio (mean), lowest, highest (ratio of
+        a single seed).
 
     References
     ----------
@@ -147,19 +148,21 @@ def over_noise(results: Mapping[tuple[float, str], Result]) -> pd.DataFrame:
     --------
     >>> from repro import simulate
     >>> from repro.testing import small_trace
-    >>> runs = {(x, "sf"): simulate(small_trace(), "1x4", "sf") for x in (0.0, 0.5)}
+    >>> runs = {(x, "sf", 0): simulate(small_trace(), "1x4", "sf") for x in (0.0, 0.5)}
     >>> over_noise(runs)["ratio"].unique().tolist()
     [1.0]
     """
     rows = [
         {"noise": noise, "policy": policy, "metric": metric, "value": value}
-        for (noise, policy), result in results.items()
+        for (noise, policy, _), result in results.items()
         for metric, value in run_metrics(result).items()
     ]
-    table = pd.DataFrame(rows)
+    every = pd.DataFrame(rows).groupby(["noise", "policy", "metric"], sort=False)["value"]
+    table = every.agg(value="mean", lowest="min", highest="max").reset_index()
     base = table[table["noise"] == 0].set_index(["policy", "metric"])["value"]
-    under = base.reindex(pd.MultiIndex.from_frame(table[["policy", "metric"]]))
-    return table.assign(ratio=table["value"] / under.to_numpy())
+    under = base.reindex(pd.MultiIndex.from_frame(table[["policy", "metric"]])).to_numpy()
+    over = table[["lowest", "highest"]].div(under, axis=0)
+    return table.assign(ratio=table["value"] / under, **over)
 
 
 def stand_ins(traces: Mapping[str, pd.DataFrame]) -> list[str]:

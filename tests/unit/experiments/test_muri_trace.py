@@ -85,9 +85,13 @@ def test_range_leaves_the_reference_out(runs):
 
 
 def test_noise_is_over_the_same_policy_without():
-    runs = {(0.0, "a"): result(10.0, 20.0), (1.0, "a"): result(15.0, 30.0),
-            (0.0, "b"): result(40.0, 40.0), (1.0, "b"): result(40.0, 44.0)}  # fmt: skip
-    table = muri_trace.over_noise(runs).query("metric == 'avg_jct'").set_index(["policy", "noise"])
-    assert table["ratio"].to_dict() == {
-        ("a", 0.0): 1.0, ("a", 1.0): 1.5, ("b", 0.0): 1.0, ("b", 1.0): pytest.approx(1.05),
+    runs = {
+        (0.0, "a", 0): result(10.0, 20.0), (1.0, "a", 0): result(15.0, 30.0),
+        (1.0, "a", 1): result(20.0, 40.0), (0.0, "b", 0): result(40.0, 40.0),
+        (1.0, "b", 0): result(40.0, 44.0), (1.0, "b", 1): result(38.0, 38.0),
     }  # fmt: skip
+    table = muri_trace.over_noise(runs).query("metric == 'avg_jct'").set_index(["policy", "noise"])
+    columns = ["value", "ratio", "lowest", "highest"]
+    assert table.loc[("a", 0.0), columns].tolist() == [15.0, 1.0, 1.0, 1.0]
+    assert table.loc[("a", 1.0), columns].tolist() == [26.25, 1.75, 1.5, 2.0]
+    assert table.loc[("b", 1.0), columns].tolist() == pytest.approx([40.0, 1.0, 0.95, 1.05])
