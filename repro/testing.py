@@ -19,6 +19,7 @@ from repro.sim.audit import check_records
 from repro.sim.engine import Engine
 from repro.sim.records import Result
 from repro.sim.rounds import RoundMechanism
+from repro.sim.rules import rules_named
 from repro.sim.simulate import simulate
 
 Traces = Mapping[str, pd.DataFrame]
@@ -157,6 +158,7 @@ def stress_traces(widths: list[int], seed: int = 0) -> dict[str, pd.DataFrame]:
 
 def _trace(submit: Any, duration: Any, gpus: Any) -> pd.DataFrame:
     rows = np.arange(len(submit))
+    kind = rows % 2
     return pd.DataFrame(
         {
             # neither 0, 1, 2, … nor in order of submission: ids are not row numbers
@@ -165,7 +167,14 @@ def _trace(submit: Any, duration: Any, gpus: Any) -> pd.DataFrame:
             "duration": np.asarray(duration, float),
             "num_gpus": np.asarray(gpus, np.int64),
             "user": np.array(["ada", "ben", "cy"])[rows % 3],
-            "model": np.array(["vgg16", "resnet50"])[rows % 2],
+            "model": np.array(["vgg16", "resnet18"])[kind],
+            # one is bound by the network, the other by its data
+            "stage_storage": np.array([0.05, 0.25])[kind],
+            "stage_cpu": np.array([0.05, 0.5])[kind],
+            "stage_gpu": np.array([0.125, 0.1])[kind],
+            "stage_network": np.array([0.25, 0.05])[kind],
+            "iteration_time": np.array([0.5, 1.0])[kind],
+            "iterations": np.asarray(duration, float) / np.array([0.5, 1.0])[kind],
         }
     )
 
@@ -204,7 +213,8 @@ class _Battery:
         self.policy, self.cluster, self.options = policy, cluster, options
         fluid = bool((options.get("rounds") or {}).get("fluid"))
         self.gang = not policy.elastic and not fluid
-        self.file_ties = options.get("rules", "paper") != "paper"
+        self.rules = rules_named(options.get("rules", "paper"))
+        self.file_ties = self.rules.file_ties
         #: what realises the policy's shares, if it returns any; known after the first run
         self.mechanism: RoundMechanism | None = None
 
@@ -221,7 +231,8 @@ class _Battery:
         trace.attrs["name"] = name
         self._runs_to_the_end(name, trace)
         result = self.run(trace)
-        exact = self.options.get("overhead") is None and not self.policy.polled()
+        free = self.options.get("overhead") is None and not self.rules.start_overhead
+        exact = free and not self.policy.polled()
         check_records(result, self.cluster, gang=self.gang, exact=exact)
         ends = result.jobs.set_index("job_id")["end_time"]
         self._same("repeatable", name, ends, self.run(trace), "a second run ends it at")

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from repro.errors import ParamError
-from repro.perf.interleaving import Interleaving, stage_columns
+from repro.perf.interleaving import STAGE_COLUMNS, Interleaving, stage_columns
 from repro.perf.stages import Ordering, Stages
 from repro.placement.first_fit import FirstFit
 from repro.policies._groups import RESOURCES, Group, Grouping
@@ -142,7 +142,7 @@ class _Session:
 
     def __init__(self, policy: Muri, view: View) -> None:
         self.policy = policy
-        present = [name for name in policy.needs if view.has_column(name)]
+        present = [name for name in STAGE_COLUMNS if view.has_column(name)]
         columns = stage_columns(present, view.source)
         stages = _believed(policy, np.column_stack([view.column(name) for name in columns]))
         rounds = policy.max_group
@@ -157,6 +157,7 @@ class _Session:
             best_first=bool(policy.best_first),
             collapse=policy.collapse,
         )
+        self.solo = [view.iteration_s(job) for job in range(len(stages))]
         self.nodes = FirstFit(view.cluster)
         self.lanes = Lanes(view.cluster, policy.max_group, bool(policy.wide_first))
         self.seen, self.last = 0, 0.0
@@ -218,8 +219,7 @@ class _Session:
         return admitted
 
     def _pays(self, view: View, group: Group) -> bool:
-        solo = [view.iteration_s(job) for job in group]
-        return self.grouping.best_period(group) <= math.fsum(solo)
+        return self.grouping.best_period(group) <= sum(self.solo[job] for job in group)
 
     def _placed(
         self,

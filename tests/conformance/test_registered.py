@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from repro.perf.interleaving import STAGE_COLUMNS
 from repro.perf.overhead import Overhead
 from repro.policies.base import make, policies
 from repro.testing import check_policy
@@ -60,6 +61,32 @@ def test_rules_of_the_public_simulator(name):
     check_policy(instance(name), rules="tiresias")
 
 
+MURI = ["srtf", "srsf", "tiresias-l", "antman", "themis", "muri-s", "muri-l"]
+
+
+@pytest.mark.parametrize("name", MURI)
+def test_rules_of_muris_simulator(name):
+    check_policy(make(name, "muri"), rules="muri")
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        {"max_group": 2},
+        {"max_group": 3},
+        {"ordering": "worst"},
+        {"blossom": False},
+        {"autopack": True},
+        {"noise": 0.5},
+        {"collapse": False},
+        {"interval": 60.0},
+    ],
+)
+@pytest.mark.parametrize("name", ["muri-s", "muri-l"])
+def test_muri_settings(name, chosen):
+    check_policy(make(name, **chosen))
+
+
 @pytest.mark.parametrize("name", TIRESIAS)
 def test_decisions_on_a_grid(name):
     check_policy(instance(name), interval=7.0)
@@ -84,12 +111,15 @@ def test_preemption_may_cost(name):
 def traces(draw):
     n = draw(st.integers(1, 12))
     whole = st.lists(st.integers(0, 40), min_size=n, max_size=n)
+    stages = np.array([draw(st.permutations([0.0, 1.0, 2.0, 4.0])) for _ in range(n)])
     return pd.DataFrame(
         {
             "job_id": draw(st.permutations(range(n))),
             "submit_time": np.sort(np.array(draw(whole), float)),
             "duration": np.array(draw(whole), float) + 1,
             "num_gpus": draw(st.lists(st.sampled_from([1, 2, 4, 8]), min_size=n, max_size=n)),
+            "iteration_time": stages.sum(axis=1),
+            **dict(zip(STAGE_COLUMNS, stages.T, strict=True)),
         }
     )
 
