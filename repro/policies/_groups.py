@@ -65,6 +65,7 @@ class Grouping:
         #: profile of each job: jobs with equal stage times are interchangeable
         self.profile = [numbers.setdefault(times, len(numbers)) for times in stages]
         self._stages = list(numbers)
+        self._single: list[Kind] = [(number,) for number in self.profile]
         self._gamma: dict[Kind, float] = {}
         self._matchers: dict[tuple[Kind, ...], TypeMatcher] = {}
         #: whom each node was merged with at the last decision, and at this one
@@ -98,13 +99,13 @@ class Grouping:
         gpus : int
             GPUs of the cluster; merging ends when the groups need no more.
         """
-        profile = self.profile
+        single = self._single
         groups = {width: [(job,) for job in jobs] for width, jobs in buckets.items()}
         lack = sum(width * len(jobs) for width, jobs in buckets.items()) - gpus
         self._mates, self._merged_now = self._merged_now, {}
         if lack <= 0:
             return groups
-        kinds = {width: [(profile[job],) for job in jobs] for width, jobs in buckets.items()}
+        kinds = {width: [single[job] for job in jobs] for width, jobs in buckets.items()}
         for _ in range(self._rounds):
             before = lack
             for width in buckets:

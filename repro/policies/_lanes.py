@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from heapq import heapify, heappop, heapreplace
 from itertools import islice
 
@@ -53,7 +53,7 @@ class Lanes:
         self._waiting[width].remove(entry)
         self._last[job] = entry[0]
 
-    def ranked(self, values: Mapping[int, float]) -> list[Entry]:
+    def ranked(self, jobs: Sequence[int], values: Sequence[float]) -> list[Entry]:
         """Return the running jobs of one width, best first.
 
         A list that is sorted in place at every event orders equal values as the event before did:
@@ -61,13 +61,16 @@ class Lanes:
 
         Parameters
         ----------
-        values : mapping of int to float
-            Value of each job now.
+        jobs, values : sequences
+            Rows, and the value of each now.
         """
         if not self._wide_first:
-            return sorted((value, job, job) for job, value in values.items())
+            return sorted(zip(values, jobs, jobs, strict=True))
         rank, last = self._rank, self._last
-        line = sorted((value, last[job], rank.get(job, job), job) for job, value in values.items())
+        line = sorted(
+            (value, last[job], rank.get(job, job), job)
+            for value, job in zip(values, jobs, strict=True)
+        )
         self._ahead -= len(line)
         entries: list[Entry] = []
         for place, (value, before, number, job) in enumerate(line):
@@ -75,9 +78,9 @@ class Lanes:
                 number = rank[job] = self._ahead + place
             elif value < before:
                 number = rank[job] = self._behind + place
+            last[job] = value
             entries.append((value, number, job))
         self._behind += len(line)
-        last.update(values)
         return entries
 
     def candidates(

@@ -133,8 +133,20 @@ class Muri(Policy):
         """Return the priority of a job that never ran, smaller first."""
 
     @abstractmethod
-    def value(self, view: View, job: int, seconds: float) -> float:
-        """Return the priority of a job that has held GPUs for so many seconds, smaller first."""
+    def values(self, view: View, width: int, jobs: list[int], seconds: list[float]) -> list[float]:
+        """Return the priorities of jobs of one width, smaller first.
+
+        Parameters
+        ----------
+        view : View
+            The run.
+        width : int
+            GPUs each of them asks for.
+        jobs : list of int
+            Row numbers.
+        seconds : list of float
+            How long each has held GPUs (s).
+        """
 
 
 class _Session:
@@ -163,8 +175,12 @@ class _Session:
         self.seen, self.last = 0, 0.0
         #: seconds on GPUs of every job that ever held some
         self.seconds: dict[int, float] = {}
-        self.held: dict[int, None] = {}
+        #: jobs that hold GPUs, by width
+        self.held: dict[int, set[int]] = {}
         self.runs: dict[Group, Run] = {}
+        sizes = {node.gpus for node in view.cluster.nodes}
+        #: whether gangs of powers of two, widest first, fit wherever enough GPUs are idle
+        self.even = len(sizes) == 1 and all(map(_is_power_of_two, sizes))
 
     def __call__(self, view: View) -> RunSet:
         """Rank, pick candidates, group them, place the groups."""
@@ -184,20 +200,23 @@ class _Session:
             job
             for width in sorted(buckets, reverse=True)
             for job in buckets[width]
-            if job in self.held
+            if job in self.held[width]
         ]
         return RunSet(runs, "exact", order=order)
 
     def _running(self, view: View) -> dict[int, list[Entry]]:
         """Return the entries of the jobs that hold GPUs, by width."""
-        now, last, seconds, value = view.now, self.last, self.seconds, self.policy.value
-        running: dict[int, dict[int, float]] = {}
-        for job in self.held:
-            if view.is_unfinished(job):
+        now, last, seconds = view.now, self.last, self.seconds
+        running: dict[int, list[Entry]] = {}
+        for width, held in self.held.items():
+            jobs = [job for job in held if view.is_unfinished(job)]
+            for job in jobs:
                 # from left to right, as the simulator adds: equal sums stay equal
                 seconds[job] = seconds[job] + now - last
-                running.setdefault(view.gpus(job), {})[job] = value(view, job, seconds[job])
-        return {width: self.lanes.ranked(values) for width, values in running.items()}
+            if jobs:
+                values = self.policy.values(view, width, jobs, [seconds[job] for job in jobs])
+                running[width] = self.lanes.ranked(jobs, values)
+        return running
 
     def _repacked(
         self, view: View, groups: dict[int, list[Group]], entries: Mapping[int, list[Entry]]
@@ -229,27 +248,42 @@ class _Session:
         running: Mapping[int, list[Entry]],
     ) -> list[Run]:
         """Place the widest groups first; keep account of who holds GPUs and who waits."""
-        before = {job: (value, width) for width, line in running.items() for value, _, job in line}
         known, self.runs = self.runs, {}
-        self.held = {}
+        required = sum(width * len(found) for width, found in groups.items())
+        every = self.even and required <= self.nodes.free and all(map(_is_power_of_two, groups))
+        before, self.held = self.held, {width: set() for width in running.keys() | buckets.keys()}
         self.nodes.clear()
         for width in sorted(groups, reverse=True):
-            rank = {job: place for place, job in enumerate(buckets[width])}
-            first = [(min(rank[job] for job in group), group) for group in groups[width]]
-            for _, group in sorted(first):
-                if not self.nodes.take(width):
-                    break
+            found = groups[width] if every else self._fitting(groups[width], width, buckets[width])
+            held = self.held[width]
+            for group in found:
                 members = tuple(sorted(group))
                 self.runs[members] = known.get(members) or Run(members, width)
-                for job in members:
-                    self.held[job] = None
-                    if job not in before:
-                        self.lanes.remove(job, width)
-                        self.seconds.setdefault(job, 0.0)
-        for job, (value, width) in before.items():
-            if job not in self.held:
-                self.lanes.add(job, width, value)
+                held.update(members)
+        for width, held in self.held.items():
+            former = before.get(width, set())
+            for job in held - former:
+                self.lanes.remove(job, width)
+                self.seconds.setdefault(job, 0.0)
+            for value, _, job in running.get(width, ()):
+                if job not in held:
+                    self.lanes.add(job, width, value)
         return list(self.runs.values())
+
+    def _fitting(self, groups: list[Group], width: int, bucket: list[int]) -> list[Group]:
+        """Return the groups for which nodes are left, best member first."""
+        rank = {job: place for place, job in enumerate(bucket)}
+        groups = sorted(groups, key=lambda group: min(rank[job] for job in group))
+        fitting: list[Group] = []
+        for group in groups:
+            if not self.nodes.take(width):
+                break
+            fitting.append(group)
+        return fitting
+
+
+def _is_power_of_two(number: int) -> bool:
+    return number & (number - 1) == 0
 
 
 def _believed(policy: Muri, stages: np.ndarray[Any, np.dtype[np.float64]]) -> list[Stages]:

@@ -28,6 +28,6 @@ class MuriL(Muri):
         """Return 0: nothing attained."""
         return 0.0
 
-    def value(self, view: View, job: int, seconds: float) -> float:
-        """Return the attained service (GPU-seconds)."""
-        return seconds * view.gpus(job)
+    def values(self, view: View, width: int, jobs: list[int], seconds: list[float]) -> list[float]:
+        """Return the attained service of each job (GPU-seconds)."""
+        return [spent * width for spent in seconds]

@@ -31,6 +31,6 @@ class MuriS(Muri):
         """Return the service the trace says the job takes (GPU-seconds)."""
         return view.duration(job) * view.gpus(job)
 
-    def value(self, view: View, job: int, seconds: float) -> float:
-        """Return the remaining service (GPU-seconds)."""
-        return view.remaining(job) * view.gpus(job)
+    def values(self, view: View, width: int, jobs: list[int], seconds: list[float]) -> list[float]:
+        """Return the remaining service of each job (GPU-seconds)."""
+        return [view.remaining(job) * width for job in jobs]

@@ -146,22 +146,20 @@ class DecidedDriver:
         """Ask the policy and return what differs from what is held."""
         decision = self._decision(now)
         chosen = self._admit(decision, now)
-        stops: list[int] = []
+        held = self._holds
+        changed = [job for job, run in held.items() if chosen.get(job) is not run]
+        stops = dict.fromkeys(job for job in changed if chosen.get(job) != held[job])
         starts: list[Run] = []
-        for job, run in self._holds.items():
-            other = chosen.get(job)
-            if other is not run and other != run:
-                stops.append(job)
         for job, run in chosen.items():
-            if self._holds.get(job) is run:
+            if held.get(job) is run:
                 continue
-            if job == run.jobs[0] and any(self._holds.get(member) != run for member in run.jobs):
+            if job == run.jobs[0] and any(held.get(member) != run for member in run.jobs):
                 starts.append(run)
                 # a group that changes restarts as a whole
-                stops.extend(m for m in run.jobs if self._holds.get(m) == run and m not in stops)
+                stops.update((m, None) for m in run.jobs if held.get(m) == run)
         self._holds = chosen
         self._order = decision.order or chosen
-        return stops, starts
+        return list(stops), starts
 
     def _decision(self, now: float) -> RunSet:
         if self.rounds and not self.rounds.boundary(now):
@@ -191,9 +189,22 @@ class DecidedDriver:
         free = {kind: float(gpus) for kind, gpus in self.view.capacity().items()}
         chosen: dict[int, Run] = {}
         active, asked, elastic = self.table.active, self.table.gpus, self.policy.elastic
+        held = self._holds
         for entry in decision.runs:
             run = entry if isinstance(entry, Run) else self._alone(entry)
             job = run.jobs[0]
+            # what is held already was checked when it started
+            if (
+                held.get(job) is run
+                and not run.parts
+                and not run.hosts
+                and run.gpus <= free.get(run.gpu_type, -1.0)
+                and all(held.get(one) is run and one not in chosen for one in run.jobs)
+            ):
+                free[run.gpu_type] -= run.gpus
+                for one in run.jobs:
+                    chosen[one] = run
+                continue
             # almost every run is one job on one known type with room to spare
             if (
                 len(run.jobs) == 1
