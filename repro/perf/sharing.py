@@ -104,16 +104,26 @@ class Sharing:
                 f"jobs {[table.ids[job] for job in run.jobs]} form a group; this performance "
                 f"model knows only owners and guests: name the owners in `hosts`"
             )
-        job = run.jobs[0]
-        nominal = run.gpus / table.gpus[job]
+        nominal = run.gpus / table.gpus[run.jobs[0]]
         if not run.hosts:
             return [nominal]
-        guest, alone = self._stages(table, job), _alone(table, job)
-        period = alone
+        period = self._period(table, run)
+        return [nominal * _alone(table, run.jobs[0]) / period]
+
+    def paces(self, table: JobTable, run: Run, nodes: Nodes) -> list[float]:
+        """Return the seconds of one iteration of a guest, to the last bit."""
+        if run.hosts and table.counts_iterations and run.gpus == table.gpus[run.jobs[0]]:
+            return [self._period(table, run)]
+        return [table.solo[run.jobs[0]] / rate for rate in self.rates(table, run, nodes)]
+
+    def _period(self, table: JobTable, run: Run) -> float:
+        """Return the seconds of one iteration of a guest beside its hosts."""
+        guest = self._stages(table, run.jobs[0])
+        period = _alone(table, run.jobs[0])
         for host in run.hosts:
             rounds = host_iterations(guest, self._stages(table, host))
             period = max(period, rounds * _alone(table, host))
-        return [nominal * alone / period]
+        return period
 
     def _stages(self, table: JobTable, job: int) -> ThreeStages:
         try:
