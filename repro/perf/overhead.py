@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from repro.errors import ParamError, TraceError
 from repro.perf.profiles import start_overhead
 from repro.sim.jobs import JobTable
 
@@ -95,14 +96,26 @@ class StartOverhead(Overhead):
 
     def start_s(self, table: JobTable, job: int) -> float:
         """Return the seconds a start of the job takes."""
-        known = table.derived(
-            "start overheads",
-            lambda: [
-                start_overhead(str(m), g) for m, g in zip(table.models, table.gpus, strict=True)
-            ],
-        )
+        known = table.derived("start overheads", lambda: _starts(table))
         return known[job]
 
     def resume_s(self, table: JobTable, job: int) -> float:
         """Return the seconds of a start: a resumed job loads anew."""
         return self.start_s(table, job)
+
+
+def _starts(table: JobTable) -> list[float]:
+    """Return the seconds a start of each job takes."""
+    source = table.frame.attrs.get("name", "the trace")
+    if "model" not in table.frame:
+        raise TraceError(
+            f"{source}: no column 'model'; these rules charge every start by model: name it, or "
+            f"use --rules paper"
+        )
+    starts = []
+    for job, (model, gpus) in enumerate(zip(table.models, table.gpus, strict=True)):
+        try:
+            starts.append(start_overhead(str(model), gpus))
+        except ParamError as error:
+            raise TraceError(f"{source}: job {table.ids[job]!r}: {error}") from None
+    return starts

@@ -95,6 +95,13 @@ class JobTable:
                     f"{source}: no column {name!r}; these rules count work in iterations: give "
                     f"iterations and iteration_time (s), or use --rules paper"
                 )
+            gaps = self.frame[name].isna()
+            if gaps.any():
+                raise TraceError(
+                    f"{trace.attrs.get('name', 'the trace')}: job "
+                    f"{self.ids[int(gaps.argmax())]!r} has no {name!r}; these rules "
+                    f"count work in iterations: give it, or use --rules paper"
+                )
         # the product is taken in milliseconds: its last bit decides between jobs of equal length
         solo = [
             round(seconds * 1000.0, 6) * factor / 1000.0

@@ -72,6 +72,7 @@ COLUMNS: dict[str, Column] = {
     "stage_gpu": _STAGE,
     "stage_network": _STAGE,
 }
+STAGES = tuple(name for name, column in COLUMNS.items() if column is _STAGE)
 REQUIRED = tuple(name for name, column in COLUMNS.items() if column.required)
 
 
@@ -227,3 +228,10 @@ def _check_limits(frame: pd.DataFrame, origin: Origin) -> None:
         crossed = (frame["min_gpus"] > frame["max_gpus"]).to_numpy()
         hint = "min_gpus is at most max_gpus"
         refuse(crossed, frame["min_gpus"], "min_gpus", origin, "above max_gpus", hint)
+    stages = [name for name in STAGES if name in frame]
+    if stages:
+        # a gap is no zero: the sum of a row with one stays NaN
+        idle = (frame[stages].sum(axis=1, skipna=False) == 0).to_numpy()
+        names = ", ".join(origin.columns.get(name, name) for name in stages)
+        hint = f"an iteration takes time in at least one stage: {names}"
+        refuse(idle, frame[stages[0]], stages[0], origin, "all stage times are zero", hint)

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
+
+import numpy as np
+
+from repro.perf.profiles import muri_profiles
+from repro.trace.checks import refuse
 from repro.trace.formats import FORMATS, Parsed
 from repro.trace.table import Document, Table
 
@@ -39,7 +45,7 @@ def read(document: Document) -> Parsed:
     Raises
     ------
     TraceError
-        If the file is no such table.
+        If the file is no such table, or names a model other than Muri's eight.
 
     References
     ----------
@@ -66,4 +72,19 @@ def read(document: Document) -> Parsed:
     )
     for name, column in _TIMES.items():
         parsed.frame[name] = table.numbers(column, _MS) / 1000.0
+    if "model" in parsed.frame:
+        _check_models(parsed)
     return parsed
+
+
+def _check_models(parsed: Parsed) -> None:
+    """Raise at the first model whose start was not measured."""
+    known = muri_profiles()["model"].unique().tolist()
+    models = parsed.frame["model"]
+    strange = (~models.str.lower().isin(known)).to_numpy(bool)
+    if strange.any():
+        first = str(models.iloc[int(np.argmax(strange))])
+        near = difflib.get_close_matches(first.lower(), known, n=3)
+        hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
+        hint += f"known: {', '.join(known)}; write a file with other models in format repro"
+        refuse(strange, models, "model", parsed.origin, "unknown model", hint)
