@@ -30,16 +30,16 @@ class FirstFit:
     """
 
     def __init__(self, cluster: Cluster) -> None:
-        self._num_gpus = cluster.num_gpus
+        self.num_gpus = cluster.num_gpus
         self._switches = [
             _Switch([cluster.nodes[node].gpus for node in members])
             for members in cluster.switches.values()
         ]
-        self.free = self._num_gpus
+        self.free = self.num_gpus
 
     def clear(self) -> None:
         """Empty every node."""
-        self.free = self._num_gpus
+        self.free = self.num_gpus
         for switch in self._switches:
             switch.clear()
 

@@ -1,93 +1,37 @@
-"""Muri's groups: rounds of maximum-weight matching inside buckets of equal GPU count."""
+"""Muri's groups as its simulator forms them: lists of nodes, matched round by round."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
-from repro.perf.interleaving import Interleaving
-from repro.perf.stages import Stages
 from repro.policies._matching import best_pairs
-from repro.policies._type_matching import TypeMatcher
-
-Group = tuple[int, ...]
-#: Profiles of the members of a node, ascending: all that its weight depends on.
-Kind = tuple[int, ...]
-
-#: Resources of the cluster: storage, CPU, GPU, network.
-RESOURCES = 4
+from repro.policies._profiles import Group, Kind, Profiles
 
 
 class Grouping:
-    """Merges candidates into groups until they fit the cluster.
+    """Merges candidates into groups until they fit the cluster, first in the list first.
 
     Parameters
     ----------
-    stages : sequence of tuple of float
-        Stage times the scheduler believes in (s per iteration), by row number.
-    merged : bool
-        They are data (storage and CPU), GPU and network; otherwise one per resource.
-    perf : Interleaving
-        Period of a group.
+    profiles : Profiles
+        What merging is worth.
     max_group : int
         Most jobs in a group.
     rounds : int
         Rounds of matching.
-    best_first : bool
-        While GPUs lack, the most efficient pairs are merged first; otherwise those first in the
-        bucket's list.
-    collapse : bool
-        Match kinds of nodes with their numbers instead of node by node.
 
     References
     ----------
-    Muri, SIGCOMM 2022, section 4.2, Algorithm 1.
+    Muri, SIGCOMM 2022, section 4.2, Algorithm 1; public simulator.
     """
 
-    def __init__(
-        self,
-        stages: Sequence[Stages],
-        *,
-        merged: bool,
-        perf: Interleaving,
-        max_group: int,
-        rounds: int,
-        best_first: bool,
-        collapse: bool,
-    ) -> None:
-        self._merged, self._perf = merged, perf
-        self._max_group, self._rounds = max_group, rounds
-        self._best_first, self._collapse = best_first, collapse
-        numbers: dict[Stages, int] = {}
-        #: profile of each job: jobs with equal stage times are interchangeable
-        self.profile = [numbers.setdefault(times, len(numbers)) for times in stages]
-        self._stages = list(numbers)
-        self._single: list[Kind] = [(number,) for number in self.profile]
-        self._gamma: dict[Kind, float] = {}
-        self._matchers: dict[tuple[Kind, ...], TypeMatcher] = {}
+    def __init__(self, profiles: Profiles, max_group: int, rounds: int) -> None:
+        self._profiles, self._max_group, self._rounds = profiles, max_group, rounds
         #: whom each node was merged with at the last decision, and at this one
         self._mates: dict[Group, Group] = {}
         self._merged_now: dict[Group, Group] = {}
-
-    def best_period(self, jobs: Group) -> float:
-        """Return the period of a group in its best order (s), whatever order it will run in."""
-        group = [self._stages[self.profile[job]] for job in jobs]
-        return replace(self._perf, ordering="best").period(group, self._merged)
-
-    def gamma(self, one: Kind, other: Kind) -> float:
-        """Return the efficiency of merging two nodes, 0 if the group would be too large."""
-        if len(one) + len(other) > self._max_group:
-            return 0.0
-        kind = tuple(sorted(one + other))
-        found = self._gamma.get(kind)
-        if found is None:
-            group = [self._stages[number] for number in kind]
-            period = self._perf.period(group, self._merged)
-            found = self._gamma[kind] = sum(map(sum, group)) / (RESOURCES * period)
-        return found
 
     def match(self, buckets: Mapping[int, list[int]], gpus: int) -> dict[int, list[Group]]:
         """Return the groups of each bucket.
@@ -99,8 +43,10 @@ class Grouping:
         gpus : int
             GPUs of the cluster; merging ends when the groups need no more.
         """
-        single = self._single
-        groups = {width: [(job,) for job in jobs] for width, jobs in buckets.items()}
+        single = self._profiles.alone
+        groups: dict[int, list[Group]] = {
+            width: [(job,) for job in jobs] for width, jobs in buckets.items()
+        }
         lack = sum(width * len(jobs) for width, jobs in buckets.items()) - gpus
         self._mates, self._merged_now = self._merged_now, {}
         if lack <= 0:
@@ -128,9 +74,6 @@ class Grouping:
         partner = self._partners(nodes, types)
         if not partner:
             return lack
-        allowed = -(-lack // width)
-        if self._best_first and 2 * allowed < len(partner):
-            partner = self._most_efficient(types, partner, allowed)
         merged: list[Group] = []
         merged_types: list[Kind] = []
         for place, node in enumerate(nodes):
@@ -151,29 +94,19 @@ class Grouping:
         groups[width], kinds[width] = merged, merged_types
         return lack
 
-    def _most_efficient(
-        self, types: Sequence[Kind], partner: Mapping[int, int], number: int
-    ) -> dict[int, int]:
-        pairs = [(other, place) for place, other in partner.items() if other < place]
-        pairs.sort(key=lambda pair: (-self.gamma(types[pair[0]], types[pair[1]]), pair[1]))
-        return {a: b for one, other in pairs[:number] for a, b in ((one, other), (other, one))}
-
     def _partners(self, nodes: Sequence[Group], types: Sequence[Kind]) -> dict[int, int]:
         """Return the partner of each matched node, by place in the bucket's list."""
         places: dict[Kind, list[int]] = {}
         for place, kind in enumerate(types):
             places.setdefault(kind, []).append(place)
         present = tuple(sorted(places))
-        if not self._collapse or 2 * len(present) > len(types):
-            table = self._weights(present)
+        if not self._profiles.repeats(len(present), len(types)):
+            table = self._profiles.weights(present)
             rows = {kind: row for row, kind in enumerate(present)}
             index = [rows[kind] for kind in types]
             pairs = best_pairs(table[np.ix_(index, index)])
             return {a: b for one, other in pairs for a, b in ((one, other), (other, one))}
-        matcher = self._matchers.get(present)
-        if matcher is None:
-            matcher = self._matchers[present] = TypeMatcher(self._weights(present))
-        wanted = matcher.pairs(tuple(len(places[kind]) for kind in present))
+        wanted = self._profiles.matched(present, tuple(len(places[kind]) for kind in present))
         return self._realised(nodes, [places[kind] for kind in present], wanted)
 
     def _realised(
@@ -202,13 +135,6 @@ class Grouping:
                 one_place, other_place = next(queues[a]), next(queues[b])
                 partner[one_place], partner[other_place] = other_place, one_place
         return partner
-
-    def _weights(self, present: Sequence[Kind]) -> npt.NDArray[np.float64]:
-        table = np.zeros((len(present), len(present)))
-        for row, one in enumerate(present):
-            for column in range(row, len(present)):
-                table[row, column] = table[column, row] = self.gamma(one, present[column])
-        return table
 
     def blocks(self, buckets: Mapping[int, list[int]], gpus: int) -> dict[int, list[Group]]:
         """Return groups of neighbours in the order of priority, merged while GPUs lack.

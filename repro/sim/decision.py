@@ -74,6 +74,11 @@ class RunSet:
     order : sequence of int
         The jobs in the order of the policy's list, where that is not the order of ``runs``; under
         some rules it decides which of nearly simultaneous completions names the instant.
+    keep : bool
+        Jobs that are named neither in ``runs`` nor in ``stop`` keep what they hold, so that a
+        decision costs what it changes. A member of a group that changes names the rest anew.
+    stop : sequence of int
+        With ``keep``: jobs that lose their GPUs.
 
     Examples
     --------
@@ -85,6 +90,8 @@ class RunSet:
     fill: Fill = "skip"
     wake: float = math.inf
     order: Sequence[int] = ()
+    keep: bool = False
+    stop: Sequence[int] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,8 @@ class View:
         self.now = 0.0
         #: events since the last decision, for policies that only react to changes
         self.changed = True
+        #: rows that finished since the last decision
+        self.finished: list[int] = []
 
     def _require(self, need: str) -> None:
         if need not in self.needs:
