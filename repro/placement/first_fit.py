@@ -75,9 +75,11 @@ class _Switch:
             return False
         for node in nodes:
             self._idle[node] = 0
+        before = self._first.get(rest, 0)
         if rest and not self._take_part(rest):
             for node in nodes:
                 self._idle[node] = self._largest
+            self._first[rest] = before
             return False
         return True
 
