@@ -38,10 +38,9 @@ class Given(Policy):
     def decide(self, view: View) -> RunSet:
         """Return the gangs whose jobs have all arrived, without the finished ones."""
         present = set(view.jobs)
-        newest = max(present, default=-1)
         runs = []
         for gang in self.gangs:
             jobs = tuple(job for job in gang.jobs if job in present)
-            if jobs and max(gang.jobs) <= newest:
+            if jobs and max(gang.jobs) < view.arrived:
                 runs.append(replace(gang, jobs=jobs))
         return RunSet(runs)
