@@ -128,3 +128,18 @@ def test_busy_gpus_add_up_to_the_work():
     work = float((small_trace()["duration"] * small_trace()["num_gpus"]).sum())
     for step in (1.0, 2.5, 7.0):
         assert busy_gpus(result, step).sum() * step == pytest.approx(work)
+
+
+def test_muri_reads_the_99th_percentile_by_index_and_makespan_from_time_0():
+    """JCTs 1.015, 2.03, ... s of 150 jobs; index floor(0.99 * 150) = 148 is the last but one."""
+    submits = [1000.0 * (n + 1) for n in range(150)]
+    frame = trace(*[(submit, n + 1, 1) for n, submit in enumerate(submits)])
+    frame = frame.assign(iterations=frame["duration"], iteration_time=1.0, model="bert")
+    result = simulate(frame, "1x1", "srtf", rules="muri")
+    summary = result.summary()
+    assert summary["p99_jct"] == pytest.approx(149 * 1.015)
+    assert summary["makespan"] == result.jobs["end_time"].max() == pytest.approx(150000 + 152.25)
+    assert summary["median_jct"] == pytest.approx(75.5 * 1.015)
+    plain = simulate(frame, "1x1", "srtf").summary()
+    assert plain["p99_jct"] == pytest.approx(1 + 0.99 * 149)
+    assert plain["makespan"] == pytest.approx(149000 + 150)
