@@ -105,6 +105,8 @@ class Muri(Policy):
             raise ParamError(f"{self.name}: ordering is {self.ordering!r}; give best or worst")
         if not 0 <= self.noise <= 1:
             raise ParamError(f"{self.name}: noise is {self.noise}; give a number from 0 to 1")
+        if self.noise_seed < 0:
+            raise ParamError(f"{self.name}: noise_seed is {self.noise_seed}; give 0 or more")
         if self.interval is not None and not self.interval > 0:
             raise ParamError(
                 f"{self.name}: interval is {self.interval}; give a positive number of seconds"

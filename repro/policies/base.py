@@ -242,4 +242,8 @@ def make(name: str, rules: str = "paper", **settings: Any) -> Policy:
                 f"policy {name!r} has no parameter {key!r}; it takes "
                 f"{', '.join(accepted) or 'none'}"
             )
+    if settings:
+        from repro.policies._settings import check_settings
+
+        check_settings(name, cls, settings)
     return cls(**settings).under(rules)

@@ -1,0 +1,81 @@
+"""Checks the types of policy parameters that come from a command line or a file."""
+
+from __future__ import annotations
+
+import types
+import typing
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from repro.errors import ParamError
+
+_WORDS = {
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    str: "a word",
+    type(None): "none",
+}
+
+
+def check_settings(policy: str, cls: type, settings: dict[str, Any]) -> None:
+    """Refuse parameters whose type is not the declared one.
+
+    Parameters
+    ----------
+    policy : str
+        Name for messages.
+    cls : type
+        The policy's dataclass.
+    settings : dict
+        Values by parameter; one value stands for a list of one.
+
+    Raises
+    ------
+    ParamError
+        Names the parameter, its value and what is accepted.
+
+    Examples
+    --------
+    >>> from repro.policies.muri_s import MuriS
+    >>> check_settings("muri-s", MuriS, {"noise": "x"})
+    Traceback (most recent call last):
+    repro.errors.ParamError: policy 'muri-s': noise is 'x'; give a number
+    """
+    hints = typing.get_type_hints(cls)
+    for name, value in settings.items():
+        accepted = _choices(hints[name])
+        if accepted is None:
+            continue
+        if not any(_is(value, choice) for choice in accepted):
+            words = " or ".join(dict.fromkeys(map(_word, accepted)))
+            raise ParamError(f"policy {policy!r}: {name} is {value!r}; give {words}")
+
+
+def _choices(hint: Any) -> list[Any] | None:
+    """Return the plain types a hint allows, None if it allows others."""
+    union = typing.get_origin(hint) in (typing.Union, types.UnionType)
+    choices = list(typing.get_args(hint)) if union else [hint]
+    plain = all(c in _WORDS or typing.get_origin(c) in (tuple, typing.Literal) for c in choices)
+    return choices if plain else None
+
+
+def _is(value: Any, choice: Any) -> bool:
+    if choice in (int, float) and isinstance(value, bool):
+        return False
+    if typing.get_origin(choice) is tuple and not isinstance(value, (tuple, list)):
+        value = (value,)
+    try:
+        TypeAdapter(choice).validate_python(value, strict=choice in (str, bool, int))
+    except ValidationError:
+        return False
+    return choice is not float or not isinstance(value, str)
+
+
+def _word(choice: Any) -> str:
+    if typing.get_origin(choice) is typing.Literal:
+        return " or ".join(map(str, typing.get_args(choice)))
+    if typing.get_origin(choice) is tuple:
+        return f"{_WORDS.get(typing.get_args(choice)[0], 'values')}, several by commas"
+    return _WORDS[choice]
