@@ -151,7 +151,7 @@ class Engine:
         while self._done < count:
             while finish and epoch[finish[0][1]] != finish[0][2]:
                 heappop(finish)
-            target = finish[0][0] if finish and not polled else math.inf
+            ends = target = finish[0][0] if finish and not polled else math.inf
             near = max(tie_s, tie_rel * target) if tie_s and target < math.inf else 0.0
             if self._next < count and submit[self._next] <= target + near:
                 target = submit[self._next]
@@ -160,7 +160,9 @@ class Engine:
                 raise self._waiting_for_ever()
             now = yield from self._sleep(target)
             view.now = now
-            while finish and finish[0][0] <= now + near:
+            # an arrival takes the completion next to it along, and only that one
+            due = ends if abs(ends - now) <= near else now
+            while finish and finish[0][0] <= due:
                 _, job, stamp = heappop(finish)
                 if epoch[job] == stamp:
                     driver.finish(job, now)

@@ -125,6 +125,22 @@ def test_the_first_in_order_names_the_instant_of_a_tie():
     assert ends == [1e6 * (1 + 5e-10) * 1.015] * 2
 
 
+@pytest.mark.parametrize("policy", ["muri-s", "muri-l"])
+def test_muri_joins_a_completion_with_the_arrival_next_to_it_and_with_nothing_else(policy):
+    stages = {"stage_storage": 0.5, "stage_gpu": 0.5, "stage_network": 0.0}
+    near = 1000 + 5e-5 / 1.015
+    jobs = muri_jobs((0, 1000, 1, "bert"), (0, near, 1, "bert"), **stages)
+    first, second = simulate(jobs, "1x2", policy, rules="muri").jobs["end_time"]
+    # the first one's end cost the second one another start (10 s)
+    assert (first, second) == pytest.approx((1015.0, 1025.0 + 5e-5), abs=1e-9)
+    for late, joined in ((5e-5, True), (-5e-5, True), (2e-4, False)):
+        third = muri_jobs((1015.0 + late, 10, 1, "bert"), **stages)
+        three = pd.concat([jobs, third.assign(job_id=2)], ignore_index=True)
+        found = simulate(three, "1x3", policy, rules="muri").jobs["end_time"]
+        assert (found[0] == 1015.0 + late) == joined
+        assert found[1] > 1025.0
+
+
 def test_tiresias_joins_only_equal_completions():
     jobs = muri_jobs((0, 1e6, 1, "bert"), (0, 1e6 * (1 + 5e-10), 1, "bert"))
     first, second = simulate(jobs, "1x2", "tiresias-l", rules="muri").jobs["end_time"]
