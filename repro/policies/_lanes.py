@@ -68,7 +68,7 @@ class Lanes:
             return sorted(zip(values, jobs, jobs, strict=True))
         rank, last = self._rank, self._last
         line = sorted(
-            (value, last[job], rank.get(job, job), job)
+            (value, last.get(job, value), rank.get(job, job), job)
             for value, job in zip(values, jobs, strict=True)
         )
         self._ahead -= len(line)

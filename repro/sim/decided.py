@@ -83,6 +83,7 @@ class DecidedDriver:
             return self.rounds.next_round()
         self.view.changed, self._changed = self._changed, False
         if not self.table.active:
+            self._wake = math.inf
             return RunSet(())
         decision = self.decide(self.view)
         self.view.finished.clear()

@@ -61,6 +61,14 @@ def test_rules_of_the_public_simulator(name):
     check_policy(instance(name), rules="tiresias")
 
 
+def test_a_wish_to_wake_does_not_outlive_the_jobs():
+    """A lease of Themis that ends while nothing is there must not keep the clock busy."""
+    late = pd.DataFrame(
+        {"job_id": [0, 1], "submit_time": [0.0, 9000.0], "duration": [5.0, 5.0], "num_gpus": [1, 1]}
+    )
+    check_policy("themis", traces=[late])
+
+
 MURI = ["srtf", "srsf", "tiresias-l", "antman", "themis", "muri-s", "muri-l"]
 
 
@@ -80,6 +88,7 @@ def test_rules_of_muris_simulator(name):
         {"noise": 0.5},
         {"collapse": False},
         {"interval": 60.0},
+        {"wide_first": True},
     ],
 )
 @pytest.mark.parametrize("name", ["muri-s", "muri-l"])
