@@ -52,6 +52,9 @@ def traces(draw):
     if {"min_gpus", "max_gpus"} <= held:
         pairs = zip(columns["min_gpus"], columns["max_gpus"], strict=True)
         columns["min_gpus"] = [min(pair) for pair in pairs]
+    if stages := [name for name in STAGES if name in held]:
+        # no job spends its time in no stage
+        columns[stages[0]] = [time or 1.0 for time in columns[stages[0]]]
     return validate(pd.DataFrame(columns))
 
 
