@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from repro.errors import TraceError
 from repro.trace.load import describe, load, write
-from repro.trace.schema import COLUMNS, REQUIRED, Column, validate
+from repro.trace.schema import COLUMNS, REQUIRED, STAGES, Column, validate
 
 JOBS = pd.DataFrame(
     {
