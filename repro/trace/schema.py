@@ -230,8 +230,8 @@ def _check_limits(frame: pd.DataFrame, origin: Origin) -> None:
         refuse(crossed, frame["min_gpus"], "min_gpus", origin, "above max_gpus", hint)
     stages = [name for name in STAGES if name in frame]
     if stages:
-        # a gap is no zero: the sum of a row with one stays NaN
-        idle = (frame[stages].sum(axis=1, skipna=False) == 0).to_numpy()
+        # a gap is no zero
+        idle = (frame[stages] == 0).all(axis=1).to_numpy()
         names = ", ".join(origin.columns.get(name, name) for name in stages)
         hint = f"an iteration takes time in at least one stage: {names}"
         refuse(idle, frame[stages[0]], stages[0], origin, "all stage times are zero", hint)
