@@ -6,8 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from repro.policies._matching import best_pairs
+from repro.policies._matching import best_pairs, first_pairs
 from repro.policies._profiles import Group, Kind, Profiles
+
+#: Up to this many nodes are matched one by one: among equal totals the solver then finds, along the
+#: list, what that of the simulator would (nearly). More are matched by kind.
+NODE_BY_NODE = 32
 
 
 class Grouping:
@@ -100,11 +104,12 @@ class Grouping:
         for place, kind in enumerate(types):
             places.setdefault(kind, []).append(place)
         present = tuple(sorted(places))
-        if not self._profiles.repeats(len(present), len(types)):
-            table = self._profiles.weights(present)
+        small = len(types) <= NODE_BY_NODE
+        if small or not self._profiles.repeats(len(present), len(types)):
             rows = {kind: row for row, kind in enumerate(present)}
             index = [rows[kind] for kind in types]
-            pairs = best_pairs(table[np.ix_(index, index)])
+            table = self._profiles.weights(present)[np.ix_(index, index)]
+            pairs = first_pairs(table) if small else best_pairs(table)
             return {a: b for one, other in pairs for a, b in ((one, other), (other, one))}
         wanted = self._profiles.matched(present, tuple(len(places[kind]) for kind in present))
         return self._realised(nodes, [places[kind] for kind in present], wanted)

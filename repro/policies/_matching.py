@@ -43,6 +43,33 @@ def best_pairs(weights: npt.NDArray[np.float64]) -> list[tuple[int, int]]:
     return heaviest_pairs(n, rows.tolist(), columns.tolist(), values)
 
 
+def first_pairs(weights: npt.NDArray[np.float64]) -> list[tuple[int, int]]:
+    """Return the pairs of a matching of maximum weight, the first one the solver finds.
+
+    Parameters
+    ----------
+    weights : ndarray, shape (n, n)
+        Weight of pairing i with j (symmetric), 0 or less = never pair.
+
+    Returns
+    -------
+    list of (int, int)
+        Pairs (i, j), i < j, ascending.
+
+    Examples
+    --------
+    >>> gamma = np.array([[0, 1, 0.75, 1], [1, 0, 1, 0.75], [0.75, 1, 0, 1], [1, 0.75, 1, 0]])
+    >>> sum(gamma[pair] for pair in first_pairs(gamma))
+    np.float64(2.0)
+    """
+    later, earlier = np.tril_indices(len(weights), -1)
+    values = np.rint(weights[later, earlier] / RESOLUTION).astype(np.int64)
+    edges = values > 0
+    return heaviest_pairs(
+        len(weights), earlier[edges].tolist(), later[edges].tolist(), values[edges].tolist()
+    )
+
+
 def heaviest_pairs(
     n: int, rows: list[int], columns: list[int], values: list[int], *, perfect: bool = False
 ) -> list[tuple[int, int]]:

@@ -54,12 +54,14 @@ class Session:
         self.seen = 0
         sizes = {node.gpus for node in view.cluster.nodes}
         self._even = len(sizes) == 1 and all(map(_is_power_of_two, sizes))
+        #: a gang wider than a node stays within one switch
+        self._widest = view.cluster.num_gpus if len(view.cluster.switches) == 1 else max(sizes)
 
     def all_fit(self, widths: Iterable[int], required: int) -> bool:
         """Tell whether gangs of these widths, widest first, surely fit the empty cluster."""
         if required > self.nodes.num_gpus:
             return False
-        return self._even and all(map(_is_power_of_two, widths))
+        return self._even and all(_is_power_of_two(w) and w <= self._widest for w in widths)
 
     def fitting(self, groups: Sequence[Group], width: int, line: Iterable[int]) -> list[Group]:
         """Return the groups of a width that still find nodes, best member first.

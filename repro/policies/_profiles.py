@@ -61,6 +61,7 @@ class Profiles:
         self.alone: list[Kind] = [(number,) for number in self.of_job]
         self._stages = list(numbers)
         self._gamma: dict[Kind, float] = {}
+        self._tables: dict[tuple[Kind, ...], npt.NDArray[np.float64]] = {}
         self._matchers: dict[tuple[Kind, ...], TypeMatcher] = {}
 
     def best_period(self, jobs: Group) -> float:
@@ -80,9 +81,12 @@ class Profiles:
             found = self._gamma[kind] = sum(map(sum, group)) / (RESOURCES * period)
         return found
 
-    def weights(self, present: Sequence[Kind]) -> npt.NDArray[np.float64]:
+    def weights(self, present: tuple[Kind, ...]) -> npt.NDArray[np.float64]:
         """Return gamma of every pair of kinds, shape (kinds, kinds)."""
-        table = np.zeros((len(present), len(present)))
+        known = self._tables.get(present)
+        if known is not None:
+            return known
+        table = self._tables[present] = np.zeros((len(present), len(present)))
         for row, one in enumerate(present):
             for column in range(row, len(present)):
                 table[row, column] = table[column, row] = self.gamma(one, present[column])

@@ -155,6 +155,7 @@ class DecidedDriver:
                 held.get(job) is run
                 and not run.parts
                 and not run.hosts
+                and not run.shared
                 and run.gpus <= free.get(run.gpu_type, -1.0)
                 and all(held.get(one) is run and one not in chosen for one in run.jobs)
             ):
@@ -171,6 +172,7 @@ class DecidedDriver:
                 and job not in chosen
                 and (elastic or run.gpus == asked[job])
                 and not run.hosts
+                and not run.shared
             ):
                 free[run.gpu_type] -= run.gpus
                 chosen[job] = run
@@ -215,7 +217,7 @@ class DecidedDriver:
             raise self._wrong(
                 now, run.jobs[0], f"shares GPUs with row {absent[0]}, which does not run"
             )
-        theirs = sum(chosen[job].gpus for job in run.hosts)
+        theirs = sum({id(chosen[job]): chosen[job].gpus for job in run.hosts}.values())
         if not 0 <= run.shared <= min(run.gpus, theirs):
             raise self._wrong(
                 now, run.jobs[0], f"shares {run.shared:g} of its {run.gpus:g} GPUs with jobs "
