@@ -55,7 +55,8 @@ class Themis(Policy):
     Mahajan et al., NSDI 2020; PCS, arXiv 2401.10354, section 5.1; Muri, SIGCOMM 2022, public
     simulator. What Muri published for Themis comes from another version of that simulator, without
     its factor on iteration times; where all jobs arrive at once an initial service of 1 s is much
-    closer to it (mean JCT -7 to -10 % instead of +56 to +151 % on traces 1', 3' and 4').
+    closer to it on traces 1', 3' and 4' (mean JCT -8.1, -8.4 and -10.6 % instead of +111.9, +151.3
+    and +55.9 %), and too low on 2' (-53 % instead of +108 %).
 
     Examples
     --------
