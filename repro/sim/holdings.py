@@ -137,8 +137,9 @@ class Holdings:
 
     def _start(self, run: Run, now: float, changed: Callable[[int, float], None]) -> None:
         table, leader = self.table, run.jobs[0]
+        charged = run.gpus - run.shared
         nodes: Nodes = ()
-        if not run.parts and run.charged and run.charged == int(run.charged):
+        if not run.parts and charged and charged == int(charged):
             if leader not in self._nodes:
                 self._nodes[leader] = self._place(run)
             nodes = self._nodes[leader]
@@ -156,8 +157,8 @@ class Holdings:
             )
         else:
             rates = (run.gpus / table.gpus[leader],)
-        delay = self._drain_delay(run.charged, now) if self._draining else 0.0
-        self._busy += run.charged
+        delay = self._drain_delay(charged, now) if self._draining else 0.0
+        self._busy += charged
         if self.overhead is not None and self.settles:
             toll = sum(self.overhead.start_s(table, job) for job in run.jobs)
             if not paces:
@@ -224,7 +225,8 @@ class Holdings:
         run = self._groups.pop(job)
         start, held = table.hold[job], table.held[job]
         nodes = self._nodes.get(run.jobs[0], ())
-        share, rate = run.charged / len(run.jobs), table.rate[job] * table.solo[job]
+        charged = run.gpus - run.shared
+        share, rate = charged / len(run.jobs), table.rate[job] * table.solo[job]
         self.intervals.add(job, start, now, share, run.gpus, rate, run.jobs[0], nodes, run.gpu_type)
         table.seconds[job] += now - start
         table.service[job] += (now - start) * held
@@ -234,7 +236,7 @@ class Holdings:
         if self.settles:
             del self._paid[job]
         if not any(member in self._groups for member in run.jobs):
-            self._busy -= run.charged
+            self._busy -= charged
             if run.jobs[0] in self._nodes:
                 del self._nodes[run.jobs[0]]
                 self._typed.get(run.gpu_type, self.placer).give_back(run.jobs[0])
