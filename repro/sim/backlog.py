@@ -64,6 +64,8 @@ class Backlog:
         #: slope -> running jobs by key at time zero
         self._lanes: dict[float, SortedList[Entry]] = {}
         self._place: dict[int, tuple[float, Key]] = {}
+        #: running jobs of a policy that never preempts
+        self._kept: dict[int, None] = {}
         #: (instant, job): running jobs that progress only from then on
         self._loading: list[tuple[float, int]] = []
 
@@ -74,8 +76,8 @@ class Backlog:
 
     @property
     def running(self) -> Iterable[int]:
-        """The jobs that hold GPUs (of a preemptive policy), in no order."""
-        return self._place
+        """The jobs that hold GPUs, in no order."""
+        return self._place if self.preemptive else self._kept
 
     def arrive(self, job: int, now: float) -> None:
         """Add a new job."""
@@ -85,6 +87,8 @@ class Backlog:
         """Take a finished job out."""
         if self.preemptive:
             self._unlane(job)
+        else:
+            del self._kept[job]
         self.idle += self.table.gpus[job]
 
     def move(self, job: int, now: float) -> None:
@@ -191,6 +195,7 @@ class Backlog:
                 self.idle -= width
                 self.ordering.start(job, now)
                 self.take(job)
+                self._kept[job] = None
                 starts.append(job)
                 heads = sorted(heads[1:] + self._live(width)[:1])
             elif self.blocking:

@@ -70,11 +70,12 @@ def test_a_wish_to_wake_does_not_outlive_the_jobs():
 
 
 MURI = ["srtf", "srsf", "tiresias-l", "antman", "themis", "muri-s", "muri-l"]
+MURI += ["yarn-cs", "best-effort", "sf", "las-2d", "tiresias-g", "gavel-las"]
 
 
 @pytest.mark.parametrize("name", MURI)
 def test_rules_of_muris_simulator(name):
-    check_policy(make(name, "muri"), rules="muri")
+    check_policy(instance(name), rules="muri")
 
 
 @pytest.mark.parametrize(
