@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from repro.sim.simulate import simulate
     from repro.trace.load import load
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 __all__ = ["Cluster", "Result", "__version__", "figure", "load", "make", "simulate"]
 
 _HOMES = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +13,9 @@ from repro.errors import ParamError
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from repro.cluster.spec import Cluster
+    from repro.perf.throughput import ThroughputTable
 
 COLUMNS = ("job_id", "submit_time", "start_time", "end_time", "jct", "num_gpus")
 _WORDS = {"true": True, "false": False, "none": None}
@@ -24,9 +28,20 @@ def simulate(
     cluster: Annotated[str, typer.Option(metavar="SPEC", help="8x8, 8x4:v100, 36xv100, or FILE.")],
     policy: Annotated[str, typer.Option(metavar="NAME", help="See `repro policies`.")],
     format: Annotated[str | None, typer.Option(metavar="F", help="Format of the file.")] = None,
+    throughputs: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|NAME", help="Steps per second by GPU type, of the run and the trace."
+        ),
+    ] = None,
+    reference_gpu: Annotated[
+        str | None, typer.Option(metavar="TYPE", help="GPU type on which durations are meant.")
+    ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="K=V", help="Parameter of the policy; lists by commas."),
+        typer.Option(
+            "--set", metavar="K=V", help="Parameter of the policy or its rounds; lists by commas."
+        ),
     ] = None,
     placement: Annotated[str | None, typer.Option(metavar="NAME", help="Placement rule.")] = None,
     interval: Annotated[
@@ -48,15 +63,19 @@ def simulate(
     if seed < 0:
         raise ParamError(f"--seed {seed}: give a whole number of 0 or more")
     machines = Cluster.parse(cluster)
-    chosen = make(policy, rules, **parse_settings(settings or []))
-    frame = _trace(trace, format, machines.num_gpus, seed)
+    own, rounds = round_settings(policy, parse_settings(settings or []))
+    chosen = make(policy, rules, **own)
+    speeds = _speeds(throughputs, reference_gpu)
+    frame = _trace(trace, format, machines.num_gpus, seed, speeds)
     result = repro.simulate(
         frame,
         machines,
         chosen,
         placement=placement,
         rules=rules,
+        perf=_performance(frame, machines, speeds),
         interval=interval,
+        rounds=rounds,
         seed=seed,
     )
     if out is not None:
@@ -90,12 +109,38 @@ def parse_settings(pairs: list[str]) -> dict[str, Any]:
         name = name.strip()
         if not equals or not name:
             raise ParamError(f"--set {pair}: expected K=V, such as thresholds=3250,7200")
-        if name in ("name", "rules"):
+        if name in ("name", "rules", "throughputs"):
             raise ParamError(f"--set {pair}: use --{'policy' if name == 'name' else name} instead")
         parts = [part for part in value.split(",") if part.strip() or "," not in value]
         items = tuple(_scalar(part.strip()) for part in parts)
         found[name] = items if "," in value else items[0]
     return found
+
+
+def round_settings(policy: str, settings: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Split settings into those of the policy and those of the round mechanism.
+
+    Examples
+    --------
+    >>> round_settings("las-agnostic", {"round_s": 720})
+    ({}, {'round_s': 720})
+    """
+    from repro.policies.base import Order, policies
+    from repro.sim.rounds import RoundSettings
+
+    cls = policies[policy]
+    if issubclass(cls, Order):
+        return settings, {}
+    own = [field.name for field in dataclasses.fields(cls)]
+    theirs = [field.name for field in dataclasses.fields(RoundSettings) if field.name not in own]
+    for key in settings:
+        if key not in own and key not in theirs:
+            raise ParamError(
+                f"policy {policy!r} has no parameter {key!r}; it takes {', '.join(own) or 'none'}, "
+                f"and the rounds of policies that return shares {', '.join(theirs)}"
+            )
+    rounds = {key: value for key, value in settings.items() if key in theirs}
+    return {key: value for key, value in settings.items() if key in own}, rounds
 
 
 def jobs_csv(jobs: pd.DataFrame) -> str:
@@ -135,19 +180,41 @@ def policy_rows() -> list[dict[str, Any]]:
     return rows
 
 
-def _trace(name: str, format: str | None, gpus: int, seed: int) -> pd.DataFrame:
+def _trace(
+    name: str, format: str | None, gpus: int, seed: int, speeds: dict[str, str]
+) -> pd.DataFrame:
+    """Open a trace; the speeds matter to those whose work is given in training steps."""
+    from repro.trace import remote, synth
     from repro.trace.load import load
 
-    if Path(name).exists():
-        return load(name, format, cluster_gpus=gpus)
-    from repro.batch.data import open_trace
-    from repro.trace import synth
-
-    if not synth.is_known(name):
-        return load(name, format, cluster_gpus=gpus)
+    if Path(name).exists() or not synth.is_known(name):
+        known = remote.entry(name).format if remote.is_known(name) else None
+        options = speeds if (format or known) == "gavel" else {}
+        return load(name, format, cluster_gpus=gpus, **options)
     if format is not None:
         raise ParamError(f"--format {format}: {name!r} is a generator, not a file")
-    return open_trace(name, seed)[0]
+    from repro.batch.data import open_trace
+    from repro.trace.synth.registry import generators
+
+    taken = inspect.signature(generators[name]).parameters
+    return open_trace(name, seed, **{key: speeds[key] for key in speeds if key in taken})[0]
+
+
+def _speeds(throughputs: str | None, reference_gpu: str | None) -> dict[str, str]:
+    given = {"throughputs": throughputs, "reference_gpu": reference_gpu}
+    return {key: value for key, value in given.items() if value is not None}
+
+
+def _performance(
+    frame: pd.DataFrame, machines: Cluster, speeds: dict[str, str]
+) -> ThroughputTable | None:
+    """Return the table of the run if one was given; by default it is that of the trace."""
+    if "throughputs" not in speeds or not machines.gpu_types:
+        return None
+    from repro.perf.throughput_files import load_throughputs
+
+    reference = speeds.get("reference_gpu") or frame.attrs.get("reference_gpu", "v100")
+    return load_throughputs(speeds["throughputs"], reference)
 
 
 def _scalar(text: str) -> Any:

@@ -31,6 +31,8 @@ def summarise(result: Result) -> dict[str, Any]:
     jobs, meta = result.jobs, result.meta
     jct = jobs["jct"].dropna().to_numpy()
     span = makespan(result)
+    # without intervals nobody knows who held what
+    known = len(result.intervals) > 0 and len(jct) == len(jobs)
     held = float((result.intervals["gpus"] * durations(result)).sum())
     percentiles = np.percentile(jct, [50, 95, 99]) if len(jct) else [np.nan] * 3
     if len(jct) and RULES[meta.get("rules", "paper")].p99_by_index:
@@ -48,7 +50,7 @@ def summarise(result: Result) -> dict[str, Any]:
         "makespan": span,
         "avg_queueing": float(jobs["queueing"].mean()),
         "preemptions": int(jobs["preemptions"].sum()),
-        "utilisation": held / (meta["num_gpus"] * span) if span > 0 else float("nan"),
+        "utilisation": held / (meta["num_gpus"] * span) if span > 0 and known else np.nan,
         "wall_s": meta["wall_s"],
     }
 

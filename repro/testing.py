@@ -17,8 +17,8 @@ from repro.placement import base as placement_base
 from repro.policies.base import Policy, make
 from repro.sim.audit import check_records
 from repro.sim.engine import Engine
+from repro.sim.mechanism import RoundMechanism
 from repro.sim.records import Result
-from repro.sim.rounds import RoundMechanism
 from repro.sim.rules import rules_named
 from repro.sim.simulate import simulate
 
@@ -211,8 +211,8 @@ class _Battery:
 
     def __init__(self, policy: Policy, cluster: Cluster, options: dict[str, Any]) -> None:
         self.policy, self.cluster, self.options = policy, cluster, options
-        fluid = bool((options.get("rounds") or {}).get("fluid"))
-        self.gang = not policy.elastic and not fluid
+        ideal = (options.get("rounds") or {}).get("ideal")
+        self.gang = not policy.elastic and ideal is None
         self.rules = rules_named(options.get("rules", "paper"))
         self.file_ties = self.rules.file_ties
         #: what realises the policy's shares, if it returns any; known after the first run
@@ -248,7 +248,7 @@ class _Battery:
             self._blind(name, trace, result)
 
     def _runs_to_the_end(self, name: str, trace: pd.DataFrame) -> None:
-        limit = 50 * float(trace["submit_time"].max() + trace["duration"].sum())
+        limit = 7200.0 + 50 * float(trace["submit_time"].max() + trace["duration"].sum())
 
         def watchdog(engine: Engine) -> Generator[Any, Any, None]:
             engines.append(engine)
@@ -293,7 +293,7 @@ class _Battery:
         if options.get("interval"):
             options["interval"] *= factor
         if self.mechanism is not None:
-            longer = {"round_s": factor * self.mechanism.round_s}
+            longer = self.mechanism.settings.stretched(factor)
             options["rounds"] = {**(options.get("rounds") or {}), **longer}
         times = {c: trace[c] * factor for c in ("submit_time", "duration")}
         result = self.run(trace.assign(**times), policy, **options)

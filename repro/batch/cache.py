@@ -248,11 +248,15 @@ def cached_simulate(
         ``meta["wall_s"]`` is that of the run that computed it.
     """
     from repro.cluster.spec import Cluster
+    from repro.perf.throughput_files import throughputs_of
     from repro.sim.simulate import simulate
     from repro.trace import remote
 
     machines = Cluster.parse(cluster)
     chosen = resolved(policy, rules)
+    if settings.get("perf") is None and machines.gpu_types and "throughputs" in trace.attrs:
+        # named by the trace, so that its content counts too
+        settings["perf"] = chosen.performance() or throughputs_of(trace)
 
     def compute() -> Result:
         return simulate(trace, machines, chosen, rules=rules, **settings)

@@ -122,7 +122,10 @@ def open_trace(name: str, seed: int = 0, **options: Any) -> tuple[pd.DataFrame, 
         chosen = synth.stand_in_options(name) | options
         return _drawn(name, stand_in, STAND_IN, seed, chosen)
     frame = load.load(name, **options)
-    return frame, Used(name, PUBLIC, frame.attrs.get("sha256"), False)
+    # Steps are public, but their seconds come from a table that may not be.
+    drawn = bool(frame.attrs.get("stand_in"))
+    kind = STAND_IN if drawn else PUBLIC
+    return frame, Used(name, kind, frame.attrs.get("sha256"), drawn)
 
 
 def describe_file(name: str) -> Used:
@@ -139,7 +142,9 @@ def _drawn(
 ) -> tuple[pd.DataFrame, Used]:
     from repro.trace import synth
 
-    frame = synth.make(generator, stream("trace", generator, seed), **options)
+    source = seed if synth.takes_seed(generator) else stream("trace", generator, seed)
+    frame = synth.make(generator, source, **options)
     frame.attrs.setdefault("name", generator)
     frame.attrs["synthetic"] = True
+    kind = STAND_IN if frame.attrs.get("stand_in") else kind
     return frame, Used(asked, kind, content_hash(frame), True, seed)

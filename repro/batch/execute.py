@@ -9,6 +9,7 @@ import queue
 import shutil
 import tempfile
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from repro.params import Entry
 #: Parameters with an option of their own.
 _OWN_OPTION = {"profile": "--profile", "out": "--out"}
 _SCRATCH = "repro-batch-"
+_TELL_EVERY_S = 10.0
 
 
 def plan(
@@ -159,6 +161,7 @@ def run(
         return
     settings = _dask(jobs, scheduler) if backend == "dask" else contextlib.nullcontext()
     finished: queue.SimpleQueue[Outcome | BaseException | None] = queue.SimpleQueue()
+    news = points_news(tasks)
 
     def work() -> None:
         try:
@@ -175,12 +178,28 @@ def run(
         try:
             item = finished.get(timeout=0.2)
         except queue.Empty:
+            for line in next(news):
+                print(line, flush=True)
             continue
         if item is None:
             return
         if isinstance(item, BaseException):
             raise item
         yield item
+
+
+def points_news(tasks: Sequence[Task], every_s: float = _TELL_EVERY_S) -> Iterator[list[str]]:
+    """Yield again and again how many simulations each notebook has done, if it got on since."""
+    told = {task.id: (time.monotonic(), "") for task in tasks}
+    while True:
+        lines = []
+        for task in tasks:
+            at, before = told[task.id]
+            with contextlib.suppress(OSError):
+                if time.monotonic() - at >= every_s and (now := task.points.read_text()) != before:
+                    told[task.id] = (time.monotonic(), now)
+                    lines.append(f"{task.id} {now} points")
+        yield lines
 
 
 def _parallel(tasks: Sequence[Task], jobs: int, backend: str) -> Iterator[Outcome]:
@@ -210,7 +229,7 @@ def _dask(jobs: int, scheduler: str | None) -> contextlib.AbstractContextManager
                 if scheduler
                 else {"n_workers": jobs, "threads_per_worker": 1, "dashboard_address": None}
             )
-            client = distributed.Client(**where)  # type: ignore[no-untyped-call, unused-ignore]
+            client = distributed.Client(**where)
         except (OSError, ValueError) as error:
             raise ParamError(
                 f"--scheduler {scheduler}: no dask scheduler answers ({type(error).__name__}); "

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     from matplotlib.figure import Figure
 
+    from repro.perf.throughput import ThroughputTable
     from repro.sim.records import Result
 
 
@@ -133,6 +134,23 @@ class FigureRun:
         frame, used = data.open_trace(name, self.seed if seed is None else seed, **options)
         self._note(used)
         return frame
+
+    def throughputs(self, name: str) -> ThroughputTable:
+        """Return a named throughput table and record where it came from.
+
+        Parameters
+        ----------
+        name : str
+            As for `repro.perf.throughput_files.load_throughputs`.
+        """
+        from repro.perf.throughput_files import is_stand_in, load_throughputs
+
+        table = load_throughputs(name)
+        replaced = is_stand_in(name)
+        kind = data.STAND_IN if replaced else data.PUBLIC
+        checksum = None if replaced else data.describe_file(name).sha256
+        self._note(data.Used(name, kind, checksum, replaced))
+        return table
 
     def simulate(
         self,

@@ -22,7 +22,7 @@ from papermill.log import logger as papermill_log
 
 from repro.batch.cache import PACKAGE
 from repro.batch.files import ERROR, RESULT, read_json, to_json, write_whole
-from repro.batch.task import DONE, FAILED, Outcome, Task
+from repro.batch.task import DONE, ENV_POINTS, ENV_SCHEDULER, FAILED, Outcome, Task
 
 EXECUTED, KERNEL_LOG = "executed.ipynb", "kernel.log"
 _START_TIMEOUT_S = 60
@@ -72,6 +72,7 @@ def execute(task: Task) -> Outcome:
         failure = _run_twice_if_unstarted(task, Path(name))
         executed = Path(name) / EXECUTED
         notebook = executed.read_bytes() if executed.is_file() else b""
+    task.points.unlink(missing_ok=True)
     if base is not None and not Path(base).is_dir():
         # The batch is being stopped; what killed the kernel was no failure of the notebook.
         return Outcome(task.id, FAILED, error="stopped")
@@ -145,10 +146,26 @@ def _papermill(task: Task, scratch: Path) -> None:
         )
 
 
+def _join_dask() -> dict[str, str]:
+    """Let a notebook on a dask worker give its simulations to all workers; none waits for it."""
+    if "distributed" not in sys.modules:
+        return {}
+    import distributed
+
+    try:
+        address = str(distributed.get_worker().scheduler.address)
+    except ValueError:
+        return {}
+    # The worker's only thread would wait for simulations that no thread is left to run.
+    distributed.secede()
+    return {ENV_SCHEDULER: address}
+
+
 def _environment(task: Task, scratch: Path) -> dict[str, str]:
     path = [str(PACKAGE.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
     return {
         **os.environ,
+        **_join_dask(),
         "MPLBACKEND": "Agg",
         "PYDEVD_DISABLE_FILE_VALIDATION": "1",
         "OMP_NUM_THREADS": "1",
@@ -158,6 +175,7 @@ def _environment(task: Task, scratch: Path) -> dict[str, str]:
         # to create the profile folder.
         "IPYTHONDIR": str(scratch / "ipython"),
         "REPRO_HOME": task.root,
+        ENV_POINTS: str(task.points),
         "PYTHONPATH": os.pathsep.join(path),
     }
 

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+#: Address of the dask scheduler on whose workers a notebook may run its simulations.
+ENV_SCHEDULER = "REPRO_SCHEDULER"
+#: File in which a notebook tells how many of its simulations are done.
+ENV_POINTS = "REPRO_POINTS"
 DONE, SKIPPED, FAILED = "done", "skipped", "failed"
 
 
@@ -37,6 +42,11 @@ class Task:
     parameters: Mapping[str, Any]
     fingerprint: str
     scratch: str
+
+    @property
+    def points(self) -> Path:
+        """File in which the notebook tells how many of its simulations are done."""
+        return Path(self.scratch) / f"{self.id.replace('/', '-')}.points"
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,32 @@ class Overhead:
 
 
 @dataclass(frozen=True)
+class ResumeOverhead(Overhead):
+    """A job that resumes holds its GPUs for a while before it progresses; nothing else costs.
+
+    Parameters
+    ----------
+    seconds : float
+        The while (s), the same for every job.
+
+    References
+    ----------
+    Gavel, OSDI 2020, section 5 (preemption overhead, Table 4).
+
+    Examples
+    --------
+    >>> ResumeOverhead(5.0).seconds
+    5.0
+    """
+
+    seconds: float
+
+    def resume_s(self, table: JobTable, job: int) -> float:
+        """Return the same for every job."""
+        return self.seconds
+
+
+@dataclass(frozen=True)
 class CheckpointOverhead(Overhead):
     """A preempted job keeps its GPUs to checkpoint, a resumed one holds them before it progresses.
 

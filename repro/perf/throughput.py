@@ -1,10 +1,15 @@
-"""Throughput tables: steps per second of each model on each GPU type (Gavel)."""
+"""Throughput tables: steps per second of a model on each GPU type, alone and in pairs (Gavel)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+import difflib
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from repro.errors import ParamError
@@ -13,20 +18,35 @@ from repro.sim.jobs import JobTable
 from repro.sim.records import Nodes
 
 Row = Mapping[str, float]
+#: GPU type to the steps per second of the first and of the second model.
+PairRow = Mapping[str, tuple[float, float]]
+Array = npt.NDArray[np.float64]
+
+#: Ends the name of a GPU type in the entries of gangs spread over more servers than they need.
+UNCONSOLIDATED = "_unconsolidated"
 
 
 @dataclass(frozen=True)
 class ThroughputTable:
     """Performance model of unequal GPU types: rate = T[model, type] / T[model, reference].
 
-    Policies take the same table as a parameter, so that they see what they are meant to see.
+    Two jobs with gangs of one size may share their GPUs if the table has the pair; larger groups
+    are refused. Policies take the same table as a parameter, so that they see what they are meant
+    to see.
 
     Parameters
     ----------
     rows : mapping of (str, int) to mapping of str to float
-        (model, GPUs of the gang) to steps per second on each GPU type, all GPUs together.
+        (model, GPUs of the gang) to steps per second on each GPU type, all GPUs together; 0 where
+        the model cannot run.
     reference : str
         GPU type on which the durations of the trace were measured.
+    pairs : mapping of (str, str, int) to mapping of str to (float, float)
+        (model, other model, GPUs of each gang) to the steps per second of the two on each GPU
+        type; (0, 0) where they do not fit into memory. One order of the two is enough.
+    server_gpus : int
+        GPUs of a server. A gang on more servers than it needs then takes the entries of
+        ``<type>_unconsolidated``, where there are any; 0: its place plays no role.
 
     References
     ----------
@@ -34,18 +54,29 @@ class ThroughputTable:
 
     Examples
     --------
-    >>> table = ThroughputTable.of({"a3c": {"v100": 40.0, "k80": 10.0}}, "v100")
+    >>> pair = {("a3c", "lm", 1): {"v100": (30.0, 5.0)}}
+    >>> single = {"a3c": {"v100": 40.0, "k80": 10.0}, "lm": {"v100": 8.0, "k80": 2.0}}
+    >>> table = ThroughputTable.of(single, "v100", pair)
     >>> table.steps_per_s("a3c", 1, "k80")
     10.0
+    >>> table.pair_speeds("lm", 1, "a3c", 1, ("k80", "v100")).tolist()
+    [[0.0, 5.0], [0.0, 30.0]]
     """
 
     rows: Mapping[tuple[str, int], Row]
     reference: str
+    pairs: Mapping[tuple[str, str, int], PairRow] = field(default_factory=dict)
+    server_gpus: int = 0
 
     @classmethod
-    def of(cls, single: Mapping[str, Row], reference: str) -> ThroughputTable:
+    def of(
+        cls,
+        single: Mapping[str, Row],
+        reference: str,
+        pairs: Mapping[tuple[str, str, int], PairRow] | None = None,
+    ) -> ThroughputTable:
         """Make a table of one-GPU jobs from model → GPU type → steps per second."""
-        return cls({(model, 1): dict(row) for model, row in single.items()}, reference)
+        return cls({(model, 1): dict(row) for model, row in single.items()}, reference, pairs or {})
 
     @classmethod
     def from_frame(cls, frame: pd.DataFrame, reference: str) -> ThroughputTable:
@@ -64,6 +95,12 @@ class ThroughputTable:
             rows.setdefault((str(model), int(width)), {})[str(kind)] = float(speed)
         return cls(rows, reference)
 
+    @cached_property
+    def gpu_types(self) -> tuple[str, ...]:
+        """GPU types of the table, alphabetical."""
+        held = {kind for row in self.rows.values() for kind in row}
+        return tuple(sorted(kind for kind in held if not kind.endswith(UNCONSOLIDATED)))
+
     def steps_per_s(self, model: str | None, gpus: int, gpu_type: str | None) -> float:
         """Return the throughput of a gang of ``gpus`` GPUs of one type (steps per second).
 
@@ -74,29 +111,163 @@ class ThroughputTable:
         """
         row = self.rows.get((str(model), gpus))
         if row is None:
-            known = sorted({name for name, _ in self.rows})
-            raise ParamError(
-                f"the throughput table has no model {model!r} on {gpus} GPUs; it has {known} with "
-                f"gangs of {sorted({width for _, width in self.rows})}"
-            )
+            raise self._no_row(str(model), gpus)
         if gpu_type is None or gpu_type not in row:
             raise ParamError(
                 f"the throughput table has no GPU type {gpu_type!r} for {model!r}; it has "
-                f"{', '.join(row)}: give a cluster of these types (2xv100,2xk80) and a policy that "
-                f"chooses among them"
+                f"{', '.join(self.gpu_types)}: give a cluster of these types (2xv100,2xk80) and a "
+                f"policy that chooses among them"
             )
         return row[gpu_type]
+
+    def _no_row(self, model: str, gpus: int) -> ParamError:
+        gangs = sorted(width for name, width in self.rows if name == model)
+        if gangs:
+            hint = f"its gangs there are {', '.join(map(str, gangs))}"
+        else:
+            known = sorted({name for name, _ in self.rows})
+            shown = difflib.get_close_matches(model, known, n=3) or known[:6]
+            more = f" and {len(known) - len(shown)} more" if len(known) > len(shown) else ""
+            hint = f"it has {', '.join(shown)}{more}"
+        return ParamError(
+            f"the throughput table has no model {model!r} on {gpus} GPUs; {hint}: give a table "
+            "with it or leave the job out"
+        )
 
     def speeds(self, model: str | None, gpus: int, gpu_types: Iterable[str | None]) -> list[float]:
         """Return the throughput on each of several types (steps per second)."""
         return [self.steps_per_s(model, gpus, kind) for kind in gpu_types]
 
-    def rates(self, table: JobTable, run: Run, nodes: Nodes) -> list[float]:
-        """Return work per second relative to the reference type; shares of time add up."""
-        if len(run.jobs) > 1:
-            raise ParamError("a throughput table knows no groups; use a model of shared GPUs")
-        job = run.jobs[0]
-        model, width = table.models[job], table.gpus[job]
+    def pair_speeds(
+        self,
+        model_a: str | None,
+        gang_a: int,
+        model_b: str | None,
+        gang_b: int,
+        gpu_types: Sequence[str | None],
+    ) -> Array:
+        """Return what two jobs reach that share their GPUs, on each of several types.
+
+        Parameters
+        ----------
+        model_a, model_b : str
+            The two models.
+        gang_a, gang_b : int
+            GPUs of each gang.
+        gpu_types : sequence of str
+            GPU types.
+
+        Returns
+        -------
+        ndarray, shape (2, GPU types)
+            Steps per second; 0 for gangs of different sizes, for pairs the table does not have,
+            and where the two do not fit into memory. Read-only.
+        """
+        key = (model_a, gang_a, model_b, gang_b, tuple(gpu_types))
+        known = self._pair_speeds.get(key)
+        if known is None:
+            known = np.zeros((2, len(gpu_types)))
+            if gang_a == gang_b:
+                for column, kind in enumerate(gpu_types):
+                    known[:, column] = self._pair(model_a, model_b, gang_a, kind) or (0.0, 0.0)
+            known.flags.writeable = False
+            self._pair_speeds[key] = known
+        return known
+
+    def rates(self, table: JobTable, run: Run, nodes: Nodes) -> Sequence[float]:
+        """Return work per second relative to the reference type; shares of time add up.
+
+        Raises
+        ------
+        ParamError
+            For a group of more than two jobs, or a pair that the table does not have.
+        """
+        models = tuple([table.models[job] for job in run.jobs])
+        widths = tuple([table.gpus[job] for job in run.jobs])
+        spread = self.server_gpus > 0 and len(nodes) > math.ceil(run.gpus / self.server_gpus)
         parts = run.parts or ((run.gpu_type, run.gpus),)
-        steps = sum(gpus / width * self.steps_per_s(model, width, kind) for kind, gpus in parts)
-        return [steps / self.steps_per_s(model, width, self.reference)]
+        key = (models, widths, parts, spread)
+        known = self._rates.get(key)
+        if known is None:
+            known = self._relative(models, widths, parts, spread)
+            # Shares differ from decision to decision and would fill the memory.
+            if not run.parts:
+                self._rates[key] = known
+        return known
+
+    def _relative(
+        self,
+        models: tuple[str | None, ...],
+        widths: tuple[int, ...],
+        parts: Sequence[tuple[str | None, float]],
+        spread: bool,
+    ) -> tuple[float, ...]:
+        if len(models) > 2:
+            raise ParamError(
+                f"a throughput table knows pairs, not groups of {len(models)} jobs; give a policy "
+                "that shares GPUs between two jobs at most"
+            )
+        steps = [0.0] * len(models)
+        for kind, gpus in parts:
+            reached = self._together(models, widths, self._placed(models, widths, kind, spread))
+            for member, speed in enumerate(reached):
+                steps[member] += gpus / widths[member] * speed
+        alone = [self._on_reference(*kind) for kind in zip(models, widths, strict=True)]
+        return tuple(step / pace for step, pace in zip(steps, alone, strict=True))
+
+    def _on_reference(self, model: str | None, width: int) -> float:
+        speed = self.steps_per_s(model, width, self.reference)
+        if not speed > 0:
+            raise ParamError(
+                f"the throughput table has {speed:g} steps/s for {model!r} on {width} GPUs of "
+                f"type {self.reference!r}, the type of the durations: give another reference"
+            )
+        return speed
+
+    def _placed(
+        self,
+        models: tuple[str | None, ...],
+        widths: tuple[int, ...],
+        kind: str | None,
+        spread: bool,
+    ) -> str | None:
+        """Return the column for where a gang stands."""
+        if not spread or kind is None:
+            return kind
+        wanted = f"{kind}{UNCONSOLIDATED}"
+        return wanted if wanted in self.rows.get((str(models[0]), widths[0]), {}) else kind
+
+    def _together(
+        self, models: tuple[str | None, ...], widths: tuple[int, ...], kind: str | None
+    ) -> tuple[float, ...]:
+        """Return the steps per second of one job or of two on the same GPUs."""
+        if len(models) == 1:
+            return (self.steps_per_s(models[0], widths[0], kind),)
+        (one, other), (width, width_b) = models, widths
+        found = self._pair(one, other, width, kind) if width == width_b else None
+        if found is None:
+            raise ParamError(
+                f"the throughput table has no pair of {one!r} on {width} and {other!r} on "
+                f"{width_b} GPUs of type {kind!r}; give a table with this pair, or a policy that "
+                "does not share GPUs"
+            )
+        return found
+
+    def _pair(
+        self, one: str | None, other: str | None, width: int, kind: str | None
+    ) -> tuple[float, float] | None:
+        if kind is None or one is None or other is None:
+            return None
+        row = self.pairs.get((one, other, width))
+        if row is not None:
+            return row.get(kind)
+        found = self.pairs.get((other, one, width), {}).get(kind)
+        return None if found is None else (found[1], found[0])
+
+    @cached_property
+    def _rates(self) -> dict[object, tuple[float, ...]]:
+        return {}
+
+    @cached_property
+    def _pair_speeds(self) -> dict[object, Array]:
+        return {}

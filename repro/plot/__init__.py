@@ -5,6 +5,7 @@ from __future__ import annotations
 from repro.plot.bars import bar_chart
 from repro.plot.cdf import cdf_chart
 from repro.plot.gantt import gantt_chart
+from repro.plot.heatmap import heatmap_chart
 from repro.plot.lines import line_chart
 from repro.plot.looks import Look, look, looks
 from repro.plot.stacked import stacked_chart
@@ -15,6 +16,7 @@ __all__ = [
     "bar_chart",
     "cdf_chart",
     "gantt_chart",
+    "heatmap_chart",
     "line_chart",
     "look",
     "looks",

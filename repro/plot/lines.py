@@ -22,6 +22,7 @@ def line_chart(
     ylabel: str,
     series: str | None = None,
     published: pd.DataFrame | None = None,
+    published_band: tuple[str, str] | None = None,
     band: tuple[str, str] | None = None,
     log: str = "",
     markers: bool = True,
@@ -45,6 +46,9 @@ def line_chart(
         Column of the series.
     published : DataFrame, optional
         The same columns with published values.
+    published_band : tuple of str, optional
+        Columns of ``published`` with the edges of its band; published values are then pale lines
+        under ours, not markers.
     band : tuple of str, optional
         Columns of the lower and upper edge of a shaded band.
     log : {"", "x", "y", "xy"}
@@ -100,8 +104,17 @@ def line_chart(
                 across(rows), rows[low], rows[high], color=style.color, alpha=0.18, linewidth=0
             )
     for name, rows in extra.items():
-        style = chosen[name]
-        axes.plot(across(rows), rows[y], **published_style("D", style.color))
+        color = chosen[name].color
+        if published_band is None:
+            axes.plot(across(rows), rows[y], **published_style("D", color))
+            continue
+        pale: dict[str, Any] = {"color": color, "zorder": 1}
+        low, high = published_band
+        axes.plot(across(rows), rows[y], linewidth=3.2, alpha=0.4, **pale)
+        axes.fill_between(across(rows), rows[low], rows[high], alpha=0.13, linewidth=0, **pale)
+    if published_band is not None and extra:
+        label = "published" if len(set(published_band)) == 1 else "published, ±1 s.d."
+        axes.plot([], [], color="#555555", alpha=0.5, linewidth=3.2, label=label)
     if named:
         axes.set_xticks(list(places.values()), list(places))
     if "x" in log:
@@ -113,7 +126,7 @@ def line_chart(
     axes.set_xlabel(xlabel)
     axes.set_ylabel(ylabel)
     axes.set_title(title, loc="left")
-    legend(axes, published=published is not None)
+    legend(axes, published=published is not None and published_band is None)
     return owner(axes)
 
 

@@ -80,6 +80,10 @@ class Policy:
     tie_s: ClassVar[float] = 0.0
     #: only equal completion times are one event, whatever the rules allow
     exact_ties: ClassVar[bool] = False
+    #: of policies that return shares: tells GPU types apart
+    tells_types: ClassVar[bool] = True
+    #: of policies that return shares: GPUs idle rather than serve a job without a share
+    idle_ok: ClassVar[bool] = False
     #: decide only at multiples of this many seconds; None: at every event
     interval: ClassVar[float | None] = None
 

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
-from repro.errors import ParamError
 from repro.perf.throughput import ThroughputTable
-from repro.policies._maxmin import Array, max_min_shares
+from repro.policies._centre import Crowd
+from repro.policies._fairness import Array, Backend, level_shares
+from repro.policies._jobtypes import JobSpeeds, JobTypes, equal_share
 from repro.policies.base import Policy, register
 from repro.sim.decision import Decision, Shares
 from repro.sim.view import View
-
-#: (model, GPUs of the gang, weight): jobs that the programme cannot tell apart.
-JobType = tuple[str, int, float]
 
 
 @register("gavel-las")
@@ -25,13 +23,16 @@ JobType = tuple[str, int, float]
 class GavelLas(Policy):
     """Maximise the least weighted throughput, each normalised by the job's equal share.
 
-    Jobs of one model, gang size and weight get equal shares, and the same mix of jobs the same
-    answer without solving again.
+    max_X min_i (sf_i / w_i) thr_i(X) / thr_i(X^equal) for weights w and gangs of sf GPUs. Jobs of
+    one model, gang size and weight get equal shares, and the same mix of jobs the same answer
+    without solving again.
 
     Parameters
     ----------
     throughputs : ThroughputTable, optional
-        Steps per second; None: all GPU types are equally fast.
+        Steps per second; None: those of the run, and equal speeds where it has none.
+    lp_backend : {"centre", "highs"}
+        Which of many optima: the analytic centre, or the vertex with the largest sum.
 
     References
     ----------
@@ -44,39 +45,80 @@ class GavelLas(Policy):
     """
 
     throughputs: ThroughputTable | None = None
+    lp_backend: Backend = "centre"
 
-    needs: ClassVar[frozenset[str]] = frozenset({"model", "priority_weight"})
+    needs: ClassVar[frozenset[str]] = frozenset({"throughput", "priority_weight"})
 
     def session(self, view: View) -> Callable[[View], Decision]:
         """Return the decision function of one run, which remembers solved mixes of jobs."""
-        models = view.column("model", "").tolist()
-        weights = view.column("priority_weight", 1.0).tolist()
-        kinds = sorted(view.capacity(), key=str)
-        capacity = [view.capacity()[kind] for kind in kinds]
-        solved: dict[tuple[tuple[JobType, int], ...], Array] = {}
+        speeds = JobSpeeds(view, self.name, self.throughputs)
+        weights = view.column("priority_weight", 1.0).astype(float).tolist()
+        types = JobTypes(lambda job: (view.kind(job), view.gpus(job), weights[job]))
+        first: dict[object, Array] = {}
+        solved: dict[object, Array] = {}
 
         def decide(view: View) -> Shares:
             jobs = tuple(view.jobs)
-            types = [(str(models[job]), view.gpus(job), float(weights[job])) for job in jobs]
-            mix = tuple(sorted(Counter(types).items()))
+            keys, counts, row = types.group(jobs)
+            mix = (tuple(keys), counts.tobytes())
             if mix not in solved:
-                values = np.array([self._values(kind, kinds, capacity) for kind, _ in mix])
-                counts = [count for _, count in mix]
-                solved[mix] = max_min_shares(values, counts, [t[1] for t, _ in mix], capacity)
-            row = {kind: number for number, (kind, _) in enumerate(mix)}
-            return Shares(jobs, tuple(kinds), solved[mix][[row[kind] for kind in types]])
+                for number, key in enumerate(keys):
+                    if key not in first:
+                        first[key] = speeds.of(jobs[int(np.argmax(row == number))])
+                solved[mix] = las_shares(
+                    np.array([first[key] for key in keys]),
+                    counts,
+                    np.array([width for _, width, _ in keys]),
+                    np.array([weight for _, _, weight in keys]),
+                    view.gpu_counts,
+                    self.lp_backend,
+                    lambda number: f"job type {keys[number][0]}",
+                )
+            return Shares(jobs, view.gpu_types, solved[mix][row])
 
         return decide
 
-    def _values(self, job: JobType, kinds: list[str | None], capacity: list[int]) -> Array:
-        """Return the weighted, normalised throughput of a job type on each GPU type."""
-        model, width, weight = job
-        if self.throughputs is None:
-            speeds = np.ones(len(kinds))
-        else:
-            speeds = np.array(self.throughputs.speeds(model, width, kinds))
-        equal_share = float(speeds @ np.array(capacity, dtype=float)) / sum(capacity)
-        if not equal_share > 0:
-            raise ParamError(f"gavel-las: {model!r} on {width} GPUs runs on none of {kinds}")
-        values: Array = speeds * width / (weight * equal_share)
-        return values
+
+def las_shares(
+    speeds: Array,
+    counts: npt.ArrayLike,
+    widths: npt.ArrayLike,
+    weights: npt.ArrayLike,
+    gpus: npt.ArrayLike,
+    lp_backend: Backend = "centre",
+    name: Callable[[int], str] = "job type {}".format,
+) -> Array:
+    """Return X of max_X min_i (sf_i / w_i) thr_i(X) / thr_i(X^equal).
+
+    Parameters
+    ----------
+    speeds : ndarray, shape (types, GPU types)
+        Steps per second of a job of each type, 0 = cannot run.
+    counts, widths, weights : array_like, shape (types,)
+        Jobs of each type, GPUs of each job, priority weight.
+    gpus : array_like, shape (GPU types,)
+        GPUs of each type.
+    lp_backend : {"centre", "highs"}
+        As for `GavelLas`.
+    name : callable
+        Row number to the words that name the type in messages.
+
+    Returns
+    -------
+    ndarray, shape (types, GPU types)
+        Share of time of one job of each type.
+
+    Examples
+    --------
+    The lecture's three jobs on one V100 and one K80:
+
+    >>> speeds = np.array([[40.0, 10.0], [12.0, 4.0], [100.0, 50.0]])
+    >>> las_shares(speeds, [1] * 3, [1] * 3, [1.0] * 3, [1, 1]).round(4)
+    array([[0.4545, 0.    ],
+           [0.4545, 0.0909],
+           [0.0909, 0.9091]])
+    """
+    gpus, widths = np.asarray(gpus, dtype=float), np.asarray(widths)
+    factor = widths / (np.asarray(weights) * equal_share(speeds, gpus))
+    crowd = Crowd(speeds * factor[:, None], np.asarray(counts), widths, gpus, name)
+    return level_shares(crowd, np.ones(len(speeds)), lp_backend).shares

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from repro.policies._centre import Crowd
+from repro.policies._fairness import Array, level_shares
+from repro.policies._jobtypes import JobTypes
 from repro.policies.base import Policy, register
 from repro.sim.decision import Shares
 from repro.sim.view import View
@@ -17,8 +21,13 @@ from repro.sim.view import View
 class LasAgnostic(Policy):
     """Equal weighted GPU-time for every job, spread over the types as the GPUs are.
 
-    The programme of max-min fairness without throughputs has many optima; this is the one that
-    treats GPU types alike, in closed form.
+    max_X min_i (sf_i / w_i) sum_j X_ij for weights w and gangs of sf GPUs has many optima.
+
+    Parameters
+    ----------
+    form : {"closed", "centre"}, optional
+        Which of them: the one in closed form that treats GPU types alike, or the analytic centre,
+        which hands out spare time. None: as the rules say.
 
     References
     ----------
@@ -26,19 +35,50 @@ class LasAgnostic(Policy):
 
     Examples
     --------
-    >>> LasAgnostic()
-    LasAgnostic()
+    >>> LasAgnostic().under("paper").form
+    'closed'
     """
 
+    form: Literal["closed", "centre"] | None = None
+
     needs: ClassVar[frozenset[str]] = frozenset({"priority_weight"})
+    tells_types: ClassVar[bool] = False
+    rule_values: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "paper": {"form": "closed"},
+        "gavel": {"form": "centre"},
+    }
 
     def decide(self, view: View) -> Shares:
-        """Return r_i W_j / sum W with r_i = min(1, z w_i / W_i) and z the common GPU-time."""
+        """Return the shares of all jobs."""
         jobs = tuple(view.jobs)
-        weights = view.column("priority_weight", 1.0)[list(jobs)].astype(float)
-        widths = np.array([view.gpus(job) for job in jobs], dtype=float)
-        kinds = sorted(view.capacity(), key=str)
-        gpus = np.array([view.capacity()[kind] for kind in kinds], dtype=float)
-        level = min(float((widths / weights).min()), gpus.sum() / weights.sum())
-        time = np.minimum(1.0, level * weights / widths)
-        return Shares(jobs, tuple(kinds), np.outer(time, gpus / gpus.sum()))
+        weights = view.column("priority_weight", 1.0).astype(float)
+        types = JobTypes(lambda job: (view.gpus(job), float(weights[job])))
+        keys, counts, row = types.group(jobs)
+        width, weight = np.array(keys, dtype=float).reshape(-1, 2).T
+        gpus = view.gpu_counts
+        if self.form == "centre":
+            values = np.outer(width / weight, np.ones(len(gpus)))
+            shares = level_shares(Crowd(values, counts, width, gpus), np.ones(len(keys))).shares
+        else:
+            shares = even_shares(width, weight, counts.astype(float), gpus)
+        return Shares(jobs, view.gpu_types, shares[row])
+
+
+def even_shares(widths: Array, weights: Array, counts: Array, gpus: Array) -> Array:
+    """Return r_i W_j / sum W with r_i = min(1, z w_i / sf_i) and z the common weighted GPU-time.
+
+    Parameters
+    ----------
+    widths, weights, counts : ndarray, shape (types,)
+        GPUs of each job, priority weight, jobs of the type.
+    gpus : ndarray, shape (GPU types,)
+        GPUs of each type.
+
+    Examples
+    --------
+    >>> even_shares(np.ones(1), np.ones(1), np.array([3]), np.array([1.0, 1.0])).round(3)
+    array([[0.333, 0.333]])
+    """
+    level = min(float((widths / weights).min()), float(gpus.sum() / (counts * weights).sum()))
+    time = np.minimum(1.0, level * weights / widths)
+    return np.outer(time, gpus / gpus.sum())

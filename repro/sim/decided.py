@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from repro.errors import PolicyError
@@ -11,7 +11,7 @@ from repro.policies.base import Policy
 from repro.sim.claims import Claims
 from repro.sim.decision import Run, RunSet, Shares
 from repro.sim.jobs import JobTable
-from repro.sim.rounds import RoundMechanism
+from repro.sim.mechanism import NOTHING, RoundMechanism
 from repro.sim.view import View
 
 EPSILON_GPUS = 1e-9
@@ -21,11 +21,17 @@ class DecidedDriver:
     """Drives a policy that returns whole decisions; `Shares` go through the round mechanism."""
 
     def __init__(
-        self, table: JobTable, policy: Policy, view: View, rounds: RoundMechanism | None
+        self,
+        table: JobTable,
+        policy: Policy,
+        view: View,
+        mechanism: Callable[[], RoundMechanism],
     ) -> None:
         self.table, self.policy, self.view = table, policy, view
         self.decide = policy.session(view)
-        self.rounds = rounds
+        self._mechanism = mechanism
+        #: of a policy that returned shares
+        self.rounds: RoundMechanism | None = None
         self._holds: dict[int, Run] = {}
         self._bare: dict[int, Run] = {}
         self._order: Iterable[int] = ()
@@ -37,11 +43,15 @@ class DecidedDriver:
     @property
     def waits(self) -> bool:
         """Whether a job waits for GPUs."""
+        if self.rounds:
+            return bool(self.table.active)
         return len(self.table.active) > len(self._holds)
 
     def arrive(self, job: int, now: float) -> None:
         """Take note of an arrival."""
         self._changed = True
+        if self.rounds:
+            self.rounds.arrive(job)
 
     def finish(self, job: int, now: float) -> None:
         """Take note of a completion."""
@@ -57,6 +67,8 @@ class DecidedDriver:
     def step(self, now: float) -> tuple[list[int], list[Run]]:
         """Ask the policy and return what differs from what is held."""
         decision = self._decision(now)
+        if decision.keep and self.rounds:
+            return self._next_round(decision)
         if decision.keep:
             return self._change(decision, now)
         self._claims = None
@@ -77,16 +89,26 @@ class DecidedDriver:
         return list(stops), starts
 
     def _decision(self, now: float) -> RunSet:
-        if self.rounds and not self.rounds.boundary(now):
-            return self.rounds.current
-        if self.rounds and not self._changed and self.rounds.has_shares:
-            return self.rounds.next_round()
-        self.view.changed, self._changed = self._changed, False
+        rounds = self.rounds
+        if rounds:
+            if not rounds.boundary(now):
+                return NOTHING
+            rounds.settle(now)
+            if rounds.has_shares and not (self._changed and rounds.may_compute(now)):
+                return rounds.next_round(now)
         if not self.table.active:
             self._wake = math.inf
-            return RunSet(())
+            if rounds is None:
+                return RunSet(())
+            if rounds.clear(now):
+                self._changed = False
+            return NOTHING
+        self.view.changed, self._changed = self._changed, False
+        if rounds:
+            self.view.together = rounds.together
         decision = self.decide(self.view)
         self.view.finished.clear()
+        self.view.together.clear()
         if isinstance(decision, RunSet):
             self._wake = decision.wake
             return decision
@@ -95,13 +117,29 @@ class DecidedDriver:
                 f"policy {self.policy.name!r} returned {type(decision).__name__} at {now:g} s; "
                 f"decide() returns a RunSet or Shares"
             )
-        if self.rounds is None:
-            self.rounds = RoundMechanism(self.table, self.view.cluster, self.policy.name)
-            if not self.rounds.boundary(now):
+        if rounds is None:
+            rounds = self.rounds = self._mechanism()
+            if not rounds.boundary(now):
                 self._changed = True
-                return self.rounds.current
-        self.rounds.adopt(decision)
-        return self.rounds.next_round()
+                return NOTHING
+        rounds.adopt(decision, now)
+        return rounds.next_round(now)
+
+    @property
+    def foretells(self) -> bool:
+        """Whether the round mechanism says when jobs end."""
+        return self.rounds is not None and self.rounds.foretells
+
+    def endings(self) -> Sequence[tuple[float, int]]:
+        """Return the completions ahead that were not yet returned."""
+        return self.rounds.endings() if self.rounds else ()
+
+    def _next_round(self, decision: RunSet) -> tuple[list[int], list[Run]]:
+        """Carry out what the round mechanism chose: it counts GPUs and gangs itself."""
+        running = self.table.running
+        starts = [run for run in decision.runs if isinstance(run, Run)]
+        again = [job for run in starts for job in run.jobs if running[job]]
+        return [*decision.stop, *again], starts
 
     def _change(self, decision: RunSet, now: float) -> tuple[list[int], list[Run]]:
         """Carry out a decision that names changes only."""
@@ -248,8 +286,8 @@ class DecidedDriver:
         """Nothing to do: decisions are made anew each time."""
 
     def running(self) -> Iterable[int]:
-        """Return the jobs that hold GPUs, in the order of the decision."""
-        return self._order
+        """Return the jobs that hold GPUs, in the order of the decision, or of arrival in rounds."""
+        return self.view.running if self.rounds else self._order
 
     def wake(self, now: float) -> float:
         """Return the instant the policy asked for, or the next round."""

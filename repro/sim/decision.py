@@ -100,22 +100,36 @@ class Shares:
 
     Parameters
     ----------
-    jobs : tuple of int
-        Row numbers, one per row of ``fractions``.
+    jobs : sequence of int or tuple of int, or ndarray
+        One per row of ``fractions``: a row number, or with space sharing the two row numbers that
+        share the same GPUs; as an array of shape (rows, 2) the second is -1 for a job alone.
     gpu_types : tuple of str
-        One per column, from `View.capacity`; None on a cluster without types.
-    fractions : ndarray, shape (jobs, GPU types)
-        Share of time in [0, 1]; rows sum to at most 1.
+        One per column, from `View.gpu_types`; None on a cluster without types.
+    fractions : ndarray, shape (rows, GPU types)
+        Share of time in [0, 1]; the rows of a job sum to at most 1.
 
     Examples
     --------
-    >>> Shares((0,), ("v100",), np.array([[0.5]])).fractions.sum()
-    np.float64(0.5)
+    >>> Shares((0, (1, 2)), ("v100",), np.array([[0.5], [0.5]])).members.tolist()
+    [[0, -1], [1, 2]]
     """
 
-    jobs: tuple[int, ...]
+    jobs: Sequence[int | tuple[int, ...]] | npt.NDArray[np.int64]
     gpu_types: tuple[str | None, ...]
     fractions: npt.NDArray[np.float64] = field(repr=False)
+
+    @property
+    def members(self) -> npt.NDArray[np.int64]:
+        """The jobs of every row, shape (rows, 2); -1 where there is no second."""
+        if isinstance(self.jobs, np.ndarray) and self.jobs.ndim == 2:
+            return self.jobs
+        rows = np.full((len(self.jobs), 2), -1, dtype=np.int64)
+        for row, entry in enumerate(self.jobs):
+            if isinstance(entry, tuple):
+                rows[row, : len(entry)] = entry
+            else:
+                rows[row, 0] = entry
+        return rows
 
 
 Decision = RunSet | Shares

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from repro.placement.base import Placer
@@ -12,14 +12,21 @@ from repro.sim.backlog import Backlog
 from repro.sim.decided import DecidedDriver
 from repro.sim.decision import Run
 from repro.sim.jobs import JobTable
+from repro.sim.mechanism import RoundMechanism
 from repro.sim.refill import Refill
 from repro.sim.resort import Resort
-from repro.sim.rounds import RoundMechanism
 from repro.sim.view import View
 
 
 class Driver(Protocol):
     """What the engine asks at every event."""
+
+    @property
+    def foretells(self) -> bool:
+        """Whether the driver says when jobs end, instead of their rates."""
+
+    def endings(self) -> Sequence[tuple[float, int]]:
+        """Return (end, job) of the completions it foretells."""
 
     @property
     def waits(self) -> bool:
@@ -46,6 +53,8 @@ class Driver(Protocol):
 
 class RankedDriver:
     """Drives an `Order` through its backlog."""
+
+    foretells = False
 
     def __init__(
         self,
@@ -95,6 +104,10 @@ class RankedDriver:
         if isinstance(self.backlog, Backlog):
             self.backlog.move(job, now)
 
+    def endings(self) -> Sequence[tuple[float, int]]:
+        """Return nothing: rates say when jobs end."""
+        return ()
+
     def running(self) -> Iterable[int]:
         """Return the jobs that hold GPUs, best first where the whole list was walked."""
         return self.backlog.running
@@ -113,9 +126,9 @@ def driver_for(
     view: View,
     placer: Placer,
     take: Callable[[int], None],
-    rounds: RoundMechanism | None,
+    mechanism: Callable[[], RoundMechanism],
 ) -> Driver:
     """Return the driver for a policy."""
     if isinstance(policy, Order):
         return RankedDriver(table, policy, view, placer, take)
-    return DecidedDriver(table, policy, view, rounds)
+    return DecidedDriver(table, policy, view, mechanism)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from heapq import heappop
 from typing import Any
 
@@ -12,7 +12,7 @@ import pandas as pd
 import simpy
 
 from repro.cluster.spec import Cluster
-from repro.errors import PolicyError, TraceError
+from repro.errors import ParamError, PolicyError, TraceError
 from repro.perf.overhead import Overhead
 from repro.placement.base import Placement
 from repro.placement.by_type import by_type
@@ -20,8 +20,10 @@ from repro.policies.base import Order, Policy
 from repro.sim.drivers import Driver, driver_for
 from repro.sim.holdings import Holdings, Performance
 from repro.sim.jobs import JobTable
+from repro.sim.mechanism import RoundMechanism
 from repro.sim.records import Result, collect
-from repro.sim.rounds import RoundMechanism
+from repro.sim.rounds import RoundSettings, gpus_by_type
+from repro.sim.speeds import Speeds
 from repro.sim.view import View
 
 
@@ -44,13 +46,19 @@ class Engine:
         Performance model and preemption costs; None: nominal speed, free preemption.
     interval : float, optional
         Decide only at multiples of this many seconds; None: at every event.
-    whole_seconds, file_ties, iterations : optional
+    whole_seconds, file_ties, iterations, steps : optional
         Time base, tie order and unit of work, see `JobTable`.
     tie_rel : float
         Completions predicted within this relative distance of the earliest count as one event
         (where starts are paid in every interval).
-    rounds : dict, optional
-        Settings of the `RoundMechanism` for policies that return `Shares`.
+    rounds : RoundSettings, optional
+        How rounds go for policies that return `Shares`.
+    seed : int
+        Seed of the run, shown to policies that draw.
+    until : iterable of job ids, optional
+        Stop when these jobs have finished; None: when all have.
+    keep_intervals : bool
+        Record the intervals in which jobs hold GPUs.
     """
 
     def __init__(
@@ -67,27 +75,47 @@ class Engine:
         whole_seconds: bool = False,
         file_ties: bool = False,
         iterations: float | None = None,
+        steps: bool = False,
         tie_rel: float = 0.0,
-        rounds: dict[str, Any] | None = None,
+        rounds: RoundSettings | None = None,
+        seed: int = 0,
+        until: Iterable[object] | None = None,
+        keep_intervals: bool = True,
     ) -> None:
         self.table = JobTable(
-            trace, whole_seconds=whole_seconds, file_ties=file_ties, iterations=iterations
+            trace,
+            whole_seconds=whole_seconds,
+            file_ties=file_ties,
+            iterations=iterations,
+            steps=steps,
         )
         self.cluster, self.policy = cluster, policy
         self.interval, self._tie_rel = interval, tie_rel
         self.env = simpy.Environment()
         self.placer = placement.bind(cluster, rng)
         typed = {} if isinstance(policy, Order) else by_type(placement, cluster, rng)
-        self.view = View(self.table, cluster, policy.needs, policy.name)
+        speeds = Speeds(self.table, perf, gpus_by_type(cluster))
+        self.view = View(self.table, cluster, policy.needs, policy.name, speeds, seed)
         self.holdings = Holdings(
-            self.table, cluster, policy.name, self.placer, typed, perf, overhead
+            self.table, cluster, policy.name, self.placer, typed, perf, overhead, keep_intervals
         )
-        mechanism = RoundMechanism(self.table, cluster, policy.name, **rounds) if rounds else None
+
+        def mechanism() -> RoundMechanism:
+            return RoundMechanism(
+                self.table,
+                speeds,
+                policy.name,
+                rounds or RoundSettings(),
+                tells_types=policy.tells_types,
+                idle_ok=policy.idle_ok,
+                seed=seed,
+            )
+
         self.driver: Driver = driver_for(
             self.table, policy, self.view, self.placer, self.holdings.take, mechanism
         )
         self._next = 0
-        self._done = 0
+        self._awaited = self._rows(until)
         self._poked: simpy.Event | None = None
         self._check_fits()
 
@@ -102,6 +130,15 @@ class Engine:
                     f"{', under this placement' if gpus <= limit else ''}); use a larger cluster "
                     f"or drop the job"
                 )
+
+    def _rows(self, until: Iterable[object] | None) -> set[int] | None:
+        if until is None:
+            return None
+        row = {job: number for number, job in enumerate(self.table.ids)}
+        try:
+            return {row[job] for job in until}
+        except KeyError as error:
+            raise ParamError(f"until names job {error}, which is not in the trace") from None
 
     # the clock ---------------------------------------------------------------------------------
 
@@ -143,12 +180,13 @@ class Engine:
         table, holdings = self.table, self.holdings
         finish, epoch = holdings.finish, holdings.epoch
         driver, view, submit, count = self.driver, self.view, self.table.submit, self.table.count
+        awaited, left = self._awaited, count
         active, interval, polled = table.active, self.interval, self.policy.polled()
         settles, tie_s = holdings.settles, self.policy.tie_s
         tie_rel = 0.0 if self.policy.exact_ties else self._tie_rel
         arrivals_near = 1.0 + self._tie_rel
         dirty = False
-        while self._done < count:
+        while awaited if awaited is not None else left:
             while finish and epoch[finish[0][1]] != finish[0][2]:
                 heappop(finish)
             ends = target = finish[0][0] if finish and not polled else math.inf
@@ -167,7 +205,9 @@ class Engine:
                 if epoch[job] == stamp:
                     driver.finish(job, now)
                     holdings.complete(job, now)
-                    self._done += 1
+                    if awaited:
+                        awaited.discard(job)
+                    left -= 1
                     dirty = True
             while self._next < count and submit[self._next] <= now * arrivals_near:
                 job = self._next
@@ -179,7 +219,11 @@ class Engine:
             if interval is None or _on_grid(now, interval):
                 if settles:
                     holdings.settle(now)
-                holdings.apply(*driver.step(now), now, driver.rate_changed)
+                stops, starts = driver.step(now)
+                holdings.foretold = driver.foretells
+                holdings.apply(stops, starts, now, driver.rate_changed)
+                if holdings.foretold:
+                    holdings.expect(driver.endings())
                 if settles:
                     holdings.foresee(now, driver.running(), tie_rel)
                 dirty = False

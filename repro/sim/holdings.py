@@ -50,6 +50,8 @@ class Holdings:
         Placers by GPU type, for policies that name types.
     perf, overhead : optional
         Performance model and costs of starts and preemptions; None: nominal speed, none.
+    keep_intervals : bool
+        Record the intervals.
     """
 
     def __init__(
@@ -61,6 +63,7 @@ class Holdings:
         typed: Mapping[str | None, Placer],
         perf: Performance | None,
         overhead: Overhead | None,
+        keep_intervals: bool = True,
     ) -> None:
         self.table, self.perf, self.overhead = table, perf, overhead
         self.placer, self._typed, self._policy = placer, typed, policy
@@ -68,10 +71,16 @@ class Holdings:
         self.settles = overhead is not None and overhead.every_interval
         self._paced = perf if self.settles and isinstance(perf, Paced) else None
         self.intervals = Intervals(placer.tracks_nodes, bool(cluster.gpu_types))
+        self._keeps = keep_intervals
+        #: GPUs of a type are alike and starting is free
+        self._light = bool(typed) and not placer.tracks_nodes and overhead is None
+
         #: heap of (predicted completion, job, epoch); entries of a past epoch are stale
         self.finish: list[tuple[float, int, int]] = []
         self.epoch = [0] * table.count
         self.overhead_s = 0.0
+        #: completions come from `expect` instead of from rates
+        self.foretold = False
         self._nodes: dict[int, Nodes] = {}
         self._groups: dict[int, Run] = {}
         self._draining: list[tuple[float, float]] = []
@@ -113,6 +122,11 @@ class Holdings:
         self.finish[:] = [(end, job, epoch[job]) for end, job in ends]
         heapify(self.finish)
 
+    def expect(self, endings: Iterable[tuple[float, int]]) -> None:
+        """Take note of completions that are known to come."""
+        for end, job in endings:
+            heappush(self.finish, (end, job, self.epoch[job]))
+
     # applying decisions ------------------------------------------------------------------------
 
     def apply(
@@ -120,6 +134,8 @@ class Holdings:
     ) -> None:
         """Carry a decision out; ``changed`` hears of every job that starts at another speed."""
         table = self.table
+        if stops and self._light:
+            stops, starts = self._switch(stops, starts, now)
         if stops:
             again = {job for run in starts for job in run.jobs}
             for job in stops:
@@ -130,6 +146,37 @@ class Holdings:
         for run in starts:
             self._start(run, now, changed)
 
+    def _switch(
+        self, stops: list[int], starts: list[Run], now: float
+    ) -> tuple[list[int], list[Run]]:
+        """Move jobs that run alone from one GPU type to another; return the rest.
+
+        Nothing changes for such a job but its speed, so its hold goes on unless intervals are kept.
+        """
+        table, groups, perf = self.table, self._groups, self.perf
+        rest: list[Run] = []
+        moved: set[int] = set()
+        for run in starts:
+            job = run.jobs[0]
+            held = groups.get(job)
+            if held is None or len(run.jobs) + len(held.jobs) > 2 or held.gpus != run.gpus:
+                rest.append(run)
+                continue
+            moved.add(job)
+            if not self.foretold:
+                table.left[job] = max(0.0, table.remaining(job, now))
+                table.since[job] = now
+            if self._keeps:
+                self._note(job, held, now)
+            rate = perf.rates(table, run, ())[0] if perf else 1.0
+            table.rate[job] = rate / table.solo[job]
+            groups[job] = run
+            if not self.foretold:
+                self.epoch[job] += 1
+                ends = now + table.left[job] / table.rate[job]
+                heappush(self.finish, (ends, job, self.epoch[job]))
+        return [job for job in stops if job not in moved], rest
+
     def take(self, job: int) -> None:
         """Place a job at once (policies whose next choice depends on where this one went)."""
         table = self.table
@@ -139,7 +186,7 @@ class Holdings:
         table, leader = self.table, run.jobs[0]
         charged = run.gpus - run.shared
         nodes: Nodes = ()
-        if not run.parts and charged and charged == int(charged):
+        if not self._light and not run.parts and charged and charged == int(charged):
             if leader not in self._nodes:
                 self._nodes[leader] = self._place(run)
             nodes = self._nodes[leader]
@@ -182,7 +229,7 @@ class Holdings:
             table.since[job], table.clean[job] = begin, now + delay
             table.rate[job] = rate / table.solo[job]
             self._groups[job] = run
-            if not self.settles:
+            if not self.settles and not self.foretold:
                 ends = begin + table.left[job] / table.rate[job]
                 heappush(self.finish, (ends, job, self.epoch[job]))
             if rate != 1.0 or begin > now:
@@ -223,13 +270,8 @@ class Holdings:
         """Close the interval of a job that stops holding GPUs."""
         table = self.table
         run = self._groups.pop(job)
-        start, held = table.hold[job], table.held[job]
-        nodes = self._nodes.get(run.jobs[0], ())
+        self._note(job, run, now)
         charged = run.gpus - run.shared
-        share, rate = charged / len(run.jobs), table.rate[job] * table.solo[job]
-        self.intervals.add(job, start, now, share, run.gpus, rate, run.jobs[0], nodes, run.gpu_type)
-        table.seconds[job] += now - start
-        table.service[job] += (now - start) * held
         table.running[job] = False
         table.last_stop[job] = now
         self.epoch[job] += 1
@@ -240,6 +282,19 @@ class Holdings:
             if run.jobs[0] in self._nodes:
                 del self._nodes[run.jobs[0]]
                 self._typed.get(run.gpu_type, self.placer).give_back(run.jobs[0])
+
+    def _note(self, job: int, run: Run, now: float) -> None:
+        """Record the interval of a hold up to now; the next begins now."""
+        table = self.table
+        start = table.hold[job]
+        if self._keeps:
+            nodes = self._nodes.get(run.jobs[0], ())
+            share = (run.gpus - run.shared) / len(run.jobs)
+            rate, leader = table.rate[job] * table.solo[job], run.jobs[0]
+            self.intervals.add(job, start, now, share, run.gpus, rate, leader, nodes, run.gpu_type)
+        table.seconds[job] += now - start
+        table.service[job] += (now - start) * table.held[job]
+        table.hold[job] = now
 
     def _drain_delay(self, gpus: float, now: float) -> float:
         """Return how long a gang waits for GPUs whose former holders still checkpoint."""

@@ -27,6 +27,9 @@ class JobTable:
     iterations : float, optional
         Count work in iterations, each of which takes this factor times the column
         ``iteration_time`` alone; None: in seconds at the reference allocation.
+    steps : bool
+        Count work in training steps (column ``iterations``), which take equal parts of the
+        duration at the reference allocation.
     """
 
     def __init__(
@@ -36,6 +39,7 @@ class JobTable:
         whole_seconds: bool = False,
         file_ties: bool = False,
         iterations: float | None = None,
+        steps: bool = False,
     ) -> None:
         submit, work = trace["submit_time"], trace["duration"]
         if whole_seconds:
@@ -60,6 +64,11 @@ class JobTable:
         self.counts_iterations = iterations is not None
         if iterations is not None:
             self.work, self.solo = self._in_iterations(trace, iterations)
+        self.counts_steps = steps
+        if steps:
+            self._require(trace, "iterations", "give the training steps")
+            self.work = self.frame["iterations"].astype(float).tolist()
+            self.solo = [s / n for s, n in zip(self.duration, self.work, strict=True)]
         #: rows below this number have arrived
         self.arrived = 0
         self.models: list[str | None] = (
@@ -89,25 +98,28 @@ class JobTable:
 
     def _in_iterations(self, trace: pd.DataFrame, factor: float) -> tuple[list[float], list[float]]:
         for name in ("iterations", "iteration_time"):
-            if name not in self.frame:
-                source = trace.attrs.get("name", "the trace")
-                raise TraceError(
-                    f"{source}: no column {name!r}; these rules count work in iterations: give "
-                    f"iterations and iteration_time (s), or use --rules paper"
-                )
-            gaps = self.frame[name].isna()
-            if gaps.any():
-                raise TraceError(
-                    f"{trace.attrs.get('name', 'the trace')}: job "
-                    f"{self.ids[int(gaps.argmax())]!r} has no {name!r}; these rules "
-                    f"count work in iterations: give it, or use --rules paper"
-                )
+            self._require(trace, name, "give iterations and iteration_time (s)")
         # the product is taken in milliseconds: its last bit decides between jobs of equal length
         solo = [
             round(seconds * 1000.0, 6) * factor / 1000.0
             for seconds in self.frame["iteration_time"].astype(float)
         ]
         return self.frame["iterations"].astype(float).tolist(), solo
+
+    def _require(self, trace: pd.DataFrame, name: str, hint: str) -> None:
+        """Raise unless every job has the column."""
+        source = trace.attrs.get("name", "the trace")
+        if name not in self.frame:
+            raise TraceError(
+                f"{source}: no column {name!r}; these rules count work in iterations: {hint}, or "
+                f"use --rules paper"
+            )
+        gaps = self.frame[name].isna()
+        if gaps.any():
+            raise TraceError(
+                f"{source}: job {self.ids[int(gaps.argmax())]!r} has no {name!r}; these rules "
+                f"count work in iterations: {hint}, or use --rules paper"
+            )
 
     def column(self, name: str) -> list[Any]:
         """Return a trace column as a list, indexed by row number; KeyError if there is none."""

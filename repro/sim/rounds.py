@@ -1,4 +1,4 @@
-"""The round mechanism: realises `Shares` (a fraction of time per job and GPU type) by whole rounds.
+"""Rounds: how `Shares` (a fraction of time per job and GPU type) become whole rounds.
 
 Gavel section 5: at every round boundary each (job, GPU type) pair has priority X / rounds received,
 and pairs are taken greedily from the highest priority down, a job at most once per round.
@@ -6,20 +6,105 @@ and pairs are taken greedily from the highest priority down, a job at most once 
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from repro.cluster.spec import Cluster
-from repro.errors import PolicyError, TraceError
-from repro.sim.decision import Run, RunSet, Shares
-from repro.sim.jobs import JobTable
+from repro.errors import ParamError
 
-#: Relative overshoot of shares put down to rounding in the policy's solver.
-TOLERANCE = 1e-6
+_TIMES = ("round_s", "min_realloc_interval_s", "preemption_overhead_s")
+
+
+@dataclass(frozen=True)
+class RoundSettings:
+    """How rounds go.
+
+    Parameters
+    ----------
+    round_s : float
+        Length of a round (s); six minutes in Gavel.
+    min_realloc_interval_s : float
+        X is computed anew at a round boundary after an arrival or a completion, but not sooner
+        than this after the last time (s).
+    ideal : {"fluid", "artifact"}, optional
+        No rounds: every job progresses at its share of each type. ``fluid`` at every instant;
+        ``artifact`` as in the public simulator, where jobs end only at arrivals.
+    whole_steps : bool
+        A round is as many whole training steps as fit; it ends with the last of them, and the next
+        begins then. Otherwise rounds lie on the grid of multiples of ``round_s``.
+    prior_rounds : float
+        Rounds every job is taken to have received of each type when X is new; with 0 those that
+        received none come first, as the paper says.
+    whole_queue : bool
+        One queue over all GPU types, as the paper says; otherwise one type is filled after the
+        other, as the runs behind its figures did.
+    shuffle_types : bool
+        With a queue per type: policies that do not tell types apart fill them in an order that is
+        drawn anew for every round.
+    drop_unallocated : bool
+        A job that arrived since X was computed may be chosen for GPUs left over, which then idle,
+        instead of running there.
+    lease_renewal : bool
+        A job that keeps its GPUs goes on without a checkpoint.
+    preemption_overhead_s : float
+        Time lost when a job resumes on other GPUs, or without ``lease_renewal`` at every round (s).
+
+    References
+    ----------
+    Gavel, OSDI 2020, section 5.
+
+    Examples
+    --------
+    >>> RoundSettings.of({"round_s": 720}).round_s
+    720
+    """
+
+    round_s: float = 360.0
+    min_realloc_interval_s: float = 0.0
+    ideal: Literal["fluid", "artifact"] | None = None
+    whole_steps: bool = False
+    prior_rounds: float = 0.5
+    whole_queue: bool = False
+    shuffle_types: bool = True
+    drop_unallocated: bool = False
+    lease_renewal: bool = True
+    preemption_overhead_s: float = 0.0
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> RoundSettings:
+        """Make settings from names and values, or raise ParamError with the accepted ones."""
+        names = [field.name for field in fields(cls)]
+        for key in values:
+            if key not in names:
+                raise ParamError(f"no round setting {key!r}; accepted: {', '.join(names)}")
+        made = cls(**values)
+        for name in (*_TIMES, "prior_rounds"):
+            value = getattr(made, name)
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            if not number or not 0 <= value < float("inf") or (name == "round_s" and value == 0):
+                limit = "more than 0" if name == "round_s" else "0 or more"
+                raise ParamError(f"round setting {name} is {value!r}; give a number of {limit}")
+        if made.ideal not in (None, "fluid", "artifact"):
+            raise ParamError(f"round setting ideal is {made.ideal!r}; accepted: fluid, artifact")
+        if made.ideal == "artifact" and not made.whole_steps:
+            raise ParamError(
+                "round setting ideal is 'artifact', which counts whole training steps; use rules "
+                "gavel, or ideal 'fluid'"
+            )
+        if not made.preemption_overhead_s < made.round_s:
+            raise ParamError(
+                f"round setting preemption_overhead_s is {made.preemption_overhead_s:g} s, a round "
+                f"{made.round_s:g} s; an overhead must be shorter than a round"
+            )
+        return made
+
+    def stretched(self, factor: float) -> dict[str, float]:
+        """Return the settings in seconds, multiplied."""
+        return {name: factor * getattr(self, name) for name in _TIMES}
 
 
 def priorities(
@@ -119,122 +204,3 @@ def gpus_by_type(cluster: Cluster) -> dict[str | None, int]:
     kinds: list[str | None] = list(cluster.gpu_types)
     counts = cluster.gpu_types.values()
     return dict(zip(kinds, counts, strict=True)) or {None: cluster.num_gpus}
-
-
-class RoundMechanism:
-    """Rounds received, the current X and the current round of one run.
-
-    Parameters
-    ----------
-    table : JobTable
-        Job state, read only.
-    cluster : Cluster
-        GPUs per type.
-    policy : str
-        Name for messages.
-    round_s : float
-        Round length (s); six minutes in Gavel.
-    fluid : bool
-        Ideal execution: every job progresses at its share, no rounds.
-    """
-
-    def __init__(
-        self,
-        table: JobTable,
-        cluster: Cluster,
-        policy: str,
-        round_s: float = 360.0,
-        fluid: bool = False,
-    ) -> None:
-        self.table, self.policy, self.round_s, self.fluid = table, policy, round_s, fluid
-        self.capacity = gpus_by_type(cluster)
-        self._shares: Shares | None = None
-        self._received: dict[tuple[int, str | None], float] = {}
-        self._current = RunSet(())
-
-    @property
-    def has_shares(self) -> bool:
-        """Whether an allocation has been adopted."""
-        return self._shares is not None
-
-    def adopt(self, shares: Shares) -> None:
-        """Take over a new allocation matrix after checking it; rounding errors are trimmed."""
-        x, kinds = shares.fractions, shares.gpu_types
-        if x.shape != (len(shares.jobs), len(kinds)) or not set(kinds) <= set(self.capacity):
-            raise PolicyError(
-                f"policy {self.policy!r}: shares of shape {x.shape} for {len(shares.jobs)} jobs "
-                f"and the GPU types {kinds}; the cluster has {tuple(self.capacity)}"
-            )
-        widths = np.array([self.table.gpus[job] for job in shares.jobs], dtype=float)
-        limits = np.array([float(self.capacity[kind]) for kind in kinds])
-        for job in shares.jobs:
-            if self.table.gpus[job] > max(limits):
-                raise TraceError(
-                    f"job {self.table.ids[job]!r} asks for {self.table.gpus[job]} GPUs of one type "
-                    f"and can never run: the cluster has {self.capacity}; use a larger cluster or "
-                    f"drop the job"
-                )
-        used = widths @ x
-        if len(x) and (
-            x.min() < -TOLERANCE
-            or x.sum(axis=1).max() > 1 + TOLERANCE
-            or (used > limits * (1 + TOLERANCE)).any()
-        ):
-            raise PolicyError(
-                f"policy {self.policy!r}: shares must be >= 0, sum to at most 1 per job and fit "
-                f"the GPUs of each type"
-            )
-        fractions = np.clip(x, 0.0, None) * np.minimum(1.0, limits / np.maximum(used, 1e-300))
-        self._shares = Shares(shares.jobs, kinds, fractions)
-
-    def finish(self, job: int) -> None:
-        """Forget a finished job."""
-        for key in [key for key in self._received if key[0] == job]:
-            del self._received[key]
-        kept = [r for r in self._current.runs if isinstance(r, Run) and job not in r.jobs]
-        self._current = RunSet(kept, "exact")
-
-    def boundary(self, now: float) -> bool:
-        """Tell whether a round begins now."""
-        return self.fluid or abs(now / self.round_s - round(now / self.round_s)) < 1e-9
-
-    def next_boundary(self, now: float) -> float:
-        """Return the beginning of the next round (s)."""
-        if self.fluid:
-            return math.inf
-        return (math.floor(now / self.round_s + 1e-9) + 1) * self.round_s
-
-    @property
-    def current(self) -> RunSet:
-        """What runs in the present round."""
-        return self._current
-
-    def next_round(self) -> RunSet:
-        """Choose the runs of the round that begins now."""
-        shares = self._shares
-        if shares is None:
-            raise PolicyError(f"policy {self.policy!r} gave no shares before the first round")
-        kinds = shares.gpu_types
-        alive = [row for row, job in enumerate(shares.jobs) if job in self.table.active]
-        jobs = [shares.jobs[row] for row in alive]
-        widths = [self.table.gpus[job] for job in jobs]
-        x = shares.fractions[alive]
-        if self.fluid:
-            return RunSet([r for r in map(partial(_spread, kinds), jobs, widths, x) if r], "exact")
-        received = np.array([[self._received.get((job, k), 0.0) for k in kinds] for job in jobs])
-        pairs = choose(x, received.reshape(x.shape), widths, [self.capacity[k] for k in kinds])
-        runs = []
-        for row, column in pairs:
-            job, kind = jobs[row], kinds[column]
-            runs.append(Run((job,), widths[row], kind))
-            self._received[job, kind] = self._received.get((job, kind), 0.0) + 1.0
-        self._current = RunSet(runs, "exact")
-        return self._current
-
-
-def _spread(
-    kinds: Sequence[str | None], job: int, width: int, shares: npt.NDArray[np.float64]
-) -> Run | None:
-    """Return the run of a job that holds its shares of all types at once."""
-    parts = tuple((k, width * s) for k, s in zip(kinds, shares.tolist(), strict=True) if s > 1e-12)
-    return Run((job,), sum(gpus for _, gpus in parts), parts=parts) if parts else None

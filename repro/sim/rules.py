@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from repro.errors import ParamError
 
@@ -26,6 +28,10 @@ class Rules:
     p99_by_index : bool
         The 99th percentile is the value at index floor(0.99 N) of the ascending list, without
         interpolation, and makespan counts from time 0, not from the first submission.
+    steps : bool
+        Work is counted in training steps.
+    rounds : mapping
+        Settings of the round mechanism (`repro.sim.rounds.RoundSettings`).
     """
 
     whole_seconds: bool = False
@@ -34,6 +40,8 @@ class Rules:
     start_overhead: bool = False
     tie_rel: float = 0.0
     p99_by_index: bool = False
+    steps: bool = False
+    rounds: Mapping[str, Any] = field(default_factory=dict)
 
 
 RULES: dict[str, Rules] = {
@@ -41,6 +49,15 @@ RULES: dict[str, Rules] = {
     "tiresias": Rules(whole_seconds=True, file_ties=True),
     "muri": Rules(
         file_ties=True, iterations=1.015, start_overhead=True, tie_rel=1e-9, p99_by_index=True
+    ),
+    "gavel": Rules(
+        file_ties=True,
+        steps=True,
+        rounds={
+            "min_realloc_interval_s": 1920.0,
+            "whole_steps": True,
+            "drop_unallocated": True,
+        },
     ),
 }
 

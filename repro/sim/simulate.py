@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,13 +11,14 @@ import pandas as pd
 
 from repro.cluster.spec import Cluster
 from repro.errors import ParamError, TraceError
-from repro.perf.overhead import Overhead, StartOverhead
+from repro.perf.overhead import Overhead, ResumeOverhead, StartOverhead
 from repro.placement import base as placement_base
 from repro.placement.base import Placement
 from repro.policies.base import Policy, make
 from repro.sim.engine import Engine
 from repro.sim.holdings import Performance
 from repro.sim.records import Result
+from repro.sim.rounds import RoundSettings
 from repro.sim.rules import rules_named
 
 Process = Callable[[Engine], Generator[Any, Any, Any]]
@@ -33,8 +34,10 @@ def simulate(
     perf: Performance | None = None,
     overhead: Overhead | None = None,
     interval: float | None = None,
-    rounds: dict[str, Any] | None = None,
+    rounds: Mapping[str, Any] | None = None,
     seed: int = 0,
+    until: Iterable[object] | None = None,
+    keep_intervals: bool = True,
     processes: Sequence[Process] = (),
 ) -> Result:
     """Run one policy on one trace.
@@ -49,7 +52,7 @@ def simulate(
         A policy, or a registered name (then with the defaults of ``rules``).
     placement : Placement or str, optional
         Placement rule; the policy's own by default.
-    rules : {"paper", "tiresias", "muri"}
+    rules : {"paper", "tiresias", "muri", "gavel"}
         Event rules: the paper's, or those of a paper's public simulator.
     perf : Performance, optional
         How fast jobs run on what they hold; by default the policy's own model, else nominal speed.
@@ -57,10 +60,16 @@ def simulate(
         What starts and preemption cost; by default what the rules say, under ``paper`` nothing.
     interval : float, optional
         Decide only every so many seconds; by default as the policy says, else at every event.
-    rounds : dict, optional
-        ``round_s`` and ``fluid`` for policies that return shares.
+    rounds : mapping, optional
+        Settings of the rounds of policies that return shares (`repro.sim.rounds.RoundSettings`),
+        where they differ from those of the rules.
     seed : int
-        Seed of placements that draw.
+        Seed of placements and policies that draw.
+    until : iterable of job ids, optional
+        Stop when these jobs have finished; the others may be left without an end.
+    keep_intervals : bool
+        Record the intervals in which jobs hold GPUs; without them the result is small, and knows
+        nothing of utilisation.
     processes : sequence of callables
         Extra SimPy processes, see `Engine.run`.
 
@@ -91,8 +100,23 @@ def simulate(
         raise ParamError(f"interval is {interval:g} s; give a positive number of seconds or none")
     spec = Cluster.parse(cluster) if isinstance(cluster, str) else cluster
     resolved = make(policy, rules) if isinstance(policy, str) else policy.under(rules)
+    how = RoundSettings.of({**chosen.rounds, **(rounds or {})})
+    if how.whole_steps and not chosen.steps:
+        raise ParamError(
+            f"round setting whole_steps counts training steps, rules {rules!r} do not; use rules "
+            "gavel, or leave it off"
+        )
     if overhead is None and chosen.start_overhead:
         overhead = StartOverhead()
+    if overhead is None and how.preemption_overhead_s and not how.whole_steps:
+        overhead = ResumeOverhead(how.preemption_overhead_s)
+    if perf is None:
+        perf = resolved.performance()
+    if perf is None and spec.gpu_types:
+        # most runs have no use for it
+        from repro.perf.throughput_files import throughputs_of
+
+        perf = throughputs_of(trace)
     where = placement if placement is not None else resolved.placement
     if isinstance(where, str):
         where = placement_base.make(where)
@@ -102,14 +126,18 @@ def simulate(
         resolved,
         where,
         np.random.default_rng(seed),
-        perf=perf if perf is not None else resolved.performance(),
+        perf=perf,
         overhead=overhead,
         interval=interval if interval is not None else resolved.interval,
         whole_seconds=chosen.whole_seconds,
         file_ties=chosen.file_ties,
         iterations=chosen.iterations,
+        steps=chosen.steps,
         tie_rel=chosen.tie_rel,
-        rounds=rounds,
+        rounds=how,
+        seed=seed,
+        until=until,
+        keep_intervals=keep_intervals,
     )
     engine.run(processes)
     return engine.result(

@@ -11,6 +11,7 @@ from repro.cluster.spec import Cluster
 from repro.errors import PolicyError
 from repro.sim.jobs import JobTable
 from repro.sim.rounds import gpus_by_type
+from repro.sim.speeds import Speeds
 
 
 class View:
@@ -27,15 +28,29 @@ class View:
         name opens the trace column of that name.
     policy : str
         Name for messages.
+    speeds : Speeds, optional
+        Throughputs by GPU type, opened by ``"throughput"``; unknown by default.
+    seed : int
+        Seed of the run, for policies that draw.
     """
 
     def __init__(
-        self, table: JobTable, cluster: Cluster, needs: frozenset[str], policy: str
+        self,
+        table: JobTable,
+        cluster: Cluster,
+        needs: frozenset[str],
+        policy: str,
+        speeds: Speeds | None = None,
+        seed: int = 0,
     ) -> None:
         self._table, self.cluster, self.needs, self._policy = table, cluster, needs, policy
+        self._speeds = speeds or Speeds(table, None, gpus_by_type(cluster))
+        self.seed = seed
         self.now = 0.0
         #: events since the last decision, for policies that only react to changes
         self.changed = True
+        #: (row, row, GPU type) of pairs that began to share GPUs since the last decision
+        self.together: list[tuple[int, int, str | None]] = []
         #: rows that finished since the last decision
         self.finished: list[int] = []
 
@@ -69,6 +84,10 @@ class View:
     def is_running(self, job: int) -> bool:
         """Tell whether the job holds GPUs."""
         return self._table.running[job]
+
+    def job_id(self, job: int) -> object:
+        """Return the name of the job in the trace, for messages."""
+        return self._table.ids[job]
 
     def gpus(self, job: int) -> int:
         """Return the GPUs the job asks for."""
@@ -153,6 +172,51 @@ class View:
     def note_promotion(self, job: int) -> None:
         """Count a starvation promotion in the records."""
         self._table.promotions[job] += 1
+
+    @property
+    def gpu_types(self) -> tuple[str | None, ...]:
+        """GPU types in alphabetical order; (None,) on a cluster without types."""
+        return self._speeds.gpu_types
+
+    @property
+    def gpu_counts(self) -> npt.NDArray[np.float64]:
+        """GPUs of each of `gpu_types`."""
+        return self._speeds.gpu_counts
+
+    def kind(self, job: int) -> tuple[str | None, int]:
+        """Return what jobs of equal throughput have in common: (model, GPUs asked for)."""
+        self._require("throughput")
+        return self._speeds.kind(job)
+
+    @property
+    def throughputs(self) -> object | None:
+        """The throughput table of the run, to be profiled; needs "throughput", None if unknown."""
+        self._require("throughput")
+        return self._speeds.table
+
+    def speeds(self, job: int) -> npt.NDArray[np.float64]:
+        """Return steps per second on each of `gpu_types`, 0 = cannot run; needs "throughput".
+
+        Ones where the run has no throughputs.
+        """
+        self._require("throughput")
+        return self._speeds.of(job)
+
+    def pair_speeds(self, one: int, other: int) -> npt.NDArray[np.float64]:
+        """Return steps per second of two jobs on the same GPUs; needs "throughput".
+
+        Shape (2, GPU types); zeros where they cannot share (memory, unequal gangs, unknown).
+        """
+        self._require("throughput")
+        return self._speeds.pair(one, other)
+
+    def remaining_steps(self, job: int) -> float:
+        """Return the training steps left; needs ``"duration"``.
+
+        Seconds where the trace does not count steps.
+        """
+        self._require("duration")
+        return self._speeds.remaining_steps(job, self.now)
 
     def capacity(self) -> Mapping[str | None, int]:
         """Return GPUs per type; a cluster without types has the one key None."""

@@ -15,6 +15,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from repro import paths
+from repro.perf.throughput_files import load_throughputs
+from repro.trace.gavel_profile import calibrate as calibrate_gavel
 from repro.trace.muri_profile import TRACES as _MURI
 from repro.trace.muri_profile import calibrate as calibrate_muri
 from repro.trace.philly_profile import calibrate
@@ -146,6 +148,11 @@ def main(folder: Path | None = None) -> None:
     about = "Share of jobs of at least 120 s by GPU count; measured from the twelve traces beside "
     mix = gpu_mix(load.load(name) for name in pcs)
     write(mix, folder / "philly_gpu_mix.csv", about + origin(pcs[0]))
+    speeds = "gavel-throughputs"
+    about = f"{_ABOUT['gavel_speeds']}; fitted to {origin(speeds)}"
+    write(
+        calibrate_gavel(load_throughputs(remote.fetch(speeds))), folder / "gavel_speeds.csv", about
+    )
 
 
 _PCS = "simulation/traces/trace_"
@@ -160,6 +167,8 @@ _ABOUT = {
     "most jobs_per_hour), probes apart",
     "philly_durations": "Seconds at quantile levels by GPU count; stream probe is the ten-minute "
     "probe; jobs counts them",
+    "gavel_speeds": "Trends of Gavel's throughputs by model and GPU type, in log2 of the batch "
+    "size (memory: in thousands of samples)",
     "muri_gaps": "Span of submissions and seconds to the next one at quantile levels in per cent, "
     "by trace",
     "muri_durations": "Jobs, total duration and seconds at quantile levels in per cent, by trace "

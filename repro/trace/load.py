@@ -39,7 +39,7 @@ def load(
     -------
     DataFrame
         Columns of the schema, sorted by submit time. ``attrs`` hold name, format, sha256,
-        synthetic (False), dropped ({reason: rows}) and notes.
+        synthetic (False), dropped ({reason: rows}) and notes, and what the format adds.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def load(
         why = ", ".join(f"{reason}: {count:,}" for reason, count in parsed.dropped.items())
         raise TraceError(f"{path}: no job left ({why}); a trace holds at least one")
     frame = validate(parsed.frame, parsed.origin, cluster_gpus)
-    frame.attrs = {
+    frame.attrs |= {
         "name": name,
         "format": format,
         "sha256": document.sha256,

@@ -249,7 +249,7 @@ def test_sound_policies_pass(policy):
     check_policy(policy)
 
 
-@pytest.mark.parametrize("rounds", [{"round_s": 10.0}, {"fluid": True}])
+@pytest.mark.parametrize("rounds", [{"round_s": 10.0}, {"ideal": "fluid"}])
 def test_shares_pass_in_rounds_and_in_the_limit(rounds):
     check_policy(EqualTime(), rounds=rounds)
 

@@ -91,7 +91,7 @@ def test_gavel_shares_realised_by_rounds():
 )
 def test_gavel_effective_throughput(name, settings, steps):
     result = simulate(
-        LECTURE, "1xv100,1xk80", make(name, **settings), perf=SPEEDS, rounds={"fluid": True}
+        LECTURE, "1xv100,1xk80", make(name, **settings), perf=SPEEDS, rounds={"ideal": "fluid"}
     )
     rates = result.intervals.groupby("job_id")["rate"].first().to_numpy()
     np.testing.assert_allclose(rates * V100, steps, rtol=1e-9)

@@ -116,7 +116,7 @@ def test_mg1_fifo(law):
 @pytest.mark.parametrize("law", [Exponential(), TwoPhases()])
 def test_mg1_processor_sharing(law):
     """Insensitive: the mean alone counts."""
-    result = simulate(poisson_trace(law, 8_000), "1x1", EqualShares(), rounds={"fluid": True})
+    result = simulate(poisson_trace(law, 8_000), "1x1", EqualShares(), rounds={"ideal": "fluid"})
     agrees(result, law.mean / (1 - LOAD))
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from repro.errors import TraceError
+from repro.perf.throughput import ThroughputTable
+from repro.perf.throughput_files import PUBLIC, is_stand_in, load_throughputs, source_name
 from repro.trace.formats import FORMATS, Parsed
 from repro.trace.table import Document, Table
 
@@ -29,13 +29,11 @@ _LONG = (
 _TEXT = ("job_type", "command", "working_dir", "steps_arg")
 _STEPS = "a job has 1 or more steps"
 
-Throughputs = dict[tuple[str, int], float]
-
 
 @FORMATS.register("gavel")
 def read(
     document: Document,
-    throughputs: str | Path | pd.DataFrame | None = None,
+    throughputs: str | Path | pd.DataFrame = PUBLIC,
     reference_gpu: str = "v100",
 ) -> Parsed:
     r"""Read tab-separated lines without header, of ten fields or (``traces/msr``) of seven.
@@ -54,23 +52,26 @@ def read(
     ----------
     document : Document
         The file.
-    throughputs : path or DataFrame, optional
-        The published JSON, or a table (CSV) of job_type, scale_factor, gpu_type,
-        steps_per_second; by default the public ``gavel-throughputs``.
+    throughputs : str, Path or DataFrame
+        Where the speeds come from: see :func:`repro.perf.throughput_files.load_throughputs`.
     reference_gpu : str
         GPU type on which a job's duration is meant.
 
     Returns
     -------
     Parsed
-        Durations in seconds on the reference GPU, ``iterations`` in steps.
+        Durations in seconds on the reference GPU, ``iterations`` in steps. ``attrs`` say where the
+        speeds come from, for :func:`repro.perf.throughput_files.throughputs_of`.
 
     Raises
     ------
     TraceError
         If the file is no such table or a job type is not in the throughput table.
-    DataMissingError
-        If the public throughput table is needed and cannot be had.
+
+    Warns
+    -----
+    StandInWarning
+        If the public throughput table cannot be had.
 
     References
     ----------
@@ -104,21 +105,30 @@ def read(
         parsed.frame["slo"] = np.where(slo == -1, np.nan, slo)
     gpus = table.numbers("scale_factor", "a job holds 1 or more GPUs", low=1)
     steps = table.numbers("steps", _STEPS, low=1)
-    speed = _speeds(throughputs, reference_gpu)
-    parsed.frame["duration"] = steps / _per_job(parsed, gpus, speed, reference_gpu)
+    speed = load_throughputs(throughputs, reference_gpu)
+    parsed.frame["duration"] = steps / _per_job(parsed, gpus, speed)
+    if not isinstance(throughputs, pd.DataFrame):
+        parsed.frame.attrs |= {
+            "throughputs": source_name(throughputs),
+            "reference_gpu": reference_gpu,
+        }
+        if is_stand_in(throughputs):
+            parsed.frame.attrs["stand_in"] = True
+            parsed.notes.append("durations from a synthetic stand-in for the throughput table")
     return parsed
 
 
-def _per_job(parsed: Parsed, gpus: Any, speed: Throughputs, gpu: str) -> np.ndarray[Any, Any]:
+def _per_job(parsed: Parsed, gpus: Any, speed: ThroughputTable) -> np.ndarray[Any, Any]:
     """Return steps per second of each job; note how many take the one-GPU figure."""
-    single = 0
+    single, gpu = 0, speed.reference
     rates = np.empty(len(gpus))
     models = parsed.frame["model"]
     for row, (model, held) in enumerate(zip(models, gpus, strict=True)):
-        rate = speed.get((model, int(held)))
-        if rate is None:
-            rate = speed.get((model, 1), 0.0)
+        known = speed.rows.get((model, int(held)))
+        if known is None:
+            known = speed.rows.get((model, 1), {})
             single += 1
+        rate = known.get(gpu, 0.0)
         if rate <= 0:
             rule = f"no throughput on {gpu} for this job type on {held:g} GPUs"
             hint = "give a table with it as throughputs=, or another reference_gpu"
@@ -130,56 +140,3 @@ def _per_job(parsed: Parsed, gpus: Any, speed: Throughputs, gpu: str) -> np.ndar
             "these job types on several GPUs"
         )
     return rates
-
-
-def _speeds(source: str | Path | pd.DataFrame | None, gpu: str) -> Throughputs:
-    """Return (job type, scale factor) → steps per second alone on ``gpu``."""
-    if source is None:
-        from repro.trace.remote import fetch
-
-        source = fetch("gavel-throughputs")
-    if isinstance(source, pd.DataFrame):
-        return _from_table(source, "throughputs", gpu)
-    document = Document.read(source)
-    if str(source).endswith(".json"):
-        return _from_json(document, gpu)
-    keys = ("job_type", "scale_factor", "gpu_type", "steps_per_second")
-    return _from_table(Table(document, keys, text=keys[::2]).frame, document.name, gpu)
-
-
-def _from_json(document: Document, gpu: str) -> Throughputs:
-    try:
-        tables = json.loads(document.text)
-        held = tables.get(gpu, {})
-        found = {_key(key): float(pairs["null"]) for key, pairs in held.items()}
-    except (AttributeError, KeyError, TypeError, ValueError):
-        raise TraceError(
-            f"{document.name}: not a Gavel throughput table; expected JSON "
-            '{gpu: {"(\'<job type>\', <scale factor>)": {"null": steps per second}}}'
-        ) from None
-    return _some(found, document.name, gpu, list(tables))
-
-
-def _key(text: str) -> tuple[str, int]:
-    """Split ``('<job type>', <scale factor>)``."""
-    job_type, factor = text.strip("()").rsplit(",", 1)
-    return job_type.strip("'"), int(factor)
-
-
-def _from_table(frame: pd.DataFrame, name: str, gpu: str) -> Throughputs:
-    keys = ["job_type", "scale_factor", "gpu_type", "steps_per_second"]
-    absent = [key for key in keys if key not in frame]
-    if absent:
-        raise TraceError(f"{name}: missing column {', '.join(absent)}; needed: {', '.join(keys)}")
-    rows = frame[frame["gpu_type"] == gpu]
-    found = {(str(t), int(s)): float(v) for t, s, _, v in rows[keys].itertuples(index=False)}
-    return _some(found, name, gpu, sorted(set(frame["gpu_type"])))
-
-
-def _some(found: Throughputs, name: str, gpu: str, known: list[str]) -> Throughputs:
-    if not found:
-        raise TraceError(
-            f"{name}: no throughputs for GPU type {gpu!r}; reference_gpu is one of: "
-            f"{', '.join(known)}"
-        )
-    return found

@@ -11,6 +11,15 @@ from repro.trace.synth.registry import (
     names,
     stand_in_for,
     stand_in_options,
+    takes_seed,
 )
 
-__all__ = ["history_quantiles", "is_known", "make", "names", "stand_in_for", "stand_in_options"]
+__all__ = [
+    "history_quantiles",
+    "is_known",
+    "make",
+    "names",
+    "stand_in_for",
+    "stand_in_options",
+    "takes_seed",
+]

@@ -12,7 +12,8 @@ import pandas as pd
 from repro.errors import ParamError
 from repro.registry import Registry
 
-#: A generator: ``(rng, **options) -> trace``.
+#: A generator: ``(rng, **options) -> trace``; one that repeats the random streams of a public
+#: simulator calls its first argument ``seed`` and gets a whole number instead.
 Generator = Callable[..., pd.DataFrame]
 
 generators: Registry[Generator] = Registry("generator", "repro.trace.synth")
@@ -24,9 +25,17 @@ _STAND_INS = {
     "muri": "muri-like",
     "pcs": "philly-like",
     "history": "gpu-time-quantiles",
+    "throughputs": "gavel-like-throughputs",
+}
+#: What replaces single public files, where their format says too little.
+_STAND_INS_BY_NAME = {
+    "gavel-max-min-fairness": "gavel-physical",
+    "gavel-minimize-makespan": "gavel-physical",
 }
 #: With which options a generator stands in for a public file, where its defaults would not do.
 _STAND_IN_OPTIONS: dict[str, dict[str, Any]] = {
+    "gavel-max-min-fairness": {"at_start": 36, "large_batches": True},
+    "gavel-minimize-makespan": {"jobs": 100, "rate": None, "max_hours": 5.0, "durations": 10},
     "muri-testbed": {"trace": "testbed"},
     **{f"muri-trace{trace}": {"trace": trace} for trace in "1234"},
     **{f"muri-trace{trace}-pr": {"trace": trace, "at_once": True} for trace in "1234"},
@@ -34,15 +43,16 @@ _STAND_IN_OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-def make(name: str, rng: np.random.Generator, **options: Any) -> pd.DataFrame:
+def make(name: str, rng: np.random.Generator | int, **options: Any) -> pd.DataFrame:
     """Draw a trace.
 
     Parameters
     ----------
     name : str
         A name of :func:`names`.
-    rng : numpy.random.Generator
-        The only source of randomness.
+    rng : numpy.random.Generator or int
+        The only source of randomness. A generator with whole-number seeds (:func:`takes_seed`)
+        draws its seed from a numpy generator.
     **options
         Passed to the generator; see its documentation.
 
@@ -50,7 +60,8 @@ def make(name: str, rng: np.random.Generator, **options: Any) -> pd.DataFrame:
     -------
     DataFrame
         A trace (``repro.trace.schema``) sorted by ``submit_time`` (s, first 0), with ``attrs``
-        name, synthetic (True) and options (all of them, defaults included).
+        name, synthetic (True) and options (all of them, defaults included), and what the generator
+        adds.
 
     Raises
     ------
@@ -64,16 +75,39 @@ def make(name: str, rng: np.random.Generator, **options: Any) -> pd.DataFrame:
     """
     generator = generators[name]
     accepted = inspect.signature(generator).parameters
-    known = [option for option in accepted if option != "rng"]
+    first, *known = accepted
     if unknown := sorted(set(options) - set(known)):
         raise ParamError(
             f"generator {name!r} has no option {', '.join(map(repr, unknown))} "
             f"(accepted: {', '.join(known)})"
         )
-    frame = generator(rng, **options)
+    source: np.random.Generator | int = np.random.default_rng(rng)
+    if first == "seed":
+        source = int(rng if isinstance(rng, int | np.integer) else rng.integers(2**32))
+    frame = generator(source, **options)
     defaults = {option: accepted[option].default for option in known}
-    frame.attrs = {"name": name, "synthetic": True, "options": defaults | options}
+    frame.attrs |= {"name": name, "synthetic": True, "options": defaults | options}
     return frame
+
+
+def takes_seed(name: str) -> bool:
+    """Tell whether a generator draws from the streams of a whole-number seed.
+
+    Parameters
+    ----------
+    name : str
+        A name of :func:`names`.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> takes_seed("gavel-single"), takes_seed("testbed")
+    (True, False)
+    """
+    return next(iter(inspect.signature(generators[name]).parameters)) == "seed"
 
 
 def names() -> list[str]:
@@ -110,7 +144,8 @@ def stand_in_for(name: str) -> str | None:
     -------
     str or None
         A generator; ``"gpu-time-quantiles"``, which is :func:`history_quantiles`, for a history
-        of GPU-times; None if nothing stands in.
+        of GPU-times; ``"gavel-like-throughputs"``, a name for
+        :func:`repro.perf.throughput_files.load_throughputs`; None if nothing stands in.
 
     Examples
     --------
@@ -119,7 +154,9 @@ def stand_in_for(name: str) -> str | None:
     """
     from repro.trace import remote
 
-    return _STAND_INS.get(remote.entry(name).format) if remote.is_known(name) else None
+    if not remote.is_known(name):
+        return None
+    return _STAND_INS_BY_NAME.get(name) or _STAND_INS.get(remote.entry(name).format)
 
 
 def stand_in_options(name: str) -> dict[str, Any]:

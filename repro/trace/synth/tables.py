@@ -24,6 +24,15 @@ COLUMNS = {
     "muri_gaps": ("trace", "span_s"),
     "muri_durations": ("trace", "num_gpus", "jobs", "total_s"),
     "tiresias_gpu_time_quantiles": ("level", "gpu_time_s", "source"),
+    "gavel_speeds": (
+        "quantity",
+        "model",
+        "gpu_type",
+        "gpus",
+        "constant",
+        "slope",
+        "curvature",
+    ),
 }
 
 

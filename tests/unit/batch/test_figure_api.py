@@ -42,6 +42,10 @@ class FakeSynth:
         return {"jobs": 3}
 
     @staticmethod
+    def takes_seed(name):
+        return False
+
+    @staticmethod
     def make(name, rng, jobs=4):
         frame = small_trace().head(jobs).copy()
         return frame.assign(duration=rng.exponential(10, len(frame)))

@@ -6,8 +6,11 @@ import pandas as pd
 import pytest
 
 from repro import make, simulate
+from repro.batch import cache
 from repro.errors import ParamError
 from repro.perf import ThroughputTable
+from repro.sim.decision import Run
+from repro.sim.jobs import JobTable
 
 TABLE = ThroughputTable(
     {("a3c", 1): {"v100": 8.0, "k80": 2.0}, ("a3c", 2): {"v100": 12.0, "k80": 4.0}}, "v100"
@@ -47,7 +50,8 @@ def test_gang_size_chooses_the_row():
     ("columns", "cluster", "word"),
     [
         ({"model": "bert"}, "1xv100", "bert"),
-        ({"num_gpus": 4}, "4xv100", "on 4 GPUs"),
+        ({"model": "a3d"}, "1xv100", "'a3d' on 1 GPUs; it has a3c"),
+        ({"num_gpus": 4}, "4xv100", "on 4 GPUs; its gangs there are 1, 2"),
         ({}, "1xt4", "'t4'"),
         ({}, "1x1", "cluster of these types"),
     ],
@@ -63,3 +67,83 @@ def test_public_table(mirror):
         pytest.skip("no gavel_isolated_throughputs.csv beside the public traces")
     table = ThroughputTable.from_frame(pd.read_csv(path), "v100")
     assert table.steps_per_s("A3C", 1, "k80") == pytest.approx(3.439, abs=1e-3)
+
+
+PAIRS = ThroughputTable(
+    {
+        ("a", 1): {"v100": 8.0, "k80": 2.0},
+        ("b", 1): {"v100": 4.0, "k80": 0.5},
+        ("a", 2): {"v100": 12.0, "v100_unconsolidated": 6.0, "k80": 4.0},
+    },
+    "v100",
+    {("b", "a", 1): {"v100": (3.0, 5.0), "k80": (0.0, 0.0)}},
+)
+
+
+def held(*models, gpus=1):
+    ids = list(range(len(models)))
+    return JobTable(
+        pd.DataFrame({"job_id": ids, "model": models}).assign(
+            submit_time=0.0, duration=60.0, num_gpus=gpus
+        )
+    )
+
+
+def test_pairs_are_symmetric():
+    assert PAIRS.pair_speeds("b", 1, "a", 1, ("k80", "v100")).tolist() == [[0, 3], [0, 5]]
+    assert PAIRS.pair_speeds("a", 1, "b", 1, ("k80", "v100")).tolist() == [[0, 5], [0, 3]]
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [("a", 1, "a", 1), ("a", 2, "b", 1), ("a", 1, "x", 1), (None, 1, "a", 1)],
+)
+def test_unknown_pairs_and_unequal_gangs_reach_nothing(pair):
+    assert PAIRS.pair_speeds(*pair, ("k80", "v100", "t4", None)).tolist() == [[0] * 4] * 2
+
+
+def test_shared_speeds_cannot_be_changed_by_a_caller():
+    with pytest.raises(ValueError, match="read-only"):
+        PAIRS.pair_speeds("a", 1, "b", 1, ("v100",))[0] = 1.0
+
+
+def test_rates_of_two_jobs_are_relative_to_each_alone_on_the_reference():
+    table = held("a", "b")
+    assert PAIRS.rates(table, Run((0, 1), 1, "v100"), ()) == (5 / 8, 3 / 4)
+    assert PAIRS.rates(table, Run((1, 0), 1, "v100"), ()) == (3 / 4, 5 / 8)
+    parts = (("v100", 0.5), ("k80", 0.25))
+    assert PAIRS.rates(table, Run((0, 1), 0.75, parts=parts), ()) == (2.5 / 8, 1.5 / 4)
+
+
+@pytest.mark.parametrize(
+    ("members", "word"), [((0, 1, 2), "groups of 3 jobs"), ((0, 2), "no pair of 'a' on 1 and 'a'")]
+)
+def test_groups_that_the_table_lacks_are_refused(members, word):
+    with pytest.raises(ParamError, match=word):
+        PAIRS.rates(held("a", "b", "a"), Run(members, 1, "v100"), ())
+
+
+def test_a_reference_the_model_cannot_run_on_is_named():
+    table = ThroughputTable.of({"a": {"v100": 0.0, "k80": 1.0}}, "v100")
+    with pytest.raises(ParamError, match="0 steps/s for 'a' on 1 GPUs of type 'v100'"):
+        table.rates(held("a"), Run((0,), 1, "k80"), ())
+
+
+@pytest.mark.parametrize(
+    ("server_gpus", "nodes", "rate"),
+    [(2, ((0, 2),), 1.0), (2, ((0, 1), (1, 1)), 0.5), (1, ((0, 1), (1, 1)), 1.0),
+     (0, ((0, 1), (1, 1)), 1.0)],
+)  # fmt: skip
+def test_gangs_on_more_servers_than_needed_are_unconsolidated(server_gpus, nodes, rate):
+    table = ThroughputTable(PAIRS.rows, "v100", server_gpus=server_gpus)
+    assert table.rates(held("a", gpus=2), Run((0,), 2, "v100"), nodes) == (rate,)
+    assert table.gpu_types == ("k80", "v100")
+
+
+def test_the_result_cache_tells_tables_apart():
+    other = {("b", "a", 1): {"v100": (3.0, 5.5), "k80": (0.0, 0.0)}}
+    PAIRS.pair_speeds("a", 1, "b", 1, ("v100",))
+    fresh = ThroughputTable(dict(reversed(PAIRS.rows.items())), "v100", dict(PAIRS.pairs))
+    assert cache.key(PAIRS) == cache.key(fresh)
+    assert cache.key(PAIRS) != cache.key(ThroughputTable(PAIRS.rows, "v100", other))
+    assert cache.key(PAIRS) != cache.key(ThroughputTable(PAIRS.rows, "v100"))

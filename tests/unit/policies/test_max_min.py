@@ -125,7 +125,7 @@ def test_weights_scale_throughput():
     )
     for name in ("gavel-las", "las-agnostic"):
         seen = []
-        simulate(jobs, "1xv100", Spy(make(name), seen), rounds={"fluid": True})
+        simulate(jobs, "1xv100", Spy(make(name), seen), rounds={"ideal": "fluid"})
         assert seen[0][1].tolist() == pytest.approx([2 / 3])
         assert seen[0][0].tolist() == pytest.approx([1 / 3])
 

@@ -11,6 +11,7 @@ import pytest
 from repro import make, simulate
 from repro.errors import PolicyError, TraceError
 from repro.metrics import time_by_type
+from repro.perf import ThroughputTable
 from repro.policies.base import Policy
 from repro.sim.decision import Run, RunSet, Shares
 from repro.sim.rounds import choose, realised
@@ -68,7 +69,7 @@ def test_round_length(round_s):
 
 
 def test_ideal_execution_spreads_a_job_over_types():
-    result = simulate(jobs([5], 100), TWO_TYPES, Fixed((0.5, 0.25)), rounds={"fluid": True})
+    result = simulate(jobs([5], 100), TWO_TYPES, Fixed((0.5, 0.25)), rounds={"ideal": "fluid"})
     assert result.jobs["jct"].tolist() == pytest.approx([100 / 0.75])
     assert result.intervals["gpus"].tolist() == [0.75]
     assert result.intervals["gpu_type"].tolist() == [None]
@@ -76,7 +77,7 @@ def test_ideal_execution_spreads_a_job_over_types():
 
 def test_shares_a_hair_too_large_are_trimmed():
     row = (1 + 1e-9, 0.0)
-    result = simulate(jobs([0, 0], 100), "2xv100,2xk80", Fixed(row), rounds={"fluid": True})
+    result = simulate(jobs([0, 0], 100), "2xv100,2xk80", Fixed(row), rounds={"ideal": "fluid"})
     assert result.jobs["jct"].tolist() == pytest.approx([100, 100])
 
 
@@ -119,11 +120,49 @@ def test_rounds_approach_the_shares(seed):
     np.testing.assert_allclose(received / 1000, x, atol=0.02)
 
 
+def test_rows_name_jobs_pairs_or_an_array_of_both():
+    x = np.zeros((3, 1))
+    expected = [[4, -1], [1, 2], [0, -1]]
+    assert Shares((4, (1, 2), 0), ("v100",), x).members.tolist() == expected
+    assert Shares((4, (1, 2), (0,)), ("v100",), x).members.tolist() == expected
+    assert Shares(np.array(expected), ("v100",), x).members.tolist() == expected
+    assert Shares((), ("v100",), x[:0]).members.shape == (0, 2)
+
+
+@dataclass(frozen=True)
+class Together(Policy):
+    """Every two jobs share the GPUs of one type, given as tuples or as an array."""
+
+    as_array: bool
+
+    def decide(self, view):
+        pairs = list(zip(view.jobs[::2], view.jobs[1::2], strict=False))
+        alone = [(job, -1) for job in view.jobs[2 * len(pairs) :]]
+        rows = [pair if pair[1] >= 0 else pair[0] for pair in [*pairs, *alone]]
+        x = np.tile([1.0, 0.0], (len(rows), 1))
+        entries = np.array([*pairs, *alone]).reshape(-1, 2) if self.as_array else tuple(rows)
+        return Shares(entries, ("v100", "k80"), x)
+
+
+@pytest.mark.parametrize("as_array", [True, False])
+def test_jobs_that_share_gpus(as_array):
+    """Each at 0.75 of its speed: 300 s of work take 400 s, on one GPU for both."""
+    speed = {"v100": 4.0, "k80": 1.0}
+    beside = {"v100": (3.0, 3.0), "k80": (0.5, 0.5)}
+    table = ThroughputTable.of({"a": speed}, "v100", {("a", "a", 1): beside})
+    trace = jobs([0, 0, 0], 300).assign(model="a")
+    result = simulate(trace, TWO_TYPES, Together(as_array), perf=table)
+    assert result.jobs["end_time"].tolist() == [400, 400, 300]
+    assert result.intervals.groupby("job_id")["group"].first().tolist() == [0, 0, 2]
+    # what a GPU is shared by is charged once
+    assert result.intervals.groupby("job_id")["gpus"].first().tolist() == [0.5, 0.5, 1]
+
+
 # policies that return shares ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["gavel-las", "las-agnostic"])
-@pytest.mark.parametrize("rounds", [{"round_s": 7.0}, {"fluid": True}])
+@pytest.mark.parametrize("rounds", [{"round_s": 7.0}, {"ideal": "fluid"}])
 def test_battery_on_two_types(name, rounds):
     check_policy(make(name), cluster="2x2:v100,1x4:k80", rounds=rounds, placement="yarn")
 

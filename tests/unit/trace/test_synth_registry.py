@@ -19,7 +19,21 @@ SMALL = {
     "muri-like": {"jobs": 200, "trace": "1"},
     "mm": {"jobs": 100, "num_gpus": 3},
     "mg1": {"jobs": 100, "service": "hyperexponential"},
+    "gavel-single": {"jobs": 100, "throughputs": "gavel-like-throughputs"},
+    "gavel-multiple": {"jobs": 100, "throughputs": "gavel-like-throughputs", "slos": True},
+    "gavel-static": {"jobs": 100, "throughputs": "gavel-like-throughputs", "priorities": True},
+    "gavel-physical": {"jobs": 100, "throughputs": "gavel-like-throughputs"},
 }
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_network():
+    def refuse(url, path):
+        raise OSError("no network in tests")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(remote, "_retrieve", refuse)
+        yield
 
 
 def test_every_generator_is_covered():
@@ -46,6 +60,7 @@ def test_the_same_state_gives_the_same_trace(name):
     assert not draws[0].equals(draws[2])
 
 
+@pytest.mark.filterwarnings("ignore::repro.batch.data.StandInWarning")
 @settings(max_examples=25, deadline=None)
 @given(st.sampled_from(sorted(SMALL)), st.integers(1, 700), st.integers(0, 2**32))
 def test_any_number_of_jobs(name, jobs, seed):
@@ -83,6 +98,13 @@ def test_unknown_names_and_options():
         ("philly-like", {"min_duration": 1e9}),
         ("philly-gpu-time", {"load": 0}),
         ("mm", {"num_gpus": 0}),
+        ("gavel-single", {"rate": 0}),
+        ("gavel-multiple", {"jobs": 0}),
+        ("gavel-static", {"priorities": 1}),
+        ("gavel-static", {"fixed_duration": -1}),
+        ("gavel-physical", {"rate": -1}),
+        ("gavel-physical", {"max_hours": 0.5}),
+        ("gavel-physical", {"large_batches": "yes"}),
         ("mg1", {"service": "pareto"}),
         ("mg1", {"service": "hyperexponential", "scv": 1}),
     ],
@@ -97,7 +119,9 @@ def test_stand_ins_follow_the_format_of_the_public_file():
     assert held["philly"] == held["pcs-0e4a51"] == "philly-like"
     assert held["muri-trace4"] == "muri-like"
     assert {held[f"tiresias-history-{n}"] for n in (1000, 5000, 10000)} == {"gpu-time-quantiles"}
-    assert held["tiresias-60"] is held["muri-n8g8"] is held["gavel-throughputs"] is None
+    assert held["gavel-throughputs"] == "gavel-like-throughputs"
+    assert held["gavel-max-min-fairness"] == held["gavel-minimize-makespan"] == "gavel-physical"
+    assert held["tiresias-60"] is held["muri-n8g8"] is held["gavel-msr-0e4a51"] is None
     assert synth.stand_in_for("no such trace") is None
 
 

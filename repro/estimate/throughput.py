@@ -1,0 +1,244 @@
+"""Throughput of pairs of jobs that were never run together, from a few measurements (Gavel)."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from repro.errors import ParamError
+from repro.estimate._completion import complete
+
+Array = npt.NDArray[np.float64]
+Pair = Mapping[str, tuple[float, float]]
+#: What decides an estimate: the model (its speed alone is known) and the reference it resembles.
+Kind = tuple[str, str]
+
+#: The artifact draws profiling from the experiment's seed plus this.
+STREAM = 4
+
+
+class MeasuredPairs(Protocol):
+    """Steps/s alone and in pairs, as `repro.perf.throughput.ThroughputTable` holds them."""
+
+    @property
+    def rows(self) -> Mapping[tuple[str, int], Mapping[str, float]]:
+        """(model, gang size) to steps/s on each GPU type."""
+
+    @property
+    def pairs(self) -> Mapping[tuple[str, str, int], Pair]:
+        """(model, other model, gang size) to steps/s of both on each GPU type."""
+
+
+def slowdowns(
+    table: MeasuredPairs, models: Sequence[str], gpu_types: Sequence[str], gang: int = 1
+) -> Array:
+    """Return how much of its speed each model keeps beside each other one.
+
+    Parameters
+    ----------
+    table : MeasuredPairs
+        Steps/s.
+    models, gpu_types : sequence of str
+        Order of the axes.
+    gang : int
+        Gang size of both jobs.
+
+    Returns
+    -------
+    ndarray, shape (models, GPU types, models)
+        Own steps/s in the pair over own steps/s alone, in [0, 1]; 0 where they cannot share.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> rows = {("a", 1): {"v100": 10.0}}
+    >>> pairs = {("a", "a", 1): {"v100": (6.0, 6.0)}}
+    >>> slowdowns(SimpleNamespace(rows=rows, pairs=pairs), ["a"], ["v100"]).tolist()
+    [[[0.6]]]
+    """
+    kept = np.zeros((len(models), len(gpu_types), len(models)))
+    for i, one in enumerate(models):
+        for k, other in enumerate(models):
+            pair, own = table.pairs.get((one, other, gang)), 0
+            if pair is None:
+                pair, own = table.pairs.get((other, one, gang), {}), 1
+            for j, kind in enumerate(gpu_types):
+                alone = table.rows[one, gang].get(kind, 0.0)
+                if alone > 0 and kind in pair:
+                    kept[i, j, k] = min(1.0, pair[kind][own] / alone)
+    return kept
+
+
+class PairEstimator:
+    """What a scheduler believes of pairs when only some were profiled.
+
+    A new job is run beside a random part of the reference models. The gaps of its row are completed
+    from the rows of the references, and it is taken to be like the nearest of them (cosine
+    distance): two jobs keep of their speeds what their references do. Speeds alone are known, and
+    a pair that has run on a GPU type is known there from then on.
+
+    Parameters
+    ----------
+    table : MeasuredPairs
+        True steps/s alone and in pairs.
+    gpu_types : sequence of str
+        Order of the answers.
+    fraction : float
+        Part of the (GPU type, reference) entries profiled per job, 0 to 1.
+    references : int
+        Number of reference models, drawn from the table.
+    seed : int
+        Seed of the run.
+    artifact_index : bool
+        Read measurements at the columns the artifact reads them from: those of the table's first
+        models instead of the references.
+    gang : int
+        Gang size of the jobs.
+    models : sequence of str, optional
+        Order of the models, which references are drawn from; that of the table if left out. The
+        artifact's is that of its workload generator.
+
+    Raises
+    ------
+    ParamError
+        If the fraction is outside 0 to 1, or the table has fewer models than references.
+
+    References
+    ----------
+    Gavel, OSDI 2020, section 6 (throughput estimator).
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> rows = {("a", 1): {"v100": 10.0}, ("b", 1): {"v100": 4.0}}
+    >>> pairs = {("a", "a", 1): {"v100": (6.0, 6.0)}, ("a", "b", 1): {"v100": (9.0, 2.0)},
+    ...          ("b", "b", 1): {"v100": (2.4, 2.4)}}
+    >>> known = PairEstimator(SimpleNamespace(rows=rows, pairs=pairs), ["v100"], fraction=1.0,
+    ...                       references=2)
+    >>> one, other = known.kind(0, "a"), known.kind(1, "b")
+    >>> known.pair_speeds(one, other).round(6).tolist()
+    [[9.0], [2.0]]
+    """
+
+    def __init__(
+        self,
+        table: MeasuredPairs,
+        gpu_types: Sequence[str],
+        *,
+        fraction: float = 0.2,
+        references: int = 16,
+        seed: int = 0,
+        artifact_index: bool = False,
+        gang: int = 1,
+        models: Sequence[str] | None = None,
+    ) -> None:
+        if models is None:
+            models = [model for model, width in table.rows if width == gang]
+        if not 0 <= fraction <= 1:
+            raise ParamError(f"profiling fraction is {fraction:g}; give a number from 0 to 1")
+        if not 1 <= references <= len(models):
+            raise ParamError(
+                f"{references} reference models for profiling; the throughput table has "
+                f"{len(models)} models on {gang} GPU(s): give 1 to {len(models)}"
+            )
+        self._fraction, self._artifact = fraction, artifact_index
+        self._at = {model: row for row, model in enumerate(models)}
+        self._rng = random.Random(seed + STREAM)
+        chosen = sorted(self._rng.sample(range(len(models)), references))
+        self.references = tuple(models[row] for row in chosen)
+        self._alone = np.array(
+            [[table.rows[model, gang].get(kind, 0.0) for kind in gpu_types] for model in models]
+        )
+        self._true = slowdowns(table, models, gpu_types, gang)
+        #: rows of the references beside each other, flattened over GPU types
+        self._known = self._true[chosen][:, :, chosen].reshape(references, -1)
+        self._chosen = chosen
+        self._kinds: dict[Hashable, Kind] = {}
+        self._types = {kind: column for column, kind in enumerate(gpu_types)}
+        self._seen: dict[frozenset[Kind], npt.NDArray[np.bool_]] = {}
+
+    def kind(self, job: Hashable, model: str) -> Kind:
+        """Return what is believed of a job: its model and the reference it resembles.
+
+        Parameters
+        ----------
+        job : hashable
+            Which job; it is profiled at the first call, so call in order of arrival.
+        model : str
+            Its model.
+
+        Raises
+        ------
+        ParamError
+            If the table has no such model.
+        """
+        if job not in self._kinds:
+            if model not in self._at:
+                raise ParamError(
+                    f"job {job!r}: the throughput table has no pairs of model {model!r}; "
+                    f"it has {', '.join(self._at)}"
+                )
+            nearest = self._nearest(self._at[model])
+            if nearest is None:
+                nearest = self._rng.choice(self.references)
+            self._kinds[job] = (model, nearest)
+        return self._kinds[job]
+
+    def pair_speeds(self, one: Kind, other: Kind) -> Array:
+        """Return steps/s of both jobs when they share GPUs, shape (2, GPU types).
+
+        Parameters
+        ----------
+        one, other : tuple of str
+            From `kind`.
+        """
+        seen = self._seen.get(frozenset((one, other)))
+        return np.array([self._speed(a, b, seen) for a, b in ((one, other), (other, one))])
+
+    def observe(self, one: Kind, other: Kind, gpu_type: str | None = None) -> None:
+        """Take note that jobs of these kinds have run together: their true speeds are known.
+
+        Parameters
+        ----------
+        one, other : tuple of str
+            From `kind`.
+        gpu_type : str, optional
+            Where they ran; None: their speeds are known on every type.
+        """
+        seen = self._seen.setdefault(
+            frozenset((one, other)), np.zeros(len(self._types), dtype=np.bool_)
+        )
+        seen[slice(None) if gpu_type is None else self._types[gpu_type]] = True
+
+    def _speed(self, one: Kind, other: Kind, seen: npt.NDArray[np.bool_] | None) -> Array:
+        (model, likened), (beside, likened_to) = one, other
+        kept = self._true[self._at[likened], :, self._at[likened_to]]
+        if seen is not None:
+            kept = np.where(seen, self._true[self._at[model], :, self._at[beside]], kept)
+        speed: Array = self._alone[self._at[model]] * kept
+        return speed
+
+    def _nearest(self, model: int) -> str | None:
+        """Profile one job; return the reference nearest to it, None where nothing is known."""
+        if self._fraction == 0:
+            return None
+        size = self._known.shape[1]
+        measured = np.array([self._rng.uniform(0, 1) <= self._fraction for _ in range(size)])
+        if self._artifact:
+            row = self._true[model].ravel()[:size]
+        else:
+            row = self._true[model][:, self._chosen].ravel()
+        values = np.vstack([self._known, np.where(measured, row, 0.0)])
+        known = np.ones(values.shape, dtype=bool)
+        known[-1] = measured
+        if not measured.all():
+            values = np.where(known, values, np.clip(complete(values, known), 0.0, 1.0))
+        own = values[-1]
+        if not np.linalg.norm(own) > 0:
+            return None
+        norms = np.maximum(np.linalg.norm(self._known, axis=1) * np.linalg.norm(own), 1e-300)
+        return self.references[int(np.argmin(1 - self._known @ own / norms))]

@@ -1,0 +1,154 @@
+"""Gavel's measurements: one simulation each, of which only the measured jobs are kept."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+
+from repro.errors import ParamError
+from repro.policies.base import Policy
+from repro.sim.records import Result
+
+HOUR_S = 3600.0
+#: What is kept of a trace beside each measured job's times.
+_TRACE_COLUMNS = ("priority_weight", "slo")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One simulation of which only the measured jobs are kept.
+
+    Parameters
+    ----------
+    trace : str
+        Generator.
+    options : mapping
+        Its options; ``rate`` in jobs per hour. With ``measured``, the number of jobs follows from
+        ``horizon_h``.
+    seed : int
+        Seed of trace and simulation.
+    cluster : str
+        GPUs by type.
+    policy : Policy
+        Policy with its settings.
+    rules : str
+        Event rules.
+    rounds : mapping
+        Settings of the round mechanism.
+    throughputs : str
+        Name of the public throughput table.
+    measured : tuple of two int, optional
+        Numbers of the first and the last measured job, from 0; the simulation ends when all of
+        these have finished. None: every job.
+    horizon_h : float
+        Arrivals go on for this long (h) after the last measured job, and longer where it is needed.
+    """
+
+    trace: str
+    options: Mapping[str, Any]
+    seed: int
+    cluster: str
+    policy: Policy
+    rules: str = "gavel"
+    rounds: Mapping[str, Any] = field(default_factory=dict)
+    throughputs: str = "gavel-throughputs"
+    measured: tuple[int, int] | None = None
+    horizon_h: float = 2000.0
+
+
+def case(inputs: Mapping[str, Any], label: str, given: Mapping[str, Any]) -> Case:
+    """Return the case of a series, without seed and load.
+
+    Parameters
+    ----------
+    inputs : mapping
+        What all series share.
+    label : str
+        Name of the series; the policy's, unless ``given`` names another.
+    given : mapping
+        policy, settings, rules, rounds, cluster and options of this series.
+
+    Raises
+    ------
+    ParamError
+        For another key.
+    """
+    from repro.policies.base import make
+
+    unknown = set(given) - {"policy", "settings", "rules", "rounds", "cluster", "options"}
+    if unknown:
+        raise ParamError(
+            f"series {label!r}: unknown {', '.join(sorted(unknown))} (accepted: policy, settings, "
+            f"rules, rounds, cluster, options, rates, seeds, to)"
+        )
+    rules = given.get("rules", inputs["rules"])
+    policy = make(given.get("policy", label), rules, **given.get("settings", {}))
+    return Case(
+        trace=inputs["trace"],
+        options={**inputs["options"], **given.get("options", {})},
+        seed=0,
+        cluster=given.get("cluster", inputs["cluster"]),
+        policy=policy,
+        rules=rules,
+        rounds={**inputs["rounds"], **given.get("rounds", {})},
+        throughputs=inputs["throughputs"],
+    )
+
+
+def measure(case: Case) -> Result:
+    """Simulate one case and return the records of its measured jobs.
+
+    Raises
+    ------
+    ParamError
+        If measured jobs are still unfinished after 16 times ``horizon_h``.
+    """
+    from repro.batch.data import open_trace
+    from repro.perf.throughput_files import load_throughputs
+    from repro.sim.simulate import simulate
+
+    settings: dict[str, Any] = {"rules": case.rules, "seed": case.seed, "keep_intervals": False}
+    settings |= {"perf": load_throughputs(case.throughputs), "rounds": case.rounds}
+    horizon_h = case.horizon_h
+    while True:
+        options = dict(case.options)
+        first, last = case.measured or (0, math.inf)
+        if case.measured is not None:
+            options["jobs"] = case.measured[1] + 1 + math.ceil(options["rate"] * horizon_h)
+        trace = open_trace(case.trace, case.seed, **options)[0]
+        chosen = trace.index[first : None if math.isinf(last) else int(last) + 1]
+        until = None if case.measured is None else trace.loc[chosen, "job_id"].tolist()
+        result = simulate(trace, case.cluster, case.policy, until=until, **settings)
+        jobs = result.jobs.loc[chosen]
+        # Without arrivals the cluster empties, and the last measured jobs run too fast.
+        lasted = jobs["end_time"].max() <= trace["submit_time"].max()
+        if case.measured is None or lasted:
+            break
+        if horizon_h > 4 * case.horizon_h:
+            raise ParamError(
+                f"{case.policy.name}: jobs {first} to {last} do not finish while jobs arrive at "
+                f"{options['rate']:g} per hour for {horizon_h:g} h more; lower the job rate"
+            )
+        horizon_h *= 4
+    columns = {"submit_h": "submit_time", "end_h": "end_time", "jct_h": "jct"}
+    columns |= {"duration_h": "duration"}
+    kept = pd.DataFrame({"job_id": jobs["job_id"]})
+    kept = kept.assign(**{name: jobs[column] / HOUR_S for name, column in columns.items()})
+    kept["num_gpus"] = jobs["num_gpus"]
+    for column in set(_TRACE_COLUMNS) & set(trace.columns):
+        kept[column] = trace.loc[chosen, column]
+    return Result(kept.reset_index(drop=True), result.intervals.iloc[:0], result.meta)
+
+
+def digest(case: Case) -> str:
+    """Return the key under which a case is remembered: equal exactly for the same simulation."""
+    from repro import paths
+    from repro.batch import cache
+    from repro.perf.throughput_files import is_stand_in
+
+    tables = cache.files_hash(sorted(paths.traces_dir().glob("*.csv")))
+    return cache.key("gavel-sweep 1", case, tables, is_stand_in(case.throughputs))

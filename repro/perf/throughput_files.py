@@ -1,0 +1,233 @@
+"""Throughput tables from files: Gavel's JSON, one CSV, a public name, or the stand-in for it."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from repro.errors import DataMissingError, TraceError
+from repro.perf.throughput import ThroughputTable
+from repro.perf.throughput_formats import from_csv, from_json
+from repro.trace.table import Document
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    Source = str | Path | pd.DataFrame | ThroughputTable
+
+#: The table of the simulations and, under ``STAND_IN``, the calibrated one that replaces it.
+PUBLIC = "gavel-throughputs"
+STAND_IN = "gavel-like-throughputs"
+
+
+def load_throughputs(source: Source = PUBLIC, reference: str = "v100") -> ThroughputTable:
+    r"""Return a throughput table; each file is read once per process.
+
+    A JSON file has the form of Gavel's: ``{gpu type: {"('<job type>', <gang>)": {"null": steps/s
+    alone, "('<other>', <gang>)": [steps/s, steps/s of the other]}}}``, and ``<gpu
+    type>_unconsolidated`` for gangs spread over more servers than they need.
+
+    A CSV file has one row per speed: job_type, scale_factor (GPUs of the gang), gpu_type,
+    steps_per_second, and for pairs that share their GPUs also job_type_b and steps_per_second_b,
+    both empty in the rows of jobs alone. One order of each pair is enough.
+
+    A table may have no pairs at all; if it has some for a GPU type and gang size, it has those of
+    all job types with speeds there. 0 stands for what cannot run.
+
+    Parameters
+    ----------
+    source : str, Path, DataFrame or ThroughputTable
+        A file, a public name (``gavel-throughputs``, ``gavel-throughputs-physical``),
+        ``gavel-like-throughputs`` for the calibrated stand-in, a frame with the columns of the CSV
+        file, or a table, returned as it is.
+    reference : str
+        GPU type on which durations are meant.
+
+    Returns
+    -------
+    ThroughputTable
+
+    Raises
+    ------
+    TraceError
+        If there is no such file, it is no throughput table, or a value in it is not accepted; the
+        message names row and column, or key.
+
+    Warns
+    -----
+    StandInWarning
+        If a public table cannot be had: the calibrated one replaces it.
+
+    References
+    ----------
+    Gavel, OSDI 2020, section 3; artifact ``simulation_throughputs.json``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "speeds.csv"
+    ...     head = "job_type,scale_factor,gpu_type,steps_per_second\n"
+    ...     _ = path.write_text(head + "A3C,1,v100,8\nA3C,1,k80,2\n")
+    ...     load_throughputs(path).steps_per_s("A3C", 1, "k80")
+    2.0
+    """
+    if isinstance(source, ThroughputTable):
+        return source
+    if not isinstance(source, str | Path):
+        document = Document("throughputs", source.to_csv(index=False).encode())
+        return _referred(*from_csv(document), reference, document.name)
+    path = Path(source).expanduser()
+    if not path.is_file():
+        path_or_reason = _public(str(source))
+        if path_or_reason is None:
+            return _stand_in(reference)
+        path = path_or_reason
+    return _read(path, path.stat().st_mtime_ns, path.stat().st_size, reference)
+
+
+def source_name(source: str | Path) -> str:
+    """Return what a trace keeps of where its speeds come from: a name, or an absolute path.
+
+    Parameters
+    ----------
+    source : str or Path
+        As for :func:`load_throughputs`.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> source_name("gavel-throughputs")
+    'gavel-throughputs'
+    """
+    path = Path(source).expanduser()
+    return str(path.resolve()) if path.is_file() else str(source)
+
+
+def throughputs_of(trace: pd.DataFrame) -> ThroughputTable | None:
+    """Return the throughput table that the durations of a trace were measured with.
+
+    Parameters
+    ----------
+    trace : DataFrame
+        With ``attrs["throughputs"]``, as the format ``gavel`` and the generators ``gavel-…`` set
+        it, ``attrs["reference_gpu"]`` if that is not v100, and ``attrs["stand_in"]`` if the
+        calibrated table took the place of the one named.
+
+    Returns
+    -------
+    ThroughputTable or None
+        None for any other trace.
+
+    Raises
+    ------
+    TraceError
+        If the file is gone.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> throughputs_of(pd.DataFrame({"job_id": [0]})) is None
+    True
+    """
+    source = trace.attrs.get("throughputs")
+    if source is None:
+        return None
+    reference = str(trace.attrs.get("reference_gpu", "v100"))
+    # Whoever made the trace has said so already, and its steps belong to the stand-in.
+    if trace.attrs.get("stand_in"):
+        return _stand_in(reference)
+    return load_throughputs(source, reference)
+
+
+def is_stand_in(source: Source) -> bool:
+    """Tell whether the calibrated table replaces (or is) what ``source`` names.
+
+    Parameters
+    ----------
+    source : str, Path, DataFrame or ThroughputTable
+        As for :func:`load_throughputs`.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> is_stand_in("gavel-like-throughputs")
+    True
+    """
+    if not isinstance(source, str | Path) or Path(source).expanduser().is_file():
+        return False
+    return str(source) == STAND_IN or isinstance(_fetched(str(source), *_places()), str)
+
+
+def _public(name: str) -> Path | None:
+    """Return the file of a public table, or None (and warn) if the stand-in replaces it."""
+    from repro.trace import remote
+
+    if name == STAND_IN:
+        return None
+    if not remote.is_known(name):
+        raise TraceError(
+            f"{name}: no such file, nor {remote.unknown(name)}; a throughput table is a JSON or "
+            f"CSV file, {PUBLIC}, {PUBLIC}-physical or {STAND_IN}"
+        )
+    if (kind := remote.entry(name).format) != "throughputs":
+        raise TraceError(f"{name}: a public file of kind {kind}, not a throughput table")
+    found = _fetched(name, *_places())
+    if isinstance(found, Path):
+        return found
+    from repro.batch.data import StandInWarning
+
+    line = f"{found}; a synthetic stand-in takes its place ({STAND_IN})"
+    warnings.warn(line, StandInWarning, stacklevel=3)
+    return None
+
+
+def _places() -> tuple[Path | None, Path]:
+    from repro import paths
+
+    return paths.mirror_dir(), paths.cache_dir()
+
+
+@functools.lru_cache(maxsize=64)
+def _fetched(name: str, mirror: Path | None, cache: Path) -> Path | str:
+    """Return the file of a public table, or why it cannot be had; a process tries once."""
+    from repro.trace import remote
+
+    try:
+        return remote.fetch(name)
+    except DataMissingError as error:
+        return str(error)
+
+
+@functools.lru_cache(maxsize=64)
+def _read(path: Path, changed_ns: int, size: int, reference: str) -> ThroughputTable:
+    document = Document.read(path)
+    is_json = path.suffix == ".json" or document.text.lstrip()[:1] in "{["
+    rows, pairs = from_json(document) if is_json else from_csv(document)
+    return _referred(rows, pairs, reference, document.name)
+
+
+@functools.lru_cache(maxsize=8)
+def _stand_in(reference: str) -> ThroughputTable:
+    from repro.trace.synth.gavel_throughputs import gavel_like
+
+    table = gavel_like()
+    return _referred(table.rows, table.pairs, reference, STAND_IN)
+
+
+def _referred(rows: Any, pairs: Any, reference: str, name: str) -> ThroughputTable:
+    known = sorted({kind for row in rows.values() for kind in row})
+    if reference not in known:
+        raise TraceError(
+            f"{name}: no throughputs for GPU type {reference!r}; reference_gpu is one of: "
+            f"{', '.join(known)}"
+        )
+    return ThroughputTable(rows, reference, pairs)

@@ -1,0 +1,233 @@
+"""The two formats of throughput tables, checked entry by entry: Gavel's JSON, and CSV."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import itertools
+import json
+import math
+from typing import Any
+
+import numpy as np
+
+from repro.errors import TraceError
+from repro.perf.throughput import UNCONSOLIDATED
+from repro.trace.checks import refuse
+from repro.trace.table import Document, Table
+
+#: (job type, GPUs of the gang) to GPU type to steps per second.
+Rows = dict[tuple[str, int], dict[str, float]]
+#: (job type, other job type, GPUs of each gang) to GPU type to steps per second of the two.
+Pairs = dict[tuple[str, str, int], dict[str, tuple[float, float]]]
+
+_SPEED = "a throughput is steps per second, 0 or more"
+_FORM = (
+    '{gpu type: {"(\'<job type>\', <scale factor>)": {"null": steps per second, '
+    "\"('<other>', <scale factor>)\": [steps per second, of the other]}}}"
+)
+
+
+def from_json(document: Document) -> tuple[Rows, Pairs]:
+    r"""Return speeds alone and in pairs from Gavel's JSON.
+
+    Parameters
+    ----------
+    document : Document
+        The file.
+
+    Returns
+    -------
+    tuple of (Rows, Pairs)
+
+    Raises
+    ------
+    TraceError
+        Naming GPU type, job type and entry.
+
+    Examples
+    --------
+    >>> from_json(Document("t", b"{\"v100\": {\"('A3C', 1)\": {\"null\": 4.0}}}"))
+    ({('A3C', 1): {'v100': 4.0}}, {})
+    """
+    try:
+        tables = json.loads(document.text)
+    except ValueError as error:
+        raise _no_table(document, str(error)) from None
+    if not isinstance(tables, dict) or not tables:
+        raise _no_table(document, "no GPU types")
+    rows: Rows = {}
+    pairs: Pairs = {}
+    for kind, held in tables.items():
+        if not isinstance(held, dict):
+            raise _no_table(document, f"{kind}: no job types")
+        for text, entries in held.items():
+            _read_row(document, f"{kind}: {text}", kind, text, entries, rows, pairs)
+    _complete(rows, pairs, document.name)
+    return rows, pairs
+
+
+def _read_row(
+    document: Document, place: str, kind: str, text: str, entries: Any, rows: Rows, pairs: Pairs
+) -> None:
+    """Add the speeds of one job type on one GPU type, alone and beside every other."""
+    key = _key(text)
+    if key is None or not isinstance(entries, dict):
+        raise _no_table(document, f"{place}: not a job type with its speeds")
+    if "null" not in entries:
+        raise _missing(document.name, f'{place}: "null"', "the throughput alone")
+    rows.setdefault(key, {})[kind] = _speed(document, f'{place}: "null"', entries["null"])
+    model, gang = key
+    for other_text, both in entries.items():
+        if other_text == "null":
+            continue
+        where = f"{place}: {other_text}"
+        other = _key(other_text)
+        if other is None or not isinstance(both, list) or len(both) != 2:
+            raise _no_table(document, f"{where}: not a pair of speeds")
+        if other[1] == gang:
+            found = _speed(document, where, both[0]), _speed(document, where, both[1])
+            _add_pair(pairs, model, other[0], gang, kind, found, f"{document.name}: {where}")
+
+
+def from_csv(document: Document) -> tuple[Rows, Pairs]:
+    r"""Return speeds alone and in pairs from a CSV file.
+
+    Parameters
+    ----------
+    document : Document
+        With the columns job_type, scale_factor, gpu_type, steps_per_second, and for pairs
+        job_type_b, steps_per_second_b.
+
+    Returns
+    -------
+    tuple of (Rows, Pairs)
+
+    Raises
+    ------
+    TraceError
+        Naming line and column.
+
+    Examples
+    --------
+    >>> head = b"job_type,scale_factor,gpu_type,steps_per_second\n"
+    >>> from_csv(Document("t", head + b"A3C,1,v100,4.0\n"))
+    ({('A3C', 1): {'v100': 4.0}}, {})
+    """
+    names = ("job_type", "scale_factor", "gpu_type", "steps_per_second")
+    table = Table(document, names, text=("job_type", "gpu_type", "job_type_b"))
+    origin = table.origin({})
+    for name in ("job_type", "gpu_type"):
+        gone = table.frame[name].isna().to_numpy()
+        refuse(gone, table.frame[name], name, origin, "missing value", "each row names one")
+    gang_rule = "a gang has 1 or more whole GPUs"
+    gangs = table.numbers("scale_factor", gang_rule, low=1)
+    split = gangs != np.floor(gangs)
+    refuse(split, table.frame["scale_factor"], "scale_factor", origin, "not whole", gang_rule)
+    speeds = table.numbers("steps_per_second", _SPEED, low=0).tolist()
+    keys = list(zip(table.frame["job_type"], gangs.astype(int).tolist(), strict=True))
+    kinds = table.frame["gpu_type"].tolist()
+    others = [None] * len(keys)
+    if "job_type_b" in table:
+        held = table.frame["job_type_b"]
+        others = held.astype(object).where(held.notna(), None).tolist()
+    beside = _beside(table, others)
+    rows: Rows = {}
+    pairs: Pairs = {}
+    for row, ((model, gang), kind, other) in enumerate(zip(keys, kinds, others, strict=True)):
+        if other is not None:
+            found = speeds[row], beside[row]
+            place = f"{document.name}:row {row}:job_type_b"
+            _add_pair(pairs, model, other, gang, kind, found, place)
+        elif rows.setdefault((model, gang), {}).setdefault(kind, speeds[row]) != speeds[row]:
+            rule = f"a second throughput of {model} on {gang} GPUs of type {kind}"
+            raise origin.error(row, "steps_per_second", rule, speeds[row], "give it once")
+    _complete(rows, pairs, document.name)
+    return rows, pairs
+
+
+def _beside(table: Table, others: list[Any]) -> list[float]:
+    """Return the speed of the second job of each row, NaN where there is none."""
+    name = "steps_per_second_b"
+    if not any(others):
+        return [math.nan] * len(others)
+    if name not in table:
+        raise table.origin({}).missing([name], table.header)
+    values = table.numbers(name, _SPEED, low=0, required=False)
+    gone = np.isnan(values) & np.array([other is not None for other in others])
+    refuse(gone, table.frame[name], name, table.origin({}), "missing value", _SPEED)
+    return values.tolist()  # type: ignore[no-any-return]
+
+
+def _add_pair(
+    pairs: Pairs,
+    one: str,
+    other: str,
+    gang: int,
+    kind: str,
+    found: tuple[float, float],
+    place: str,
+) -> None:
+    """File a pair under its alphabetical order; a second, different value raises."""
+    if other < one:
+        one, other, found = other, one, found[::-1]
+    known = pairs.setdefault((one, other, gang), {}).setdefault(kind, found)
+    if known != found and not (one == other and known == found[::-1]):
+        raise TraceError(
+            f"{place}: {one} beside {other} on {kind} is given twice, as {known[0]:g} and "
+            f"{known[1]:g} and as {found[0]:g} and {found[1]:g} steps/s; give it once"
+        )
+
+
+def _complete(rows: Rows, pairs: Pairs, name: str) -> None:
+    """Raise for a job type without a speed, or a pair missing among those of its GPU type."""
+    kinds = sorted({kind for row in rows.values() for kind in row})
+    for (model, gang), row in rows.items():
+        for kind in kinds:
+            if kind not in row and not kind.endswith(UNCONSOLIDATED):
+                what = f"the throughput of {model} on {gang} GPUs alone"
+                raise _missing(name, f"{kind}: ('{model}', {gang})", what)
+    present = {
+        (kind, gang, one, other) for (one, other, gang), row in pairs.items() for kind in row
+    }
+    for kind, gang in sorted({entry[:2] for entry in present}):
+        models = sorted(m for (m, width), row in rows.items() if width == gang and kind in row)
+        both = itertools.combinations_with_replacement(models, 2)
+        wanted = {(kind, gang, one, other) for one, other in both}
+        for _, _, one, other in sorted(wanted - present):
+            what = "this pair, while others of the GPU type and gang size are there"
+            raise _missing(name, f"{kind}: ('{one}', {gang}): ('{other}', {gang})", what)
+        present -= wanted
+    for kind, gang, one, other in sorted(present):
+        alone = other if kind in rows.get((one, gang), ()) else one
+        what = f"the throughput alone of {alone}, which is in a pair"
+        raise _missing(name, f"{kind}: ('{alone}', {gang})", what)
+
+
+def _speed(document: Document, place: str, value: Any) -> float:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not 0 <= value < math.inf:
+        rule = "negative" if number and value < 0 else "not a number"
+        raise TraceError(f"{document.name}: {place}: {rule} ({value!r}); {_SPEED}")
+    return float(value)
+
+
+@functools.lru_cache(maxsize=4096)
+def _key(text: str) -> tuple[str, int] | None:
+    """Split ``('<job type>', <scale factor>)``; None if it is no such text."""
+    try:
+        model, gang = ast.literal_eval(text)
+    except (ValueError, TypeError, SyntaxError):
+        return None
+    whole = isinstance(model, str) and isinstance(gang, int) and gang >= 1
+    return (model, gang) if whole else None
+
+
+def _missing(name: str, place: str, what: str) -> TraceError:
+    return TraceError(f"{name}: {place}: missing entry: {what}; 0 stands for what cannot run")
+
+
+def _no_table(document: Document, why: str) -> TraceError:
+    return TraceError(
+        f"{document.name}: not a Gavel throughput table ({why}); expected JSON {_FORM}"
+    )

@@ -1,0 +1,136 @@
+"""Jobs of one run by type: jobs that an allocation cannot tell apart, and their speeds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from repro.errors import ParamError
+from repro.perf.throughput import ThroughputTable
+from repro.sim.view import View
+
+Array = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+class JobTypes:
+    """Groups jobs by a key that never changes, in an order that the order of jobs does not affect.
+
+    Parameters
+    ----------
+    key : callable
+        Row number of a job to a hashable key.
+
+    Examples
+    --------
+    >>> types = JobTypes(lambda job: ("b", "a", "b")[job])
+    >>> keys, counts, row = types.group([0, 1, 2])
+    >>> keys, counts.tolist(), row.tolist()
+    (['a', 'b'], [1, 2], [1, 0, 1])
+    """
+
+    def __init__(self, key: Callable[[int], Hashable]) -> None:
+        self._key = key
+        self._number: dict[Hashable, int] = {}
+        self._keys: list[Any] = []
+        self._of_job: dict[int, int] = {}
+
+    def group(self, jobs: Sequence[int]) -> tuple[list[Any], Ints, Ints]:
+        """Return the keys present in order, the jobs of each, and the key number of each job."""
+        known = self._of_job
+        for job in jobs:
+            if job not in known:
+                key = self._key(job)
+                if key not in self._number:
+                    self._number[key] = len(self._keys)
+                    self._keys.append(key)
+                known[job] = self._number[key]
+        numbers = np.fromiter(map(known.__getitem__, jobs), dtype=np.int64, count=len(jobs))
+        counts = np.bincount(numbers, minlength=len(self._keys))
+        present = sorted(np.flatnonzero(counts).tolist(), key=lambda n: repr(self._keys[n]))
+        place = np.zeros(len(self._keys), dtype=np.int64)
+        place[present] = np.arange(len(present))
+        return [self._keys[n] for n in present], counts[present], place[numbers]
+
+
+class JobSpeeds:
+    """Speeds of the jobs of one run on the GPU types of the cluster.
+
+    Parameters
+    ----------
+    view : View
+        The run; the policy needs "throughput".
+    policy : str
+        Name for messages.
+    throughputs : ThroughputTable, optional
+        Speeds to use instead of those of the run.
+    reference : str, optional
+        Every GPU type counts as fast as this one, or as the job's fastest where the cluster does
+        not have it; None: as fast as it is.
+    """
+
+    def __init__(
+        self,
+        view: View,
+        policy: str,
+        throughputs: ThroughputTable | None = None,
+        reference: str | None = None,
+    ) -> None:
+        self.view, self.policy = view, policy
+        self._throughputs, self._reference = throughputs, reference
+        self._known: dict[Hashable, Array] = {}
+        self._kinds = JobTypes(view.kind)
+
+    def of(self, job: int) -> Array:
+        """Return steps per second on each GPU type, 0 where the job cannot run."""
+        kind: Any = self.view.kind(job)
+        if kind not in self._known:
+            self._known[kind] = self._find(job, *kind)
+        return self._known[kind]
+
+    def rows(self, jobs: Sequence[int]) -> Array:
+        """Return the speeds of several jobs, shape (jobs, GPU types)."""
+        kinds, _, row = self._kinds.group(jobs)
+        for number, kind in enumerate(kinds):
+            if kind not in self._known:
+                self.of(jobs[int(np.argmax(row == number))])
+        return np.array([self._known[kind] for kind in kinds])[row]
+
+    def _find(self, job: int, model: str | None, width: int) -> Array:
+        view = self.view
+        if self._throughputs is None:
+            speeds = view.speeds(job)
+        else:
+            speeds = np.array(self._throughputs.speeds(model, width, view.gpu_types))
+            if not (speeds > 0).any():
+                raise ParamError(
+                    f"{self.policy}: {model!r} on {width} GPUs runs on none of "
+                    f"{list(view.gpu_types)}"
+                )
+        if self._reference is None:
+            return speeds
+        types = list(view.gpu_types)
+        known = speeds[types.index(self._reference)] if self._reference in types else 0.0
+        return np.full(len(speeds), known if known > 0 else speeds.max())
+
+
+def equal_share(speeds: Array, gpus: Array) -> Array:
+    """Return the speed of a job that spends on each GPU type the type's share of all GPUs.
+
+    Parameters
+    ----------
+    speeds : ndarray, shape (..., GPU types)
+        Steps per second.
+    gpus : ndarray, shape (GPU types,)
+        GPUs of each type.
+
+    Examples
+    --------
+    >>> equal_share(np.array([40.0, 10.0]), np.array([1.0, 1.0])).item()
+    25.0
+    """
+    share: Array = speeds @ gpus / gpus.sum()
+    return share

@@ -1,0 +1,120 @@
+"""Speeds of the job types of one run, alone and in pairs, gathered as types appear."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from repro.policies._pairs import Array, Ints
+from repro.sim.view import View
+
+
+@dataclass(frozen=True)
+class Mix:
+    """The job types present, in an order that the order of jobs does not affect.
+
+    Parameters
+    ----------
+    keys : tuple
+        One per type.
+    counts, widths : ndarray, shape (types,)
+        Jobs of the type, and GPUs of each of them.
+    place : ndarray of int, shape (jobs,)
+        Type of each job.
+    speeds : ndarray, shape (types, GPU types)
+        Steps per second alone.
+    paired : ndarray, shape (types, types, GPU types)
+        ``paired[a, b]``: steps per second of a job of type a that shares its GPUs with one of b.
+    """
+
+    keys: tuple[Any, ...]
+    counts: Array
+    widths: Array
+    place: Ints
+    speeds: Array
+    paired: Array
+
+    @property
+    def signature(self) -> tuple[Any, ...]:
+        """What decides the shares of types."""
+        return self.keys, tuple(self.counts.tolist())
+
+
+class PairTypes:
+    """Groups jobs by a key and knows the speeds of all types seen so far.
+
+    Parameters
+    ----------
+    view : View
+        The run; the policy needs "throughput".
+    key : callable
+        Row number of a job to a hashable key; jobs of one key have one `View.kind`.
+    pair : callable, optional
+        Two row numbers to what is believed of their speeds on the same GPUs, shape (2, GPU types);
+        the truth by default.
+    """
+
+    def __init__(
+        self,
+        view: View,
+        key: Callable[[int], Hashable],
+        pair: Callable[[int, int], Array] | None = None,
+    ) -> None:
+        self._view, self._key, self._pair = view, key, pair or view.pair_speeds
+        self._number: dict[Hashable, int] = {}
+        self._keys: list[Any] = []
+        self._examples: list[int] = []
+        kinds = len(view.gpu_types)
+        self._speeds, self._paired = np.empty((0, kinds)), np.empty((0, 0, kinds))
+
+    def mix(self, jobs: Sequence[int]) -> Mix:
+        """Return the types of these jobs with their speeds."""
+        numbers = np.array([self._of(job) for job in jobs], dtype=np.int64)
+        if len(self._keys) > len(self._speeds):
+            self._grow()
+        counts = np.bincount(numbers, minlength=len(self._keys))
+        present = sorted(np.flatnonzero(counts).tolist(), key=lambda n: repr(self._keys[n]))
+        place = np.zeros(len(self._keys), dtype=np.int64)
+        place[present] = np.arange(len(present))
+        return Mix(
+            tuple(self._keys[n] for n in present),
+            counts[present].astype(float),
+            np.array([self._view.gpus(self._examples[n]) for n in present], dtype=float),
+            place[numbers],
+            self._speeds[present],
+            self._paired[np.ix_(present, present)],
+        )
+
+    def learn(self, one: int, other: int) -> bool:
+        """Ask again for the speeds of two jobs on the same GPUs; tell whether they changed."""
+        a, b = self._of(one), self._of(other)
+        if max(a, b) >= len(self._speeds):
+            return False
+        found = self._pair(one, other)
+        before = self._paired[a, b].copy(), self._paired[b, a].copy()
+        self._paired[a, b], self._paired[b, a] = found
+        return not (np.array_equal(before[0], found[0]) and np.array_equal(before[1], found[1]))
+
+    def _of(self, job: int) -> int:
+        key = self._key(job)
+        number = self._number.get(key)
+        if number is None:
+            number = self._number[key] = len(self._keys)
+            self._keys.append(key)
+            self._examples.append(job)
+        return number
+
+    def _grow(self) -> None:
+        known, size = len(self._speeds), len(self._keys)
+        view, examples = self._view, self._examples
+        fresh = [view.speeds(job) for job in examples[known:]]
+        paired = np.zeros((size, size, self._speeds.shape[1]))
+        paired[:known, :known] = self._paired
+        for b in range(known, size):
+            for a in range(b + 1):
+                paired[a, b], paired[b, a] = self._pair(examples[a], examples[b])
+        self._speeds = np.concatenate([self._speeds, np.array(fresh)])
+        self._paired = paired

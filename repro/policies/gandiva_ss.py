@@ -1,0 +1,145 @@
+"""Gandiva-style packing: random pairs share GPUs while more are asked for than there are."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from repro.policies._pairs import Array
+from repro.policies._pairs_rows import Rows
+from repro.policies.base import Policy, register
+from repro.sim.decision import Decision, Shares
+from repro.sim.view import View
+
+
+class Groupings:
+    """Which jobs are packed with which, and the draws that decide it.
+
+    Parameters
+    ----------
+    seed : int
+        Seed of the draws.
+    gain : callable
+        Throughput of two jobs relative to running alone, summed over members and GPU types; 0 if
+        one of them cannot run on some type.
+    worth : float
+        Pairs with less gain are dissolved.
+    """
+
+    def __init__(self, seed: int, gain: Callable[[int, int], float], worth: float = 1.0) -> None:
+        self._draws = random.Random(seed)
+        self._gain, self._worth = gain, worth
+        self._mate: dict[int, int] = {}
+
+    def update(self, jobs: list[int], widths: list[int], gpus: int) -> list[tuple[int, int]]:
+        """Return (job, -1) for jobs alone and (job, job) for pairs, after dissolving and drawing.
+
+        Parameters
+        ----------
+        jobs : list of int
+            Unfinished jobs in order of arrival.
+        widths : list of int
+            Gang size of each.
+        gpus : int
+            GPUs of the cluster.
+        """
+        present = set(jobs)
+        mate = self._mate
+        for job in list(mate):
+            other = mate[job]
+            if not {job, other} <= present or self._gain(job, other) < self._worth:
+                del mate[job]
+        if sum(widths) > gpus:
+            width = dict(zip(jobs, widths, strict=True))
+            loose = [job for job in jobs if job not in mate]
+            for _ in range(len(loose)):
+                if len(loose) < 2:
+                    break
+                one, other = self._draws.sample(loose, 2)
+                if width[one] != width[other]:
+                    continue
+                loose.remove(one)
+                loose.remove(other)
+                mate[one], mate[other] = other, one
+        return [(job, mate.get(job, -1)) for job in jobs if job < mate.get(job, job + 1)]
+
+
+def equal_time(widths: Array, capacity: Array) -> Array:
+    """Return the shares of combinations that each get as much of every GPU type.
+
+    Parameters
+    ----------
+    widths : ndarray, shape (combinations,)
+        Gang sizes.
+    capacity : ndarray, shape (GPU types,)
+        GPUs of each type.
+
+    Examples
+    --------
+    >>> equal_time(np.array([1.0, 2.0]), np.array([1.0, 1.0])).tolist()
+    [[0.5, 0.5], [0.25, 0.25]]
+    """
+    shares = capacity / (len(widths) * widths[:, None])
+    fair: Array = shares / np.maximum(1.0, shares.sum(axis=1, keepdims=True))
+    return fair
+
+
+@register("gandiva-ss")
+@dataclass(frozen=True)
+class GandivaSS(Policy):
+    """Pack random pairs of jobs of equal gang size; time is divided equally, whatever the GPU type.
+
+    Pairs last until a member leaves or together they are slower than one alone. Nothing is packed
+    anew while all jobs find GPUs of their own.
+
+    Parameters
+    ----------
+    worth : float
+        Least gain of a pair, see `Groupings`.
+
+    References
+    ----------
+    Gavel, OSDI 2020, section 7.1 (LAS with Gandiva-style space sharing); Gandiva, OSDI 2018.
+
+    Examples
+    --------
+    >>> GandivaSS().worth
+    1.0
+    """
+
+    worth: float = 1.0
+
+    needs: ClassVar[frozenset[str]] = frozenset({"throughput"})
+
+    def session(self, view: View) -> Callable[[View], Decision]:
+        """Return the decision function of one run, which remembers the pairs."""
+        capacity = np.asarray(view.gpu_counts, dtype=float)
+        alone: dict[int, Array] = {}
+
+        def gain(one: int, other: int) -> float:
+            together = view.pair_speeds(one, other)
+            if not (together > 0).all():
+                return 0.0
+            return float((together / np.stack([alone[one], alone[other]])).sum())
+
+        groups = Groupings(view.seed, gain, self.worth)
+
+        def decide(view: View) -> Shares:
+            jobs = view.jobs
+            if not jobs:
+                return Shares((), view.gpu_types, np.zeros((0, len(capacity))))
+            alone.update((job, view.speeds(job)) for job in jobs if job not in alone)
+            widths = [view.gpus(job) for job in jobs]
+            members = groups.update(jobs, widths, int(capacity.sum()))
+            wide = np.array([view.gpus(job) for job, _ in members], dtype=float)
+            shares = equal_time(wide, capacity)
+            # who is packed may still run alone on GPUs that are left over
+            packed = [(job, -1) for pair in members if pair[1] >= 0 for job in pair]
+            shares = np.concatenate([shares, np.zeros((len(packed), len(capacity)))])
+            return Rows(np.array(members + packed, dtype=np.int64), shares).shares(view.gpu_types)
+
+        return decide

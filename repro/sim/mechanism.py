@@ -1,0 +1,328 @@
+"""The round mechanism of one run: X, what was received of it, and the round that runs."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from repro.errors import PolicyError
+from repro.sim.decision import Run, RunSet, Shares
+from repro.sim.jobs import JobTable
+from repro.sim.received import Ledger
+from repro.sim.rounds import RoundSettings
+from repro.sim.speeds import Speeds
+from repro.sim.steps import WholeSteps, spread
+
+#: Relative overshoot of shares put down to rounding in the policy's solver.
+TOLERANCE = 1e-6
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+NOTHING = RunSet((), keep=True)
+
+
+class RoundMechanism:
+    """Realises the `Shares` of one run by whole rounds.
+
+    Parameters
+    ----------
+    table : JobTable
+        Job state; the progress of whole steps is written here.
+    speeds : Speeds
+        Throughputs and GPUs by type.
+    policy : str
+        Name for messages.
+    settings : RoundSettings
+        How rounds go.
+    tells_types : bool
+        Whether the policy tells GPU types apart (the others see them in shuffled order).
+    idle_ok : bool
+        Leave GPUs idle rather than give them to jobs without a share.
+    seed : int
+        Seed of the shuffled order.
+
+    References
+    ----------
+    Gavel, OSDI 2020, section 5 (Algorithm 1).
+    """
+
+    def __init__(
+        self,
+        table: JobTable,
+        speeds: Speeds,
+        policy: str,
+        settings: RoundSettings,
+        *,
+        tells_types: bool = True,
+        idle_ok: bool = False,
+        seed: int = 0,
+    ) -> None:
+        self.table, self.speeds, self.policy, self.settings = table, speeds, policy, settings
+        self._idle_ok = idle_ok
+        self._shuffles = settings.shuffle_types and not tells_types
+        # the public simulator's stream for this purpose
+        self._shuffler = random.Random(seed + 5)
+        kinds = len(speeds.gpu_types)
+        #: faster generations last in the alphabet: v100, p100, k80
+        self._order = list(range(kinds))[::-1]
+        self._capacity = speeds.gpu_counts.astype(np.int64)
+        self._ledger = Ledger(table.count, kinds, settings.prior_rounds * settings.round_s)
+        self._widths = np.array(table.gpus, dtype=np.int64)
+        self._taken = np.zeros(table.count, dtype=np.bool_)
+        #: column of the GPU type each job holds and the job it shares with, -1 for none
+        self._held = np.full(table.count, -1)
+        self._partner = np.full(table.count, -1)
+        self._running = np.empty(0, dtype=np.int64)
+        self._alone: dict[tuple[int, int], Run] = {}
+        self._unplaced: list[int] = []
+        self._computed = -math.inf
+        whole = settings.whole_steps and not self.fluid
+        self._steps = WholeSteps(table, speeds, settings) if whole else None
+        #: pairs that began to share GPUs, and where
+        self.together: list[tuple[int, int, str | None]] = []
+        self.has_shares = False
+
+    # what the driver asks ------------------------------------------------------------------------
+
+    @property
+    def fluid(self) -> bool:
+        """Whether every job progresses at its shares, without rounds."""
+        return self.settings.ideal == "fluid"
+
+    def boundary(self, now: float) -> bool:
+        """Tell whether a round begins now."""
+        if self.fluid:
+            return True
+        if self._steps:
+            return now >= self._steps.until
+        length = self.settings.round_s
+        return abs(now / length - round(now / length)) < 1e-9
+
+    def next_boundary(self, now: float) -> float:
+        """Return the beginning of the next round (s)."""
+        if self.fluid:
+            return math.inf
+        if self._steps:
+            if self._steps.until > now:
+                return self._steps.until
+            # nobody runs: the next arrival is the next round, and without one the next X
+            again = self._computed + self.settings.min_realloc_interval_s
+            return math.inf if self.table.arrived < self.table.count else max(again, now + 1.0)
+        length = self.settings.round_s
+        return (math.floor(now / length + 1e-9) + 1) * length
+
+    def may_compute(self, now: float) -> bool:
+        """Tell whether enough time has passed since X was computed."""
+        early = now - self._computed < self.settings.min_realloc_interval_s
+        return not early or self._computed <= 0
+
+    def arrive(self, job: int) -> None:
+        """Take note of an arrival."""
+        self._unplaced.append(job)
+
+    def finish(self, job: int) -> None:
+        """Forget a finished job."""
+        self._ledger.finish(job)
+        self._held[job] = -1
+
+    def settle(self, now: float) -> None:
+        """Book the round that has just ended."""
+        if self._steps:
+            self._steps.settle(self._ledger, now)
+
+    def adopt(self, shares: Shares, now: float) -> None:
+        """Take over a new allocation matrix after checking it; rounding errors are trimmed."""
+        kinds = self.speeds.gpu_types
+        members, x = shares.members, shares.fractions
+        if x.shape != (len(members), len(shares.gpu_types)) or not set(shares.gpu_types) <= set(
+            kinds
+        ):
+            raise PolicyError(
+                f"policy {self.policy!r}: shares of shape {x.shape} for {len(members)} rows "
+                f"and the GPU types {shares.gpu_types}; the cluster has {kinds}"
+            )
+        if shares.gpu_types != kinds:
+            columns = np.zeros((len(x), len(kinds)))
+            columns[:, [kinds.index(kind) for kind in shares.gpu_types]] = x
+            x = columns
+        x = self._checked(members, x)
+        if (members[:, 1] >= 0).any():
+            # among equals, in the order in which jobs and their pairs came into being
+            one, two = members[:, 0], members[:, 1]
+            swapped = (two >= 0) & (two < one)
+            members = np.where(swapped[:, None], members[:, ::-1], members)
+            last = np.maximum(one, two)
+            order = np.lexsort((members[:, 0], members[:, 1] >= 0, last))
+            members, x = members[order], x[order]
+        elapsed = now - self._computed if self.has_shares else 0.0
+        self._ledger.renew(members, x, self._pace(members), elapsed)
+        self._unplaced.clear()
+        self._computed, self.has_shares = now, True
+
+    def clear(self, now: float) -> bool:
+        """Begin a round without jobs; tell whether that counts as a computation of X."""
+        if self._steps is None:
+            return False
+        self._types_in_order()
+        if not self.may_compute(now):
+            return False
+        kinds = len(self.speeds.gpu_types)
+        none = np.empty((0, 2), dtype=np.int64), np.empty((0, kinds)), np.empty((0, 2, kinds))
+        self._ledger.renew(*none, now - self._computed)
+        self._computed = now
+        return True
+
+    def next_round(self, now: float) -> RunSet:
+        """Choose the runs of the round that begins now."""
+        if self.fluid:
+            return RunSet(self._spread(), "exact")
+        if self._unplaced:
+            fresh = [job for job in self._unplaced if job in self.table.active]
+            self._unplaced.clear()
+            alone = np.array([[job, -1] for job in fresh], dtype=np.int64).reshape(-1, 2)
+            self._ledger.add(fresh, self._pace(alone))
+        if self._steps and self.settings.ideal == "artifact":
+            return self._steps.ideal(self._ledger, now)
+        rows, kinds = self._choose()
+        return self._changes(rows, kinds, now)
+
+    @property
+    def foretells(self) -> bool:
+        """Whether completions follow from the steps of a round, not from rates."""
+        return self._steps is not None
+
+    def endings(self) -> Sequence[tuple[float, int]]:
+        """Return the completions within this round that were not yet returned."""
+        if self._steps is None:
+            return ()
+        found, self._steps.endings = self._steps.endings, []
+        return found
+
+    # the choice ----------------------------------------------------------------------------------
+
+    def _pace(self, members: Ints) -> Floats:
+        """Return the steps per second of rows; where no table tells, those of the trace."""
+        pace = self.speeds.rows(members)
+        if self.speeds.known or not self.table.counts_steps:
+            return pace
+        solo = np.array(self.table.solo)[np.where(members >= 0, members, members[:, :1])]
+        slowed: Floats = pace / solo[:, :, None]
+        return slowed
+
+    def _types_in_order(self) -> list[int]:
+        """Return the types in the order in which this round fills them."""
+        order = list(self._order)
+        if self._shuffles:
+            self._shuffler.shuffle(order)
+        return order
+
+    def _choose(self) -> tuple[Ints, Ints]:
+        # the compiler takes longer to import than most runs to simulate
+        from repro.sim.greedy import ranks, walk
+
+        ledger = self._ledger
+        order = self._types_in_order()
+        able = ledger.able & ledger.alive[:, None]
+        rank = ranks(ledger.x, ledger.time, ledger.total, self.settings.prior_rounds == 0)
+        rows, kinds = walk(
+            ledger.members,
+            self._widths[ledger.members[:, 0]],
+            able,
+            rank,
+            ledger.owed,
+            ledger.x,
+            self._capacity,
+            np.array(order),
+            self.settings.whole_queue,
+            self._idle_ok,
+            self._taken,
+        )
+        if self.settings.drop_unallocated:
+            kept = ledger.allocated[rows]
+            rows, kinds = rows[kept], kinds[kept]
+        return rows, kinds
+
+    def _changes(self, rows: Ints, kinds: Ints, now: float) -> RunSet:
+        """Return what differs from the round before; who keeps the GPUs is not named."""
+        ledger, held, partner = self._ledger, self._held, self._partner
+        one, two = ledger.members[rows, 0], ledger.members[rows, 1]
+        fresh = (held[one] != kinds) | (partner[one] != two)
+        second = two >= 0
+        if not self.settings.lease_renewal:
+            fresh[:] = True
+        if self._steps:
+            self._steps.begin(ledger, rows, kinds, fresh, now)
+        else:
+            ledger.give(rows, kinds, self.settings.round_s)
+        runs = [
+            self._run(*run)
+            for run in zip(
+                one[fresh].tolist(), two[fresh].tolist(), kinds[fresh].tolist(), strict=True
+            )
+        ]
+        if second.any():
+            new = second & fresh
+            named = [self.speeds.gpu_types[kind] for kind in kinds[new]]
+            self.together += zip(one[new].tolist(), two[new].tolist(), named, strict=True)
+        chosen, before, still = np.concatenate([one, two[second]]), self._running, self._taken
+        still[chosen] = True
+        stops = before[~still[before] & (held[before] >= 0)]
+        still[chosen] = False
+        held[stops] = partner[stops] = -1
+        held[one], partner[one] = kinds, two
+        held[two[second]], partner[two[second]] = kinds[second], one[second]
+        self._running = chosen
+        return RunSet(runs, keep=True, stop=stops.tolist())
+
+    def _run(self, one: int, two: int, kind: int) -> Run:
+        """Return a run; the same one each time for a job alone."""
+        if two >= 0:
+            return Run((one, two), self.table.gpus[one], self.speeds.gpu_types[kind])
+        found = self._alone.get((one, kind))
+        if found is None:
+            found = Run((one,), self.table.gpus[one], self.speeds.gpu_types[kind])
+            self._alone[one, kind] = found
+        return found
+
+    def _spread(self) -> list[Run]:
+        """Return the runs of ideal execution: each job holds its shares of all types at once."""
+        ledger = self._ledger
+        if (ledger.members[:, 1] >= 0).any():
+            raise PolicyError(
+                f"policy {self.policy!r} lets jobs share GPUs; ideal execution takes jobs alone"
+            )
+        rows = zip(ledger.members[ledger.alive, 0], ledger.x[ledger.alive], strict=True)
+        runs = (spread(self.speeds, self.table, job, shares) for job, shares in rows)
+        return [run for run in runs if run.parts]
+
+    # checks --------------------------------------------------------------------------------------
+
+    def _checked(self, members: Ints, x: Floats) -> Floats:
+        jobs = members[:, 0]
+        two = members[:, 1] >= 0
+        widths = self._widths[jobs]
+        if two.any() and (widths[two] != self._widths[members[two, 1]]).any():
+            raise PolicyError(f"policy {self.policy!r}: jobs that share GPUs must be of one size")
+        used = widths @ x
+        limits = self.speeds.gpu_counts
+        spent = x @ np.ones(x.shape[1])
+        time = np.bincount(jobs, spent, minlength=1)
+        if two.any():
+            more = np.bincount(members[two, 1], spent[two], minlength=len(time))
+            more[: len(time)] += time
+            time = more
+        if len(x) and (
+            not x.min() >= -TOLERANCE
+            or time.max() > 1 + TOLERANCE
+            or (used > limits * (1 + TOLERANCE)).any()
+        ):
+            raise PolicyError(
+                f"policy {self.policy!r}: shares must be >= 0, sum to at most 1 per job and fit "
+                f"the GPUs of each type"
+            )
+        trimmed: Floats = np.clip(x, 0.0, None) * np.minimum(1.0, limits / np.maximum(used, 1e-300))
+        return trimmed

@@ -1,0 +1,119 @@
+"""What jobs and pairs were given by the round mechanism, and what they are owed."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+class Ledger:
+    """Rows of the present X with the time they received and their deficits.
+
+    Parameters
+    ----------
+    jobs : int
+        Jobs in the trace.
+    kinds : int
+        GPU types.
+    prior_s : float
+        Time every row is taken to have received of each type when X is new (s).
+
+    Attributes
+    ----------
+    members : ndarray, shape (rows, 2)
+        Jobs of each row, -1 for none.
+    x, time, owed : ndarray, shape (rows, GPU types)
+        Shares, time received since they were computed (s), deficit carried over (s).
+    total : ndarray, shape (GPU types,)
+        Time received by all rows (s).
+    speeds : ndarray, shape (rows, 2, GPU types)
+        Steps per second of the members of each row; 0 where they cannot run.
+    able : ndarray of bool, shape (rows, GPU types)
+        Where all members can run.
+    alive : ndarray of bool, shape (rows,)
+        False once a member has finished.
+    allocated : ndarray of bool, shape (rows,)
+        False for jobs that arrived since X was computed.
+    """
+
+    def __init__(self, jobs: int, kinds: int, prior_s: float) -> None:
+        self._jobs, self._prior = jobs, prior_s
+        self._alone = np.zeros((jobs, kinds))
+        self._paired: tuple[Ints, Floats] = (np.empty(0, np.int64), np.empty((0, kinds)))
+        self.members = np.empty((0, 2), dtype=np.int64)
+        self.x = self.time = self.owed = np.empty((0, kinds))
+        self.total = np.zeros(kinds)
+        self.speeds = np.empty((0, 2, kinds))
+        self.able = np.empty((0, kinds), dtype=np.bool_)
+        self.alive = self.allocated = np.empty(0, dtype=np.bool_)
+
+    def renew(self, members: Ints, x: Floats, speeds: Floats, elapsed: float) -> None:
+        """Settle the deficits of the old X and begin with a new one.
+
+        Parameters
+        ----------
+        members, x, speeds
+            As the attributes.
+        elapsed : float
+            Seconds since the old X was computed.
+        """
+        self._carry(self.owed + self.x * elapsed - (self.time - self._prior))
+        self.members, self.x, self.speeds = members, x, speeds
+        self.able = (speeds[:, 0] > 0) & (speeds[:, 1] > 0)
+        self.owed = self._deficits(members)
+        self.time = np.full(x.shape, self._prior)
+        self.total = np.full(x.shape[1], self._prior * len(x))
+        self.alive = np.ones(len(x), dtype=np.bool_)
+        self.allocated = np.ones(len(x), dtype=np.bool_)
+
+    def add(self, jobs: list[int], speeds: Floats) -> None:
+        """Add jobs that arrived since X was computed; they have no share of it."""
+        self.speeds = np.concatenate([self.speeds, speeds])
+        self.able = np.concatenate([self.able, speeds[:, 0] > 0])
+        rows = np.full((len(jobs), 2), -1, dtype=np.int64)
+        rows[:, 0] = jobs
+        empty = np.zeros((len(jobs), self.x.shape[1]))
+        self.members = np.concatenate([self.members, rows])
+        self.x = np.concatenate([self.x, empty])
+        self.time = np.concatenate([self.time, empty + self._prior])
+        self.owed = np.concatenate([self.owed, self._alone[jobs]])
+        more = np.ones(len(jobs), dtype=np.bool_)
+        self.alive = np.concatenate([self.alive, more])
+        self.allocated = np.concatenate([self.allocated, ~more])
+
+    def finish(self, job: int) -> None:
+        """Take the rows of a finished job out."""
+        self.alive[(self.members[:, 0] == job) | (self.members[:, 1] == job)] = False
+
+    def give(self, rows: Ints, kinds: Ints, seconds: Floats | float) -> None:
+        """Note that rows, each named once, held GPUs of a type."""
+        self.time[rows, kinds] += seconds
+        np.add.at(self.total, kinds, seconds)
+
+    def _carry(self, owed: Floats) -> None:
+        alone = self.members[:, 1] < 0
+        self._alone[self.members[alone, 0]] = owed[alone]
+        keys = self._keys(self.members[~alone])
+        order = np.argsort(keys)
+        self._paired = keys[order], owed[~alone][order]
+
+    def _deficits(self, members: Ints) -> Floats:
+        owed = self._alone[members[:, 0]]
+        pairs = np.nonzero(members[:, 1] >= 0)[0]
+        if len(pairs):
+            owed[pairs] = 0.0
+            keys = self._keys(members[pairs])
+            known, values = self._paired
+            if len(known):
+                at = np.minimum(np.searchsorted(known, keys), len(known) - 1)
+                found = known[at] == keys
+                owed[pairs[found]] = values[at[found]]
+        return owed
+
+    def _keys(self, members: Ints) -> Ints:
+        one, two = members[:, 0], members[:, 1]
+        keys: Ints = np.minimum(one, two) * self._jobs + np.maximum(one, two)
+        return keys

@@ -1,0 +1,268 @@
+"""Gavel's workloads, drawn from the same random streams as its simulator draws them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pandas as pd
+
+from repro.errors import ParamError
+from repro.perf.throughput_files import PUBLIC, is_stand_in, load_throughputs, source_name
+from repro.trace.synth.gavel_throughputs import REFERENCE, job_types
+from repro.trace.synth.registry import generators, positive
+
+Source = str | Path
+
+
+@generators.register("gavel-single")
+def gavel_single(
+    seed: int,
+    jobs: int = 5000,
+    rate: float = 4.0,
+    priorities: bool = False,
+    slos: bool = False,
+    fixed_duration: float | None = None,
+    throughputs: Source = PUBLIC,
+) -> pd.DataFrame:
+    """Draw Gavel's continuous-single trace: one-GPU jobs that arrive at random.
+
+    The same seed gives the same jobs as the public simulator, and job k is the same whatever
+    ``jobs`` is; another rate stretches the arrivals and leaves the jobs. Durations do not depend on
+    the throughput table; training steps do.
+
+    Parameters
+    ----------
+    seed : int
+        Seed of the experiment.
+    jobs : int
+        Number of jobs.
+    rate : float
+        Jobs per hour.
+    priorities : bool
+        Give one job in five the weight 5 instead of 1.
+    slos : bool
+        Give each job a deadline of 1.2, 2 or 10 times its duration.
+    fixed_duration : float, optional
+        Duration of all jobs, s.
+    throughputs : str or Path
+        Where the speeds come from: see :func:`repro.perf.throughput_files.load_throughputs`.
+
+    Returns
+    -------
+    DataFrame
+        job_id, submit_time (s), duration (s, on V100s), num_gpus, model (job type), iterations
+        (training steps), priority_weight, slo (NaN: none); ``attrs`` say where the speeds come
+        from.
+
+    Raises
+    ------
+    ParamError
+        If a value is not accepted.
+
+    References
+    ----------
+    Gavel, OSDI 2020, section 7.1; artifact ``scheduler.py``.
+
+    Examples
+    --------
+    >>> trace = gavel_single(0, jobs=2, throughputs="gavel-like-throughputs")
+    >>> trace["duration"].round(3).tolist(), trace["model"].tolist()[1]
+    ([68344.35, 31016.609], 'Transformer (batch size 16)')
+    """
+    positive("rate", rate)
+    streams = _Streams(seed, False, priorities, slos, fixed_duration)
+    return as_trace(streams.draw(jobs, 3600.0 / rate), throughputs)
+
+
+@generators.register("gavel-multiple")
+def gavel_multiple(
+    seed: int,
+    jobs: int = 5000,
+    rate: float = 2.0,
+    priorities: bool = False,
+    slos: bool = False,
+    fixed_duration: float | None = None,
+    throughputs: Source = PUBLIC,
+) -> pd.DataFrame:
+    """Draw Gavel's continuous-multiple trace: as ``gavel-single``, on 1, 2, 4 or 8 GPUs.
+
+    Parameters
+    ----------
+    seed, jobs, rate, priorities, slos, fixed_duration, throughputs
+        As for :func:`gavel_single`; the same seed gives the same durations.
+
+    Returns
+    -------
+    DataFrame
+        As from :func:`gavel_single`.
+
+    Raises
+    ------
+    ParamError
+        If a value is not accepted.
+
+    References
+    ----------
+    Gavel, OSDI 2020, section 7.1; artifact ``scheduler.py``.
+
+    Examples
+    --------
+    >>> gavel_multiple(0, jobs=4, throughputs="gavel-like-throughputs")["num_gpus"].tolist()[0]
+    8
+    """
+    positive("rate", rate)
+    streams = _Streams(seed, True, priorities, slos, fixed_duration)
+    return as_trace(streams.draw(jobs, 3600.0 / rate), throughputs)
+
+
+@generators.register("gavel-static")
+def gavel_static(
+    seed: int,
+    jobs: int = 100,
+    priorities: bool = False,
+    slos: bool = False,
+    fixed_duration: float | None = None,
+    throughputs: Source = PUBLIC,
+) -> pd.DataFrame:
+    """Draw Gavel's static-multiple trace: the jobs of ``gavel-multiple``, all submitted at 0.
+
+    Parameters
+    ----------
+    seed, jobs, priorities, slos, fixed_duration, throughputs
+        As for :func:`gavel_single`.
+
+    Returns
+    -------
+    DataFrame
+        As from :func:`gavel_single`.
+
+    Raises
+    ------
+    ParamError
+        If a value is not accepted.
+
+    References
+    ----------
+    Gavel, OSDI 2020, section 7.1; artifact ``scheduler.py``.
+
+    Examples
+    --------
+    >>> trace = gavel_static(0, jobs=9, throughputs="gavel-like-throughputs")
+    >>> trace["submit_time"].max()
+    np.float64(0.0)
+    """
+    streams = _Streams(seed, True, priorities, slos, fixed_duration)
+    return as_trace(streams.draw(jobs, 0.0), throughputs)
+
+
+@dataclass(frozen=True)
+class Job:
+    """A drawn job; times in seconds, ``model`` the name of its job type.
+
+    Examples
+    --------
+    >>> Job(0.0, "A3C", 1, 60.0).weight
+    1.0
+    """
+
+    submit: float
+    model: str
+    gpus: int
+    duration: float
+    weight: float = 1.0
+    slo: float = math.nan
+
+
+class _Streams:
+    """The random streams of one experiment: jobs, arrivals and deadlines are drawn apart."""
+
+    def __init__(
+        self, seed: int, multiple: bool, priorities: bool, slos: bool, fixed_duration: float | None
+    ) -> None:
+        for option, value in (("priorities", priorities), ("slos", slos)):
+            if not isinstance(value, bool):
+                raise ParamError(f"{option}={value!r}: give true or false")
+        if fixed_duration is not None:
+            positive("fixed_duration", fixed_duration)
+        self.jobs, self.gaps, self.deadlines = Random(seed + 2), Random(seed + 3), Random(seed + 6)
+        self.multiple, self.priorities, self.slos = multiple, priorities, slos
+        self.fixed_duration = fixed_duration
+
+    def draw(self, jobs: int, mean_gap: float) -> list[Job]:
+        """Return so many jobs, on average ``mean_gap`` seconds apart (0: all at once)."""
+        positive("jobs", jobs, whole=True)
+        kinds, now, drawn = job_types(), 0.0, []
+        for _ in range(jobs):
+            gpus = gang_size(self.jobs.random(), wide=True)
+            duration = self._duration()
+            gpus = gpus if self.multiple else 1
+            kind = self.jobs.choice(kinds)
+            while gpus > 1 and not kind.distributed:
+                kind = self.jobs.choice(kinds)
+            weight = 5.0 if self.priorities and self.jobs.random() <= 0.2 else 1.0
+            slo = self._slo() if self.slos else math.nan
+            drawn.append(Job(now, kind.name, gpus, duration, weight, slo))
+            if mean_gap > 0:
+                now += -math.log(1.0 - self.gaps.random()) / (1.0 / mean_gap)
+        return drawn
+
+    def _duration(self) -> float:
+        if self.fixed_duration is not None:
+            return float(self.fixed_duration)
+        low, high = (3.0, 4.0) if self.jobs.random() >= 0.8 else (1.5, 3.0)
+        return float(60.0 * 10 ** self.jobs.uniform(low, high))
+
+    def _slo(self) -> float:
+        drawn = self.deadlines.random()
+        return 1.2 if drawn < 0.33 else 2.0 if drawn < 0.67 else 10.0
+
+
+def gang_size(drawn: float, *, wide: bool) -> int:
+    """Return 1, 2, 4 or (if ``wide``) 8 GPUs for a number drawn from [0, 1).
+
+    Examples
+    --------
+    >>> gang_size(0.99, wide=True), gang_size(0.99, wide=False)
+    (8, 4)
+    """
+    if drawn < 0.7:
+        return 1
+    if drawn <= 0.8:
+        return 2
+    return 8 if wide and drawn > 0.95 else 4
+
+
+def as_trace(drawn: list[Job], throughputs: Source, *, whole: bool = False) -> pd.DataFrame:
+    """Return the jobs as a trace; with whole steps, durations are what these take.
+
+    Examples
+    --------
+    >>> as_trace([Job(0.0, "A3C", 1, 60.0)], "gavel-like-throughputs")["duration"].tolist()
+    [60.0]
+    """
+    table = load_throughputs(throughputs, REFERENCE)
+    speeds = [table.steps_per_s(job.model, job.gpus, REFERENCE) for job in drawn]
+    durations = [job.duration for job in drawn]
+    steps = [duration * speed for duration, speed in zip(durations, speeds, strict=True)]
+    if whole:
+        steps = [float(max(int(count), 1)) for count in steps]
+        durations = [count / speed for count, speed in zip(steps, speeds, strict=True)]
+    columns: dict[str, Any] = {
+        "job_id": range(len(drawn)),
+        "submit_time": [job.submit for job in drawn],
+        "duration": durations,
+        "num_gpus": [job.gpus for job in drawn],
+        "model": pd.Series([job.model for job in drawn], dtype="str"),
+        "iterations": steps,
+        "priority_weight": [job.weight for job in drawn],
+        "slo": [job.slo for job in drawn],
+    }
+    frame = pd.DataFrame(columns)
+    frame.attrs = {"throughputs": source_name(throughputs), "reference_gpu": REFERENCE}
+    if is_stand_in(throughputs):
+        frame.attrs["stand_in"] = True
+    return frame

@@ -1,0 +1,64 @@
+"""What one allocation of Gavel costs for 2,048 active jobs, in units of a bare event loop."""
+
+from __future__ import annotations
+
+import time
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from unit import unit
+
+from repro import make
+
+JOBS, KINDS = 2048, 26
+
+
+def view(seed=0, jobs=JOBS):
+    """A run of single-GPU jobs of 26 types on as many GPUs as a quarter of the jobs per type."""
+    rng = np.random.default_rng(seed)
+    speeds = 10 ** rng.uniform(-0.3, 1.8, (KINDS, 3))
+    model = rng.integers(0, KINDS, jobs).tolist()
+    left = (10 ** rng.uniform(3, 6.5, jobs)).tolist()
+    submit = rng.uniform(0, 1e5, jobs).tolist()
+    return SimpleNamespace(
+        now=1e5,
+        jobs=list(range(jobs)),
+        gpu_types=("k80", "p100", "v100"),
+        gpu_counts=np.full(3, jobs / 4),
+        kind=lambda job: (f"m{model[job]}", 1),
+        speeds=lambda job: speeds[model[job]],
+        gpus=lambda job: 1,
+        submit=submit.__getitem__,
+        remaining_steps=left.__getitem__,
+        column=lambda name, default: np.full(jobs, default),
+    )
+
+
+@pytest.mark.parametrize(
+    ("policy", "limit"),
+    [
+        ("gavel-las", 0.05),
+        ("gavel-makespan", 0.2),
+        ("gavel-ftf", 1.0),
+        ("gavel-water-filling", 2.0),
+    ],
+)
+def test_one_allocation(benchmark, policy, limit):
+    run = view()
+    make(policy, rules="paper").session(run)(run)
+    decisions = [make(policy, rules="paper").session(run) for _ in range(5)]
+    costs, one = [], unit()
+
+    def allocate():
+        decide = decisions[len(costs)]
+        start = time.process_time()
+        shares = decide(run)
+        costs.append((time.process_time() - start) / one)
+        return shares
+
+    shares = benchmark.pedantic(allocate, rounds=5, iterations=1)
+    assert (shares.fractions.sum(axis=0) <= run.gpu_counts * (1 + 1e-6)).all()
+    benchmark.extra_info["units"] = cost = float(np.median(costs))
+    print(f"{policy}: {cost:.4f} U")
+    assert cost <= limit

@@ -1,0 +1,59 @@
+"""What an allocation with space sharing costs, in units of a bare event loop."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from test_bench import measure
+
+from repro.policies._pairs import programme, shares
+from repro.policies._pairs_makespan import makespan_pairs
+from repro.policies._pairs_rows import spread_evenly
+
+
+def workload(types, jobs, widths=(1,), seed=0):
+    """Job types like Gavel's: values within a factor of ten, one pair in three out of memory."""
+    rng = np.random.default_rng(seed)
+    speeds = (
+        rng.uniform(1, 3, (types, 1)) * np.array([1.0, 2.0, 4.0]) * rng.uniform(1, 2, (types, 3))
+    )
+    paired = speeds[:, None] * rng.uniform(0.3, 0.9, (types, types, 3))
+    lost = rng.random((types, types)) < 0.3
+    paired[lost | lost.T] = 0.0
+    place = np.concatenate([np.arange(types), rng.integers(0, types, jobs - types)])
+    return speeds, paired, rng.choice(widths, types).astype(float), place
+
+
+@pytest.mark.parametrize(
+    ("types", "jobs", "widths", "limit"),
+    [(26, 100, (1,), 0.2), (60, 200, (1, 2, 4, 8), 0.6), (83, 1000, (1, 2, 4, 8), 1.5)],
+)
+def test_one_allocation(benchmark, types, jobs, widths, limit):
+    speeds, paired, wide, place = workload(types, jobs, widths)
+    capacity = np.full(3, 36.0)
+    counts = np.bincount(place).astype(float)
+    scale = (wide / (speeds @ capacity / capacity.sum()))[:, None]
+    numbers = np.arange(jobs)
+
+    def allocate():
+        problem = programme(speeds * scale, paired * scale[:, None], counts, wide, capacity)
+        return spread_evenly(numbers, place, counts, shares(problem, types, 3))
+
+    allocate()
+    cost, rows = measure(benchmark, f"pairs of {types} types, {jobs} jobs", 9, allocate)
+    assert len(rows.members) >= jobs
+    assert cost <= limit
+
+
+def test_one_makespan(benchmark):
+    speeds, paired, wide, place = workload(83, 700, (1, 2, 4, 8))
+    rng = np.random.default_rng(1)
+    left = 10 ** np.where(rng.random(700) < 0.2, rng.uniform(3, 4, 700), rng.uniform(1.5, 3, 700))
+    capacity = np.full(3, 36.0)
+    makespan_pairs(speeds, paired, wide, capacity, place, left)
+    cost, (_, end) = measure(
+        benchmark, "makespan with pairs, 700 jobs", 3, makespan_pairs, speeds, paired, wide,
+        capacity, place, left,
+    )  # fmt: skip
+    assert end > 0
+    assert cost <= 60

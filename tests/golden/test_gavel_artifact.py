@@ -1,0 +1,138 @@
+"""Gavel's public simulator: its average JCTs and makespans on its own generated jobs.
+
+Single-GPU servers, rules gavel (1,920 s between recomputations). Policies without a linear
+programme come out to every printed digit; the others within what its solver's choice among equal
+optima makes (the simulator stops an interior-point solver near the centre of the optimal face).
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from repro import make, simulate
+from repro.trace import synth
+
+SMALL = "4xv100,4xp100,4xk80"
+LARGER = "8xv100,8xp100,8xk80"
+
+
+@pytest.fixture(autouse=True)
+def measured_throughputs(mirror, monkeypatch):
+    monkeypatch.setenv("REPRO_TRACE_MIRROR", str(mirror))
+
+
+def average(policy, *, first=20, last=59, seed=0, trace="gavel-single", rate=1.0, jobs=900,
+            cluster=SMALL, rounds=None, **settings):  # fmt: skip
+    """Average JCT (s) of the measured jobs while later ones keep arriving."""
+    frame = synth.make(trace, seed, jobs=jobs, rate=rate)
+    measured = range(first, last + 1)
+    result = simulate(
+        frame,
+        cluster,
+        make(policy, "gavel", **settings),
+        rules="gavel",
+        rounds=rounds,
+        seed=seed,
+        until=measured,
+        keep_intervals=False,
+    )
+    found = result.jobs.set_index("job_id")["jct"].loc[list(measured)]
+    assert found.notna().all()
+    assert frame["submit_time"].max() > result.jobs["end_time"].max(), "arrivals ran out"
+    return float(found.mean())
+
+
+@pytest.mark.parametrize(
+    ("policy", "seconds"),
+    [
+        ("isolated", 93841.814),
+        ("fifo-agnostic", 89402.529),
+        ("gavel-fifo", 71558.779),
+        ("allox", 77193.595),
+    ],
+)
+def test_policies_without_a_programme_come_out_to_the_last_digit(policy, seconds):
+    assert average(policy) == pytest.approx(seconds, abs=6e-4)
+
+
+@pytest.mark.parametrize(
+    ("policy", "settings", "seconds", "within"),
+    [
+        ("gavel-las", {}, 55963.611, 0.01),
+        ("gavel-las", {"lp_backend": "highs"}, 55963.611, 0.05),
+        ("las-agnostic", {}, 93634.564, 0.01),
+        ("gavel-ftf", {}, 55256.563, 0.01),
+    ],
+)
+def test_programmes_on_one_gpu(policy, settings, seconds, within):
+    assert average(policy, **settings) == pytest.approx(seconds, rel=within)
+
+
+def test_another_seed_and_another_round():
+    assert average("gavel-las", seed=1, jobs=2500) == pytest.approx(207324.470, rel=0.01)
+    found = average("gavel-las", rounds={"round_s": 720.0})
+    assert found == pytest.approx(56684.364, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("policy", "seconds"), [("gavel-las", 74626.843), ("las-agnostic", 112133.055)]
+)
+def test_gangs(policy, seconds):
+    several = {"trace": "gavel-multiple", "cluster": LARGER, "rate": 3600 / 5400}
+    assert average(policy, **several) == pytest.approx(seconds, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("policy", "seconds", "within"),
+    [
+        ("gavel-las-ss", 58430.418, 0.01),
+        ("gavel-water-filling", 61447.705, 0.01),
+    ],
+)
+def test_shorter_window(policy, seconds, within):
+    assert average(policy, first=10, last=29) == pytest.approx(seconds, rel=within)
+
+
+@pytest.mark.parametrize(
+    ("policy", "seconds", "within"),
+    [
+        ("fifo-agnostic", 807029.008, 1e-9),
+        ("gavel-makespan", 612422.718, 0.02),
+        ("makespan-agnostic", 1036865.633, 0.01),
+    ],
+)
+def test_makespan_of_forty_jobs_at_once(policy, seconds, within):
+    frame = synth.make("gavel-static", 0, jobs=40)
+    result = simulate(frame, LARGER, make(policy, "gavel"), rules="gavel", keep_intervals=False)
+    assert result.jobs["end_time"].max() == pytest.approx(seconds, rel=within)
+
+
+@pytest.mark.parametrize(
+    ("rate", "seconds", "within"), [(1.0, 65079.751, 1e-4), (0.4, 55738.946, 0.01)]
+)
+def test_ideal_execution_between_arrivals(rate, seconds, within):
+    found = average("gavel-las", rate=rate, rounds={"ideal": "artifact"})
+    assert found == pytest.approx(seconds, rel=within)
+
+
+@pytest.mark.parametrize(("seed", "seconds"), [(42, 59492.106756), (1234, 64494.582453)])
+def test_the_walkthrough_of_the_artifact(seed, seconds):
+    cluster = "36xv100,36xp100,36xk80"
+    found = average("allox", first=4000, last=4999, seed=seed, rate=0.4, jobs=5200, cluster=cluster)
+    assert found == pytest.approx(seconds, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("policy", "hours", "within"), [("gavel-las", 18.97, 0.005), ("las-agnostic", 35.79, 0.005)]
+)
+def test_a_point_of_figure_8(policy, hours, within):
+    found = average(
+        policy,
+        first=4000,
+        last=4999,
+        rate=4.8,
+        jobs=7500,
+        cluster="36xv100,36xp100,36xk80",
+        rounds={"min_realloc_interval_s": 0.0},
+    )
+    assert found / 3600 == pytest.approx(hours, rel=within)

@@ -1,0 +1,70 @@
+"""How far a notebook's simulations are, told by the kernel and read by the batch."""
+
+import itertools
+from dataclasses import replace
+
+import pytest
+
+from repro.batch import kernel
+from repro.batch.execute import points_news
+from repro.batch.task import ENV_POINTS, Task
+from repro.experiments import gavel_sweep
+
+
+@pytest.fixture
+def task(tmp_path):
+    """A notebook with an existing scratch folder."""
+    text = dict.fromkeys(("notebook", "folder", "copy", "root", "fingerprint"), "")
+    return Task(id="gavel/fig08_las_single", parameters={}, scratch=str(tmp_path), **text)
+
+
+@pytest.fixture
+def sweep_of_two():
+    options = {"throughputs": "gavel-like-throughputs"}
+    inputs = {"trace": "gavel-static", "options": options, "cluster": "8xv100", "seeds": [0]}
+    inputs |= {"jobs": [1, 2], "scale": 1, "rules": "gavel", "rounds": {}}
+    inputs["throughputs"] = "gavel-like-throughputs"
+    return gavel_sweep.size_points({**inputs, "series": {"gavel-las": {}}})
+
+
+@pytest.fixture(autouse=True)
+def empty_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("REPRO_CACHE_DIR", str(tmp_path / "cache"))
+
+
+def test_a_kernel_tells_its_points_in_the_file_that_the_batch_reads(
+    task, sweep_of_two, monkeypatch
+):
+    environment = kernel._environment(task, task.points.parent)
+    monkeypatch.setenv(ENV_POINTS, environment[ENV_POINTS])
+    news = points_news([task], every_s=0.0)
+    assert next(news) == []
+    gavel_sweep.run_points(sweep_of_two, workers=1)
+    assert next(news) == ["gavel/fig08_las_single 2/2 points"]
+    assert next(news) == []
+
+
+@pytest.mark.parametrize("place", [None, "gone/fig.points"])
+def test_without_a_batch_on_this_machine_nothing_is_written(
+    sweep_of_two, monkeypatch, tmp_path, place
+):
+    if place is None:
+        monkeypatch.delenv(ENV_POINTS, raising=False)
+    else:
+        monkeypatch.setenv(ENV_POINTS, str(tmp_path / place))
+    gavel_sweep.run_points(sweep_of_two, workers=1)
+    assert [path.name for path in tmp_path.iterdir()] == ["cache"]
+
+
+def test_each_figure_is_told_of_at_most_once_in_ten_seconds(task, monkeypatch):
+    clock = itertools.count(0, 4)
+    now = 0.0
+    monkeypatch.setattr("repro.batch.execute.time.monotonic", lambda: now)
+    other = replace(task, id="gavel/fig12_scaling")
+    told = []
+    news = points_news([task, other])
+    for now in itertools.islice(clock, 8):
+        task.points.write_text(f"{now}/231")
+        told.append(next(news))
+    assert [bool(lines) for lines in told] == [False, False, False, True, False, False, True, False]
+    assert told[3] == ["gavel/fig08_las_single 12/231 points"]

@@ -1,0 +1,136 @@
+"""Gavel's sweeps: which points, what is measured, what is remembered, what is compared."""
+
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+
+from repro.errors import ParamError
+from repro.experiments import gavel_cases, gavel_cluster, gavel_published, gavel_sweep
+
+TABLE = "gavel-like-throughputs"
+
+
+def inputs(**changes):
+    """Return the inputs of a sweep small enough for a second."""
+    small = {
+        "trace": "gavel-single",
+        "options": {"throughputs": TABLE, "fixed_duration": 3600.0},
+        "throughputs": TABLE,
+        "cluster": "2xv100,2xp100,2xk80",
+        "seeds": [0],
+        "measured": [5, 9],
+        "rates": [0.6, 3.0],
+        "scale": 3,
+        "rules": "gavel",
+        "rounds": {"min_realloc_interval_s": 0},
+        "series": {"gavel-las": {}, "las-agnostic": {"to": 1.0}},
+    }
+    return {**small, **changes}
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("REPRO_CACHE_DIR", str(tmp_path))
+
+
+def test_each_series_goes_as_far_as_it_may_highest_rate_first():
+    points = gavel_sweep.rate_points(inputs(), seed=4)
+    assert [(p.series, p.x) for p in points] == [
+        ("gavel-las", 3.0), ("gavel-las", 0.6), ("las-agnostic", 0.6)
+    ]  # fmt: skip
+    assert {p.case.seed for p in points} == {4}
+    assert points[0].case.options["rate"] == pytest.approx(1.0)
+
+
+def test_series_may_not_set_what_does_not_exist():
+    with pytest.raises(ParamError, match="'LAS': unknown colour"):
+        gavel_sweep.rate_points(inputs(series={"LAS": {"colour": "red"}}))
+
+
+def test_only_measured_jobs_are_kept_and_arrivals_outlast_them():
+    point = gavel_sweep.rate_points(inputs())[0]
+    result = gavel_cases.measure(point.case)
+    assert result.jobs["job_id"].tolist() == [5, 6, 7, 8, 9]
+    assert result.intervals.empty
+    assert result.jobs["jct_h"].gt(0).all()
+    # a horizon that ends before the jobs do is extended, not believed
+    hasty = replace(point.case, horizon_h=0.5)
+    with pytest.raises(ParamError, match="do not finish while jobs arrive"):
+        gavel_cases.measure(replace(hasty, horizon_h=1e-3))
+
+
+def test_a_killed_sweep_goes_on_from_the_points_it_has(monkeypatch):
+    points = gavel_sweep.rate_points(inputs())
+    done = gavel_sweep.run_points(points[:1], workers=1)
+    counted = []
+    real = gavel_sweep.measure
+    monkeypatch.setattr(gavel_sweep, "measure", lambda case: counted.append(case) or real(case))
+    both = gavel_sweep.run_points(points, workers=1)
+    assert len(counted) == len(points) - 1
+    pd.testing.assert_frame_equal(both[: len(done)], done)
+    counted.clear()
+    pd.testing.assert_frame_equal(gavel_sweep.run_points(points, workers=2), both)
+    assert counted == []
+
+
+def test_same_answers_in_several_processes():
+    points = gavel_sweep.rate_points(inputs())
+    apart = gavel_sweep.run_points(points, workers=2)
+    again = pd.concat([gavel_cases.measure(point.case).jobs for point in points])
+    assert apart["jct_h"].tolist() == again["jct_h"].tolist()
+
+
+def test_cases_that_differ_are_told_apart_and_labels_are_not():
+    case = gavel_sweep.rate_points(inputs())[0].case
+    same = gavel_sweep.rate_points(inputs(series={"Gavel": {"policy": "gavel-las"}}))[0].case
+    longer = replace(case, rounds={"min_realloc_interval_s": 1920})
+    assert gavel_cases.digest(case) == gavel_cases.digest(same) != gavel_cases.digest(longer)
+
+
+def test_static_jobs_are_all_measured():
+    both = {"gavel-las": {}, "las-agnostic": {}}
+    given = inputs(trace="gavel-static", cluster="8xv100,8xp100,8xk80", jobs=[30], series=both)
+    jobs = gavel_sweep.run_points(gavel_sweep.size_points(given), workers=1)
+    assert jobs.groupby("series")["job_id"].count().to_dict() == {
+        "gavel-las": 10, "las-agnostic": 10
+    }  # fmt: skip
+    ends = gavel_sweep.makespans(jobs).set_index("series")["makespan_h"]
+    assert ends["gavel-las"] == jobs.loc[jobs["series"] == "gavel-las", "end_h"].max()
+
+
+def test_published_points_hold_no_invented_ones():
+    for figure in ("las_single", "las_multiple", "fifo_single", "ftf_multiple", "rounds_single"):
+        assert gavel_published.curves(figure)["mean"].max() < 100
+
+
+def test_unknown_published_figure():
+    with pytest.raises(ParamError, match="no figure 'fig99'"):
+        gavel_published.curves("fig99")
+
+
+def test_published_curve_agrees_with_itself():
+    known = gavel_published.curves("las_single")
+    jobs = known.rename(columns={"mean": "jct_h"}).assign(seed=0)
+    table = gavel_published.means(jobs, known=known)
+    assert gavel_published.distance(table, "gavel-las", first_seed=False) == 0
+    assert gavel_published.knee(table, "las-agnostic") == 4.8
+    assert gavel_published.knee(table, "gavel-las") == 5.6
+    assert gavel_published.ratio(table, "las-agnostic", "gavel-las", 5.6) == pytest.approx(
+        3.456, 1e-3
+    )
+
+
+def test_cluster_sweep_pairs_policies_at_each_part():
+    given = inputs(
+        clusters={0.5: "8xv100,8xk80"},
+        jct={"trace": "gavel-single", "agnostic": "las-agnostic", "aware": "gavel-las",
+             "measured": [3, 5], "rates": {0.5: [1.0]}},
+        makespan={"trace": "gavel-static", "agnostic": "las-agnostic", "aware": "gavel-las",
+                  "jobs": 30},
+    )  # fmt: skip
+    points = gavel_cluster.sweep_points(given)
+    jobs = gavel_sweep.run_points(points["makespan"], workers=1)
+    found = gavel_cluster.quotients(gavel_sweep.makespans(jobs), "makespan_h")
+    assert found[["series", "x"]].to_numpy().tolist() == [["all", 0.5]]
+    assert {p.series for p in points["jct"]} == {"V100s: 0.5 agnostic", "V100s: 0.5 aware"}

@@ -1,0 +1,78 @@
+"""Heat maps: cells where they belong, readable text, empty places, stable bytes."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from repro.plot import heatmap_chart, new_figure
+from repro.plot.style import render
+
+CELLS = pd.DataFrame(
+    {
+        "one": ["A", "A", "B"],
+        "other": ["A", "B", "B"],
+        "total": [2.0, 1.0, 0.0],
+        "words": ["1\n1", ".5\n.5", "0\n0"],
+    }
+)
+
+
+def draw(frame=CELLS, **how):
+    return heatmap_chart(frame, row="one", column="other", value="total", **how)
+
+
+def shades(chart):
+    return chart.axes[0].collections[0].get_array()
+
+
+def test_cells_stand_in_order_of_appearance_and_missing_ones_are_empty():
+    axes = draw(text="words").axes[0]
+    assert [word.get_text() for word in axes.get_xticklabels()] == ["A", "B"]
+    assert [word.get_text() for word in axes.get_yticklabels()] == ["A", "B"]
+    assert {word.get_position(): word.get_text() for word in axes.texts} == {
+        (0.5, 0.5): "1\n1",
+        (1.5, 0.5): ".5\n.5",
+        (1.5, 1.5): "0\n0",
+    }
+    grid = shades(draw())
+    assert grid.mask.tolist() == [[False, False], [True, False]]
+    assert grid.compressed().tolist() == [2, 1, 0]
+    top, bottom = axes.get_ylim()[::-1]
+    assert top < bottom, "the first row is at the top"
+
+
+def test_text_is_light_on_dark_and_dark_on_light():
+    found = {word.get_text(): word.get_color() for word in draw().axes[0].texts}
+    assert (found["2"], found["0"]) == ("white", "black")
+
+
+def test_shades_keep_their_order_in_greyscale():
+    chart = draw()
+    grid = chart.axes[0].collections[0]
+    colours = grid.get_cmap()(np.linspace(0, 1, 50))[:, :3]
+    assert (np.diff(colours @ [0.2126, 0.7152, 0.0722]) < 0).all()
+
+
+def test_infinity_is_the_end_of_the_scale_and_nan_is_white():
+    odd = CELLS.assign(total=[np.inf, 1.0, np.nan])
+    grid = shades(draw(odd))
+    assert grid.mask.tolist() == [[False, False], [True, True]]
+    assert grid.compressed().tolist() == [1, 1]
+
+
+def test_limits_and_colour_bar():
+    chart = draw(limits=(0, 4), label="sum of both")
+    assert chart.axes[0].collections[0].get_clim() == (0, 4)
+    assert chart.axes[1].get_ylabel() == "sum of both"
+    assert len(draw().axes) == 1
+
+
+def test_draws_into_a_given_panel():
+    chart, (left, right) = new_figure(2, columns=2)
+    assert draw(axes=right, title="right") is chart
+    assert not left.texts and right.get_title(loc="left") == "right"
+
+
+@pytest.mark.parametrize("kind", ["png", "svg"])
+def test_the_same_cells_are_the_same_bytes(kind):
+    assert render(draw(label="x"), kind) == render(draw(label="x"), kind)
