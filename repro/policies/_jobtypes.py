@@ -36,24 +36,37 @@ class JobTypes:
         self._key = key
         self._number: dict[Hashable, int] = {}
         self._keys: list[Any] = []
-        self._of_job: dict[int, int] = {}
+        #: number of each job's key, -1 = not asked for yet
+        self._of_job = np.full(64, -1)
+        #: key numbers in order
+        self._order: Ints = np.empty(0, dtype=np.int64)
 
     def group(self, jobs: Sequence[int]) -> tuple[list[Any], Ints, Ints]:
         """Return the keys present in order, the jobs of each, and the key number of each job."""
-        known = self._of_job
-        for job in jobs:
-            if job not in known:
-                key = self._key(job)
-                if key not in self._number:
-                    self._number[key] = len(self._keys)
-                    self._keys.append(key)
-                known[job] = self._number[key]
-        numbers = np.fromiter(map(known.__getitem__, jobs), dtype=np.int64, count=len(jobs))
+        which = np.fromiter(jobs, dtype=np.int64, count=len(jobs))
+        highest = int(which.max(initial=-1))
+        if highest >= len(self._of_job):
+            more = np.full(highest + 1, -1)
+            self._of_job = np.concatenate([self._of_job, more])
+        numbers = self._of_job[which]
+        if numbers.min(initial=0) < 0:
+            for job in which[numbers < 0].tolist():
+                self._of_job[job] = self._find(self._key(job))
+            numbers = self._of_job[which]
         counts = np.bincount(numbers, minlength=len(self._keys))
-        present = sorted(np.flatnonzero(counts).tolist(), key=lambda n: repr(self._keys[n]))
+        present = self._order[counts[self._order] > 0]
         place = np.zeros(len(self._keys), dtype=np.int64)
         place[present] = np.arange(len(present))
-        return [self._keys[n] for n in present], counts[present], place[numbers]
+        return [self._keys[n] for n in present.tolist()], counts[present], place[numbers]
+
+    def _find(self, key: Hashable) -> int:
+        """Return the number of a key, a new one if it was never seen."""
+        number = self._number.setdefault(key, len(self._keys))
+        if number == len(self._keys):
+            self._keys.append(key)
+            order = sorted(range(len(self._keys)), key=lambda n: repr(self._keys[n]))
+            self._order = np.array(order, dtype=np.int64)
+        return number
 
 
 class JobSpeeds:

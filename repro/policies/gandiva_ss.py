@@ -118,13 +118,15 @@ class GandivaSS(Policy):
     def session(self, view: View) -> Callable[[View], Decision]:
         """Return the decision function of one run, which remembers the pairs."""
         capacity = np.asarray(view.gpu_counts, dtype=float)
-        alone: dict[int, Array] = {}
+        gains: dict[object, float] = {}
 
         def gain(one: int, other: int) -> float:
-            together = view.pair_speeds(one, other)
-            if not (together > 0).all():
-                return 0.0
-            return float((together / np.stack([alone[one], alone[other]])).sum())
+            kinds = view.kind(one), view.kind(other)
+            if kinds not in gains:
+                together = view.pair_speeds(one, other)
+                alone = np.stack([view.speeds(one), view.speeds(other)])
+                gains[kinds] = float((together / alone).sum()) if (together > 0).all() else 0.0
+            return gains[kinds]
 
         groups = Groupings(view.seed, gain, self.worth)
 
@@ -132,7 +134,6 @@ class GandivaSS(Policy):
             jobs = view.jobs
             if not jobs:
                 return Shares((), view.gpu_types, np.zeros((0, len(capacity))))
-            alone.update((job, view.speeds(job)) for job in jobs if job not in alone)
             widths = [view.gpus(job) for job in jobs]
             members = groups.update(jobs, widths, int(capacity.sum()))
             wide = np.array([view.gpus(job) for job, _ in members], dtype=float)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -12,7 +12,7 @@ from repro.policies._centre import Crowd
 from repro.policies._fairness import Array, level_shares
 from repro.policies._jobtypes import JobTypes
 from repro.policies.base import Policy, register
-from repro.sim.decision import Shares
+from repro.sim.decision import Decision, Shares
 from repro.sim.view import View
 
 
@@ -48,20 +48,28 @@ class LasAgnostic(Policy):
         "gavel": {"form": "centre"},
     }
 
-    def decide(self, view: View) -> Shares:
-        """Return the shares of all jobs."""
-        jobs = tuple(view.jobs)
-        weights = view.column("priority_weight", 1.0).astype(float)
-        types = JobTypes(lambda job: (view.gpus(job), float(weights[job])))
-        keys, counts, row = types.group(jobs)
-        width, weight = np.array(keys, dtype=float).reshape(-1, 2).T
+    def session(self, view: View) -> Callable[[View], Decision]:
+        """Return the decision function of one run, which remembers solved mixes of jobs."""
+        weights = view.column("priority_weight", 1.0).astype(float).tolist()
         gpus = view.gpu_counts
-        if self.form == "centre":
-            values = np.outer(width / weight, np.ones(len(gpus)))
-            shares = level_shares(Crowd(values, counts, width, gpus), np.ones(len(keys))).shares
-        else:
-            shares = even_shares(width, weight, counts.astype(float), gpus)
-        return Shares(jobs, view.gpu_types, shares[row])
+        types = JobTypes(lambda job: (view.gpus(job), weights[job]))
+        solved: dict[object, Array] = {}
+
+        def decide(view: View) -> Shares:
+            jobs = view.jobs
+            keys, counts, row = types.group(jobs)
+            mix = (tuple(keys), counts.tobytes())
+            if mix not in solved:
+                width, weight = np.array(keys, dtype=float).reshape(-1, 2).T
+                if self.form == "centre":
+                    values = np.outer(width / weight, np.ones(len(gpus)))
+                    crowd = Crowd(values, counts, width, gpus)
+                    solved[mix] = level_shares(crowd, np.ones(len(keys))).shares
+                else:
+                    solved[mix] = even_shares(width, weight, counts.astype(float), gpus)
+            return Shares(jobs, view.gpu_types, solved[mix][row])
+
+        return decide
 
 
 def even_shares(widths: Array, weights: Array, counts: Array, gpus: Array) -> Array:

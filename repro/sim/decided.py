@@ -62,7 +62,7 @@ class DecidedDriver:
         self._bare.pop(job, None)
         self._changed = True
         if self.rounds:
-            self.rounds.finish(job)
+            self.rounds.finish(job, now)
 
     def step(self, now: float) -> tuple[list[int], list[Run]]:
         """Ask the policy and return what differs from what is held."""
@@ -95,7 +95,7 @@ class DecidedDriver:
                 return NOTHING
             rounds.settle(now)
             if rounds.has_shares and not (self._changed and rounds.may_compute(now)):
-                return rounds.next_round(now)
+                return rounds.next_round(now, self._changed)
         if not self.table.active:
             self._wake = math.inf
             if rounds is None:

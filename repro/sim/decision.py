@@ -124,6 +124,12 @@ class Shares:
         if isinstance(self.jobs, np.ndarray) and self.jobs.ndim == 2:
             return self.jobs
         rows = np.full((len(self.jobs), 2), -1, dtype=np.int64)
+        try:
+            rows[:, 0] = np.fromiter(self.jobs, dtype=np.int64, count=len(rows))
+            return rows
+        except TypeError:
+            # some rows are pairs
+            rows[:] = -1
         for row, entry in enumerate(self.jobs):
             if isinstance(entry, tuple):
                 rows[row, : len(entry)] = entry

@@ -109,6 +109,7 @@ class Engine:
                 tells_types=policy.tells_types,
                 idle_ok=policy.idle_ok,
                 seed=seed,
+                ahead=not keep_intervals and self.holdings.light and self._poked is None,
             )
 
         self.driver: Driver = driver_for(

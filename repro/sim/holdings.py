@@ -73,7 +73,7 @@ class Holdings:
         self.intervals = Intervals(placer.tracks_nodes, bool(cluster.gpu_types))
         self._keeps = keep_intervals
         #: GPUs of a type are alike and starting is free
-        self._light = bool(typed) and not placer.tracks_nodes and overhead is None
+        self.light = bool(typed) and not placer.tracks_nodes and overhead is None
 
         #: heap of (predicted completion, job, epoch); entries of a past epoch are stale
         self.finish: list[tuple[float, int, int]] = []
@@ -134,7 +134,7 @@ class Holdings:
     ) -> None:
         """Carry a decision out; ``changed`` hears of every job that starts at another speed."""
         table = self.table
-        if stops and self._light:
+        if stops and self.light:
             stops, starts = self._switch(stops, starts, now)
         if stops:
             again = {job for run in starts for job in run.jobs}
@@ -186,7 +186,7 @@ class Holdings:
         table, leader = self.table, run.jobs[0]
         charged = run.gpus - run.shared
         nodes: Nodes = ()
-        if not self._light and not run.parts and charged and charged == int(charged):
+        if not self.light and not run.parts and charged and charged == int(charged):
             if leader not in self._nodes:
                 self._nodes[leader] = self._place(run)
             nodes = self._nodes[leader]
@@ -262,7 +262,8 @@ class Holdings:
         """Let a job end."""
         table = self.table
         table.left[job] = 0.0
-        self._book(job, now)
+        if job in self._groups:
+            self._book(job, now)
         table.end[job] = now
         del table.active[job]
 

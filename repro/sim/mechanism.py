@@ -23,6 +23,8 @@ TOLERANCE = 1e-6
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 NOTHING = RunSet((), keep=True)
+#: Rounds that are played in one go at most.
+_AHEAD = 64
 
 
 class RoundMechanism:
@@ -44,6 +46,8 @@ class RoundMechanism:
         Leave GPUs idle rather than give them to jobs without a share.
     seed : int
         Seed of the shuffled order.
+    ahead : bool
+        With whole steps, play rounds on as long as nothing happens; nobody is told of their runs.
 
     References
     ----------
@@ -60,6 +64,7 @@ class RoundMechanism:
         tells_types: bool = True,
         idle_ok: bool = False,
         seed: int = 0,
+        ahead: bool = False,
     ) -> None:
         self.table, self.speeds, self.policy, self.settings = table, speeds, policy, settings
         self._idle_ok = idle_ok
@@ -81,7 +86,10 @@ class RoundMechanism:
         self._unplaced: list[int] = []
         self._computed = -math.inf
         whole = settings.whole_steps and not self.fluid
-        self._steps = WholeSteps(table, speeds, settings) if whole else None
+        ahead = ahead and settings.ideal is None
+        self._steps = WholeSteps(table, speeds, settings, idle_ok, ahead) if whole else None
+        #: orders of the types in the rounds to come
+        self._drawn = np.array([self._order] * (0 if self._shuffles else _AHEAD), dtype=np.int64)
         #: pairs that began to share GPUs, and where
         self.together: list[tuple[int, int, str | None]] = []
         self.has_shares = False
@@ -124,10 +132,12 @@ class RoundMechanism:
         """Take note of an arrival."""
         self._unplaced.append(job)
 
-    def finish(self, job: int) -> None:
+    def finish(self, job: int, now: float) -> None:
         """Forget a finished job."""
         self._ledger.finish(job)
         self._held[job] = -1
+        if self._steps:
+            self._steps.finish(job, now)
 
     def settle(self, now: float) -> None:
         """Book the round that has just ended."""
@@ -167,7 +177,8 @@ class RoundMechanism:
         """Begin a round without jobs; tell whether that counts as a computation of X."""
         if self._steps is None:
             return False
-        self._types_in_order()
+        self._orders()
+        self._forget(1)
         if not self.may_compute(now):
             return False
         kinds = len(self.speeds.gpu_types)
@@ -176,8 +187,8 @@ class RoundMechanism:
         self._computed = now
         return True
 
-    def next_round(self, now: float) -> RunSet:
-        """Choose the runs of the round that begins now."""
+    def next_round(self, now: float, changed: bool = False) -> RunSet:
+        """Choose the runs of the round that begins now; ``changed`` if X waits to be computed."""
         if self.fluid:
             return RunSet(self._spread(), "exact")
         if self._unplaced:
@@ -187,8 +198,7 @@ class RoundMechanism:
             self._ledger.add(fresh, self._pace(alone))
         if self._steps and self.settings.ideal == "artifact":
             return self._steps.ideal(self._ledger, now)
-        rows, kinds = self._choose()
-        return self._changes(rows, kinds, now)
+        return self._whole_round(now, changed) if self._steps else self._grid_round()
 
     @property
     def foretells(self) -> bool:
@@ -213,61 +223,73 @@ class RoundMechanism:
         slowed: Floats = pace / solo[:, :, None]
         return slowed
 
-    def _types_in_order(self) -> list[int]:
-        """Return the types in the order in which this round fills them."""
-        order = list(self._order)
-        if self._shuffles:
-            self._shuffler.shuffle(order)
-        return order
+    def _orders(self) -> Ints:
+        """Return the types in the order in which this round and those to come fill them."""
+        if not self._shuffles:
+            return self._drawn
+        if not len(self._drawn):
+            self._drawn = np.array([self._order] * _AHEAD)
+            for order in self._drawn:
+                drawn = order.tolist()
+                self._shuffler.shuffle(drawn)
+                order[:] = drawn
+        return self._drawn
 
-    def _choose(self) -> tuple[Ints, Ints]:
+    def _forget(self, rounds: int) -> None:
+        """Forget the orders of rounds that were played."""
+        if self._shuffles:
+            self._drawn = self._drawn[rounds:]
+
+    def _whole_round(self, now: float, changed: bool) -> RunSet:
+        """Play a round of whole steps, and those after it if nobody is told."""
+        steps, table = self._steps, self.table
+        assert steps
+        limit = table.submit[table.arrived] if table.arrived < table.count else math.inf
+        if changed:
+            limit = min(limit, self._computed + self.settings.min_realloc_interval_s)
+        # what comes within a rounding of the end of a round belongs to it
+        orders = self._orders()[: _AHEAD if steps.ahead else 1]
+        last, played = steps.play(self._ledger, orders, now, limit * (1 - 1e-9))
+        self._forget(played.rounds)
+        for one, two, kind in played.began.tolist():
+            self.together.append((one, two, self.speeds.gpu_types[kind]))
+        if steps.ahead:
+            return NOTHING
+        stops = played.moved[~steps.holds(played.moved)]
+        return self._told(last.rows[played.fresh], last.kinds[played.fresh], stops)
+
+    def _grid_round(self) -> RunSet:
+        """Choose for a round of the grid; who keeps the GPUs is not named."""
         # the compiler takes longer to import than most runs to simulate
         from repro.sim.greedy import ranks, walk
 
-        ledger = self._ledger
-        order = self._types_in_order()
-        able = ledger.able & ledger.alive[:, None]
-        rank = ranks(ledger.x, ledger.time, ledger.total, self.settings.prior_rounds == 0)
+        ledger, held, partner, settings = self._ledger, self._held, self._partner, self.settings
         rows, kinds = walk(
             ledger.members,
             self._widths[ledger.members[:, 0]],
-            able,
-            rank,
+            ledger.able & ledger.alive[:, None],
+            ranks(ledger.x, ledger.time, ledger.total, settings.prior_rounds == 0),
             ledger.owed,
             ledger.x,
             self._capacity,
-            np.array(order),
-            self.settings.whole_queue,
+            self._orders()[0],
+            settings.whole_queue,
             self._idle_ok,
             self._taken,
         )
-        if self.settings.drop_unallocated:
+        self._forget(1)
+        if settings.drop_unallocated:
             kept = ledger.allocated[rows]
             rows, kinds = rows[kept], kinds[kept]
-        return rows, kinds
-
-    def _changes(self, rows: Ints, kinds: Ints, now: float) -> RunSet:
-        """Return what differs from the round before; who keeps the GPUs is not named."""
-        ledger, held, partner = self._ledger, self._held, self._partner
         one, two = ledger.members[rows, 0], ledger.members[rows, 1]
         fresh = (held[one] != kinds) | (partner[one] != two)
         second = two >= 0
-        if not self.settings.lease_renewal:
+        if not settings.lease_renewal:
             fresh[:] = True
-        if self._steps:
-            self._steps.begin(ledger, rows, kinds, fresh, now)
-        else:
-            ledger.give(rows, kinds, self.settings.round_s)
-        runs = [
-            self._run(*run)
-            for run in zip(
-                one[fresh].tolist(), two[fresh].tolist(), kinds[fresh].tolist(), strict=True
-            )
-        ]
-        if second.any():
-            new = second & fresh
-            named = [self.speeds.gpu_types[kind] for kind in kinds[new]]
-            self.together += zip(one[new].tolist(), two[new].tolist(), named, strict=True)
+        ledger.give(rows, kinds, settings.round_s)
+        new = second & fresh
+        named = [self.speeds.gpu_types[kind] for kind in kinds[new]]
+        self.together += zip(one[new].tolist(), two[new].tolist(), named, strict=True)
         chosen, before, still = np.concatenate([one, two[second]]), self._running, self._taken
         still[chosen] = True
         stops = before[~still[before] & (held[before] >= 0)]
@@ -276,7 +298,13 @@ class RoundMechanism:
         held[one], partner[one] = kinds, two
         held[two[second]], partner[two[second]] = kinds[second], one[second]
         self._running = chosen
-        return RunSet(runs, keep=True, stop=stops.tolist())
+        return self._told(rows[fresh], kinds[fresh], stops)
+
+    def _told(self, rows: Ints, kinds: Ints, stops: Ints) -> RunSet:
+        """Return the changes of a round: rows that begin, and jobs that stop."""
+        members = self._ledger.members[rows]
+        runs = zip(members[:, 0].tolist(), members[:, 1].tolist(), kinds.tolist(), strict=True)
+        return RunSet([self._run(*run) for run in runs], keep=True, stop=stops.tolist())
 
     def _run(self, one: int, two: int, kind: int) -> Run:
         """Return a run; the same one each time for a job alone."""

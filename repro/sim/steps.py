@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -13,22 +14,30 @@ from repro.sim.received import Ledger
 from repro.sim.rounds import RoundSettings
 from repro.sim.speeds import Speeds
 
+if TYPE_CHECKING:
+    from repro.sim import rolling
+
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 _NO_INTS = np.empty(0, dtype=np.int64)
 
 
 class WholeSteps:
-    """Progress of the present round, counted in whole steps.
+    """Progress in rounds of whole steps.
 
     Parameters
     ----------
     table : JobTable
-        Job state; steps left are written here at the end of every round.
+        Job state; progress is written here at the end of every round.
     speeds : Speeds
         Steps per second.
     settings : RoundSettings
-        Length of a round, overhead.
+        How rounds go.
+    idle_ok : bool
+        Leave GPUs idle rather than give them to jobs without a share.
+    ahead : bool
+        Play rounds on as long as nothing happens, and tell the table, but nobody else, who holds
+        GPUs. Otherwise one round at a time.
 
     Attributes
     ----------
@@ -42,76 +51,137 @@ class WholeSteps:
     Gavel's public simulator; the rules are listed in docs/rules-gavel.md.
     """
 
-    def __init__(self, table: JobTable, speeds: Speeds, settings: RoundSettings) -> None:
-        self._table, self._speeds, self._settings = table, speeds, settings
+    def __init__(
+        self,
+        table: JobTable,
+        speeds: Speeds,
+        settings: RoundSettings,
+        idle_ok: bool = False,
+        ahead: bool = False,
+    ) -> None:
+        # the compiler takes longer to import than most runs to simulate
+        from repro.sim import rolling
+
+        self._rolling, self._table, self._speeds = rolling, table, speeds
+        self.ahead = ahead
         self.until = -math.inf
         self.endings: list[tuple[float, int]] = []
-        self._left = np.array(table.left)
-        self._rows, self._kinds, self._ends = _NO_INTS, _NO_INTS, np.empty(0)
-        self._jobs, self._steps = _NO_INTS, np.empty(0)
-        self._begun = 0.0
+        self._rule = rolling.Rule(
+            capacity=speeds.gpu_counts.astype(np.int64),
+            round_s=float(settings.round_s),
+            overhead_s=float(settings.preemption_overhead_s),
+            whole_queue=bool(settings.whole_queue),
+            idle_ok=bool(idle_ok),
+            counts_rounds=settings.prior_rounds == 0,
+            drop=bool(settings.drop_unallocated),
+            lease=bool(settings.lease_renewal),
+        )
+        n = table.count
+        self._jobs = rolling.Jobs(
+            left=np.array(table.left, dtype=float),
+            widths=np.array(table.gpus, dtype=np.int64),
+            kind=np.full(n, -1),
+            partner=np.full(n, -1),
+            hold=np.zeros(n),
+            seconds=np.zeros(n),
+            first=np.full(n, math.inf),
+            last=np.array(table.submit, dtype=float),
+            stops=np.zeros(n, dtype=np.int64),
+            rate=np.zeros(n),
+            taken=np.zeros(n, dtype=np.bool_),
+        )
+        self._round: rolling.Round | None = None
+        self._running = self._worked = _NO_INTS
+        self._gap = 0.0
 
     def settle(self, ledger: Ledger, now: float) -> None:
         """Book the steps and the time of the round that has ended."""
-        if not len(self._jobs):
+        if self._round is None:
             return
-        table, jobs = self._table, self._jobs
-        self._left[jobs] -= self._steps
-        left, since = table.left, table.since
-        for job, value in zip(jobs.tolist(), self._left[jobs].tolist(), strict=True):
-            left[job] = value
-            since[job] = now
-        if len(self._rows):
+        self._rolling.book(self._rows(ledger), self._jobs, self._round, self._gap)
+        table, jobs = self._table, self._worked
+        left, since, rate = table.left, table.since, table.rate
+        for job, steps in zip(jobs.tolist(), self._jobs.left[jobs].tolist(), strict=True):
+            left[job], since[job] = steps, now
+        if self.ahead:
+            for job, pace in zip(jobs.tolist(), self._jobs.rate[jobs].tolist(), strict=True):
+                rate[job] = pace
+        if len(self._round.rows):
             # an idle gap before a round counts to its first steps
-            ledger.give(self._rows, self._kinds, self._ends - self._begun)
-            self._begun = self.until
-        self._rows, self._jobs = _NO_INTS, _NO_INTS
-        self.until = -math.inf
+            self._gap = self.until
+        self._round, self.until = None, -math.inf
 
-    def begin(
-        self, ledger: Ledger, rows: Ints, kinds: Ints, fresh: npt.NDArray[np.bool_], now: float
-    ) -> None:
-        """Begin a round: chosen rows, their GPU types, and whether they were not there before."""
-        if not len(rows):
-            return
-        pace = ledger.speeds[rows, :, kinds]
-        members = ledger.members[rows]
-        begin = np.full(len(rows), now)
-        length = np.full(len(rows), self._settings.round_s)
-        if self._settings.preemption_overhead_s and fresh.any():
-            started = np.array([self._table.first_start[job] < math.inf for job in members[:, 0]])
-            lost = np.where(fresh & started, self._settings.preemption_overhead_s, 0.0)
-            begin, length = begin + lost, length - lost
-        steps, ends = self._run(members[:, 0], pace[:, 0], begin, length)
-        jobs = members[:, 0]
-        two = np.nonzero(members[:, 1] >= 0)[0]
-        if len(two):
-            more, later = self._run(members[two, 1], pace[two, 1], begin[two], length[two])
-            # both of a pair are done when the later one is
-            ends[two] = np.maximum(ends[two], later)
-            jobs = np.concatenate([jobs, members[two, 1]])
-            steps = np.concatenate([steps, more])
-        last = np.concatenate([ends, ends[two]])
-        self._rows, self._kinds, self._ends, self._jobs, self._steps = (
-            rows,
-            kinds,
-            ends,
-            jobs,
-            steps,
+    def play(
+        self, ledger: Ledger, orders: Ints, now: float, limit: float
+    ) -> tuple[rolling.Round, rolling.Played]:
+        """Begin a round, or with ``ahead`` as many as are over before ``limit`` (s) and an ending.
+
+        Parameters
+        ----------
+        ledger : Ledger
+            Rows of X.
+        orders : ndarray, shape (rounds, GPU types)
+            The order in which each round fills the types; there is none beyond the last.
+        now, limit : float
+            Beginning, and when the next event is due (s).
+        """
+        rows, state = self._rows(ledger), self._jobs
+        last, played = self._rolling.play(
+            rows, state, self._rule, orders, self._running, now, self._gap, limit
         )
-        self.until = float(ends.max())
-        done = self._left[jobs] - steps <= 0
-        self.endings = list(zip(last[done].tolist(), jobs[done].tolist(), strict=True))
+        self._running, self._worked = last.jobs, played.worked
+        self._gap, self.until = played.gap, played.until
+        self._round = last if len(last.jobs) else None
+        done = state.left[last.jobs] - last.steps <= 0
+        self.endings = list(zip(last.last[done].tolist(), last.jobs[done].tolist(), strict=True))
+        if self.ahead:
+            self._tell(played.moved)
+        return last, played
 
-    def _run(
-        self, jobs: Ints, pace: Floats, begin: Floats, length: Floats
-    ) -> tuple[Floats, Floats]:
-        """Return the steps of each job and when they are done."""
-        left = self._left[jobs]
-        most = np.floor(pace * length)
-        # slower than a step a round: part of one
-        steps = np.minimum(np.where(most > 0, most, pace * length), left)
-        return steps, begin + steps / pace
+    def holds(self, jobs: Ints) -> npt.NDArray[np.bool_]:
+        """Tell which jobs hold GPUs."""
+        held: npt.NDArray[np.bool_] = self._jobs.kind[jobs] >= 0
+        return held
+
+    def finish(self, job: int, now: float) -> None:
+        """Let a job give its GPUs back for the last time."""
+        state = self._jobs
+        if state.kind[job] >= 0:
+            state.seconds[job] += now - state.hold[job]
+            state.last[job] = now
+        state.kind[job] = state.partner[job] = -1
+        if self.ahead:
+            self._tell(np.array([job]))
+
+    def _rows(self, ledger: Ledger) -> rolling.Rows:
+        plain = np.ascontiguousarray
+        return self._rolling.Rows(
+            plain(ledger.members),
+            ledger.able & ledger.alive[:, None],
+            ledger.allocated,
+            plain(ledger.x),
+            plain(ledger.owed),
+            ledger.time,
+            ledger.total,
+            plain(ledger.speeds),
+        )
+
+    def _tell(self, moved: Ints) -> None:
+        """Write into the table who holds GPUs since when, and what was held before."""
+        table, state = self._table, self._jobs
+        columns = (
+            state.kind[moved] >= 0,
+            *(column[moved] for column in (state.hold, state.seconds, state.first)),
+            *(column[moved] for column in (state.last, state.stops)),
+        )
+        for job, running, hold, seconds, first, last, stops in zip(
+            moved.tolist(), *(column.tolist() for column in columns), strict=True
+        ):
+            table.running[job], table.hold[job] = running, hold
+            table.held[job] = table.gpus[job]
+            table.seconds[job], table.service[job] = seconds, seconds * table.gpus[job]
+            table.first_start[job], table.last_stop[job] = first, last
+            table.preemptions[job] = stops
 
     def ideal(self, ledger: Ledger, now: float) -> RunSet:
         """Run every job at its shares until the next arrival, when those that are done end."""
@@ -120,13 +190,14 @@ class WholeSteps:
         self.until = table.submit[table.arrived] if after else math.inf
         rows = np.nonzero(ledger.alive & ((ledger.x * ledger.speeds[:, 0]).sum(axis=1) > 0))[0]
         jobs, x, speeds = ledger.members[rows, 0], ledger.x[rows], ledger.speeds[rows, 0]
-        left = self._left[jobs]
+        left = self._jobs.left[jobs]
         if after:
             steps = np.minimum(np.floor(x * (self.until - now) * speeds).sum(axis=1), left)
             ends = np.full(len(jobs), self.until)
         else:
             steps, ends = left, now + left / (x * speeds).sum(axis=1)
-        self._jobs, self._steps = jobs, steps
+        nothing = self._rolling.Round(_NO_INTS, _NO_INTS, np.empty(0), jobs, steps, ends)
+        self._round, self._worked = nothing if len(jobs) else None, jobs
         done = steps >= left
         self.endings = list(zip(ends[done].tolist(), jobs[done].tolist(), strict=True))
         return RunSet([spread(self._speeds, table, *pair) for pair in zip(jobs, x, strict=True)])

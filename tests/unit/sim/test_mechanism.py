@@ -117,7 +117,7 @@ def test_a_finished_job_frees_its_gpu_for_the_next_round():
     found.adopt(shares((0, 1), [[0.9], [0.1]], ("v100",)), 0.0)
     assert names(found.next_round(0.0)) == [((0,), "v100")]
     del found.table.active[0]
-    found.finish(0)
+    found.finish(0, 360.0)
     later = found.next_round(360.0)
     assert (names(later), later.stop) == ([((1,), "v100")], [])
 

@@ -1,0 +1,115 @@
+"""Rounds played in one go are the rounds played one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from repro import make, simulate
+from repro.policies.base import Policy
+from repro.policies.gavel_las import GavelLas
+from repro.sim.view import View
+from repro.trace import synth
+
+CLUSTER = "3xv100,2xp100,4xk80"
+
+
+@dataclass(frozen=True)
+class Watched(Policy):
+    """Gavel's LAS with somebody who looks at every decision."""
+
+    look: Callable[[View], None]
+    needs: ClassVar[frozenset[str]] = GavelLas.needs
+
+    def session(self, view):
+        decide = GavelLas().session(view)
+
+        def decided(view):
+            self.look(view)
+            return decide(view)
+
+        return decided
+
+
+def both(trace, policy, **options):
+    """Return the records with and without intervals; without, rounds are played in one go."""
+    runs = [
+        simulate(trace, CLUSTER, policy, rules="gavel", keep_intervals=kept, **options)
+        for kept in (True, False)
+    ]
+    assert len(runs[0].intervals) and not len(runs[1].intervals)
+    return [run.jobs for run in runs]
+
+
+@pytest.mark.parametrize(
+    "policy",
+    ["gavel-las", "las-agnostic", "gavel-las-ss", "gandiva-ss", "gavel-fifo", "allox", "gavel-ftf"],
+)
+@pytest.mark.parametrize("interval_s", [0.0, 1920.0])
+@settings(max_examples=4, deadline=None)
+@given(seed=st.integers(0, 99), rate=st.sampled_from([0.3, 0.8]))
+def test_as_one_by_one(policy, interval_s, seed, rate):
+    trace = synth.make("gavel-single", seed, jobs=25, rate=rate)
+    one, ahead = both(trace, policy, rounds={"min_realloc_interval_s": interval_s}, seed=seed)
+    pd.testing.assert_frame_equal(one, ahead)
+
+
+@pytest.mark.parametrize("policy", ["gavel-las", "las-agnostic", "fifo-agnostic"])
+@pytest.mark.parametrize(
+    "rounds",
+    [
+        {"preemption_overhead_s": 30.0},
+        {"preemption_overhead_s": 30.0, "lease_renewal": False},
+        {"whole_queue": True, "prior_rounds": 0},
+        {"drop_unallocated": False, "round_s": 900},
+    ],
+)
+def test_as_one_by_one_under_other_settings(policy, rounds):
+    trace = synth.make("gavel-multiple", 3, jobs=25, rate=0.5)
+    trace = trace[trace["num_gpus"] <= 2].reset_index(drop=True)
+    one, ahead = both(trace, policy, rounds=rounds)
+    pd.testing.assert_frame_equal(one, ahead)
+
+
+def test_who_looks_between_the_rounds_sees_them():
+    """A process beside the simulation finds the jobs that run at its instant."""
+    trace = synth.make("gavel-single", 1, jobs=6, rate=1.0)
+    seen = []
+
+    def look(engine):
+        for _ in range(40):
+            yield engine.env.timeout(500.0)
+            seen.append(sum(engine.table.running))
+            engine.poke()
+
+    simulate(trace, "1xv100", make("gavel-las"), rules="gavel", processes=[look],
+             keep_intervals=False)  # fmt: skip
+    assert set(seen) == {1}
+
+
+def test_what_is_told_at_a_decision_is_what_was_held():
+    """Attained service as a policy sees it does not depend on how rounds are played."""
+    trace = synth.make("gavel-single", 2, jobs=12, rate=2.0)
+
+    def services(keep):
+        told = []
+
+        def look(view):
+            told.append([(job, view.attained(job), view.is_running(job)) for job in view.jobs])
+
+        policy = Watched(look)
+        simulate(trace, "1xv100,1xk80", policy, rules="gavel", keep_intervals=keep)
+        return told
+
+    assert services(False) == [
+        [(job, pytest.approx(served), running) for job, served, running in one]
+        for one in services(True)
+    ]
+    assert np.sum([served for one in services(True) for _, served, _ in one]) > 0
