@@ -13,6 +13,8 @@ from numba import njit
 
 #: Largest number of steps; a well-posed programme takes 10 to 25.
 STEPS = 80
+#: After a step shorter than this the next one only leads back towards the path.
+JAMMED = 0.1
 #: Largest relative distance of a complementarity product from its target at the end.
 CENTRED = 1e-5
 #: Relative addition to the system of the duals.
@@ -240,7 +242,7 @@ def follow(
     curved = False
     for k in range(rows):
         curved |= recip[k] > 0.0
-    last = not free
+    last, a_was = not free, 1.0
     for number in range(STEPS):
         if not assemble(
             v, count, width, scale, linear, recip, barrier, s, y, q, pi, free, inverse, whole
@@ -262,6 +264,9 @@ def follow(
                     left += count[k] * (s[k, j] + a * ds[k, j]) * (y[k, j] + d * dy[k, j])
             ratio = left / (total * mu)
             goal, second = max(end, mu * ratio * ratio * ratio), 1.0
+            if a_was < JAMMED:
+                # back towards the path first: next to the boundary no step leads far
+                goal, second = mu, 0.0
         dz = direction(
             v, count, width, scale, floor, linear, recip, barrier, gpus, s, y, q, pi, z, free,
             inverse, whole, goal, second, 2 if last else 1, ds, dy, dq, dpi, part,
@@ -271,6 +276,7 @@ def follow(
         if curved or last:
             a = d = min(a, d)
         z += a * dz
+        a_was = a
         mu, off = 0.0, 0.0
         for j in range(n):
             q[j] += a * dq[j]
