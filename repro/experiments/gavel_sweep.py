@@ -181,9 +181,9 @@ def note_traces(fig: FigureRun, points: Iterable[Point]) -> None:
         What it simulates.
     """
     cases = [point.case for point in points]
-    for seed, chosen in {case.seed: case for case in cases}.items():
+    for seed, chosen in {chosen.seed: chosen for chosen in cases}.items():
         fig.trace(chosen.trace, seed=seed, **{"jobs": 1, **chosen.options})
-    for name in dict.fromkeys(case.throughputs for case in cases):
+    for name in dict.fromkeys(chosen.throughputs for chosen in cases):
         fig.throughputs(name)
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from repro import figure
+import repro
 from repro.errors import ParamError
 from repro.experiments import gavel_cases, gavel_cluster, gavel_published, gavel_sweep
 
@@ -50,7 +50,7 @@ def test_series_may_not_set_what_does_not_exist():
 
 
 def test_a_figure_records_a_trace_of_each_seed_and_the_throughputs(tmp_path):
-    fig = figure("gavel/fig08_las_single", out=tmp_path)
+    fig = repro.figure("gavel/fig08_las_single", out=tmp_path)
     gavel_sweep.note_traces(fig, gavel_sweep.rate_points(inputs(seeds=[3, 5])))
     assert [(used.name, used.seed) for used in fig._used.values()] == [
         ("gavel-single", 3), ("gavel-single", 5), (TABLE, None)
