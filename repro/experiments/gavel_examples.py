@@ -8,8 +8,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from repro.metrics import time_by_type
-from repro.sim.records import Result
 from repro.sim.rounds import choose
 
 Array = npt.NDArray[np.float64]
@@ -181,34 +179,6 @@ def constraint_sums(
         "gpus": used.tolist(),
         "range": [float(shares.min()), float(shares.max())],
     }
-
-
-def realised_shares(result: Result, rounds: int, round_s: float, types: Sequence[str]) -> Array:
-    """Return the fraction of the first rounds each job spent on each GPU type.
-
-    Parameters
-    ----------
-    result : Result
-        Records of a run in rounds.
-    rounds : int
-        How many rounds count.
-    round_s : float
-        Length of a round (s).
-    types : sequence of str
-        Order of the columns.
-
-    Examples
-    --------
-    >>> from repro import simulate
-    >>> from repro.testing import small_trace
-    >>> result = simulate(small_trace(), "1x4:v100,1x4:k80", "las-agnostic")
-    >>> realised_shares(result, 1, 360.0, ["v100", "k80"]).shape
-    (6, 2)
-    """
-    until = rounds * round_s
-    held = time_by_type(result, until).reindex(columns=list(types), fill_value=0.0)
-    answer: Array = held.to_numpy(float) / until
-    return answer
 
 
 def effective(fractions: npt.ArrayLike, steps_per_s: Mapping[str, Mapping[str, float]]) -> Array:

@@ -169,7 +169,9 @@ def by_weight(jobs: pd.DataFrame) -> pd.DataFrame:
 
 
 def note_traces(fig: FigureRun, points: Iterable[Point]) -> None:
-    """Record in a figure which traces its points use: for each seed, the one of the first point.
+    """Record in a figure which traces and throughput tables its points use.
+
+    Of the traces of a seed, which differ in length and rate, that of one point is recorded.
 
     Parameters
     ----------
@@ -178,8 +180,11 @@ def note_traces(fig: FigureRun, points: Iterable[Point]) -> None:
     points : iterable of Point
         What it simulates.
     """
-    for seed, chosen in {point.case.seed: point.case for point in points}.items():
+    cases = [point.case for point in points]
+    for seed, chosen in {chosen.seed: chosen for chosen in cases}.items():
         fig.trace(chosen.trace, seed=seed, **{"jobs": 1, **chosen.options})
+    for name in dict.fromkeys(chosen.throughputs for chosen in cases):
+        fig.throughputs(name)
 
 
 def _at(base: Case, seed: int, **load: Any) -> Case:

@@ -159,7 +159,7 @@ class RoundMechanism:
             columns = np.zeros((len(x), len(kinds)))
             columns[:, [kinds.index(kind) for kind in shares.gpu_types]] = x
             x = columns
-        x = self._checked(members, x)
+        x = self._checked(members, x, now)
         if (members[:, 1] >= 0).any():
             # among equals, in the order in which jobs and their pairs came into being
             one, two = members[:, 0], members[:, 1]
@@ -329,7 +329,7 @@ class RoundMechanism:
 
     # checks --------------------------------------------------------------------------------------
 
-    def _checked(self, members: Ints, x: Floats) -> Floats:
+    def _checked(self, members: Ints, x: Floats, now: float) -> Floats:
         jobs = members[:, 0]
         two = members[:, 1] >= 0
         widths = self._widths[jobs]
@@ -348,9 +348,25 @@ class RoundMechanism:
             or time.max() > 1 + TOLERANCE
             or (used > limits * (1 + TOLERANCE)).any()
         ):
-            raise PolicyError(
-                f"policy {self.policy!r}: shares must be >= 0, sum to at most 1 per job and fit "
-                f"the GPUs of each type"
-            )
+            wrong = self._violated(members, x, time.astype(float), used, now)
+            raise PolicyError(f"policy {self.policy!r}: shares must {wrong}")
         trimmed: Floats = np.clip(x, 0.0, None) * np.minimum(1.0, limits / np.maximum(used, 1e-300))
         return trimmed
+
+    def _violated(self, members: Ints, x: Floats, time: Floats, used: Floats, now: float) -> str:
+        """Say what impossible shares violate most: where, by whom, and when."""
+        kinds, limits = self.speeds.gpu_types, self.speeds.gpu_counts
+        if not x.min() >= -TOLERANCE:
+            # of several, a number that is none comes first
+            row, column = (int(at) for at in np.unravel_index(x.argmin(), x.shape))
+            one, two = (self.table.ids[job] for job in members[row])
+            whose = f"job {one!r}" if members[row, 1] < 0 else f"jobs {one!r} and {two!r}"
+            value = f"that of {whose} in {kinds[column]!r} is {x[row, column]:g}"
+            return f"be >= 0: at {now:g} s {value}"
+        if time.max() > 1 + TOLERANCE:
+            job = int(time.argmax())
+            value = f"those of job {self.table.ids[job]!r} sum to {time[job]:.9g}"
+            return f"sum to at most 1 per job: at {now:g} s {value}"
+        column = int((used / np.maximum(limits, 1e-300)).argmax())
+        value = f"they take {used[column]:.9g} of {limits[column]:g} GPUs of {kinds[column]!r}"
+        return f"fit the GPUs of each type: at {now:g} s {value}"

@@ -124,8 +124,14 @@ def priorities(
     >>> priorities(np.array([[0.6, 0.2, 0.0]]), np.array([[3.0, 0.0, 0.0]])).round(2)
     array([[0.2, inf, 0. ]])
     """
-    safe = np.where(rounds > 0, rounds, 1.0)
-    return np.where(rounds > 0, fractions / safe, np.where(fractions > 0, np.inf, 0.0))
+    # the compiler takes longer to import than this takes to compute
+    from repro.sim.greedy import ranks
+
+    received = np.asarray(rounds, dtype=float)
+    found: npt.NDArray[np.float64] = ranks(
+        np.asarray(fractions, dtype=float), received, received.sum(axis=0), True
+    )
+    return found
 
 
 def choose(
@@ -156,18 +162,24 @@ def choose(
     >>> choose(x, np.array([[3.0, 1, 0], [1, 3, 0], [0, 0, 4]]), [1, 1, 1], [1, 1, 1])
     [(2, 0), (1, 2), (0, 1)]
     """
-    rank = priorities(fractions, rounds)
-    free = list(capacity)
-    waiting = set(range(len(widths)))
-    chosen: list[tuple[int, int]] = []
-    rows, columns = np.nonzero(rank > 0)
-    for i in np.lexsort((rows, columns, -fractions[rows, columns], -rank[rows, columns])):
-        job, kind = int(rows[i]), int(columns[i])
-        if job in waiting and widths[job] <= free[kind]:
-            waiting.discard(job)
-            free[kind] -= widths[job]
-            chosen.append((job, kind))
-    return chosen
+    from repro.sim.greedy import walk
+
+    x = np.asarray(fractions, dtype=float)
+    jobs, kinds = x.shape
+    chosen = walk(
+        members=np.column_stack([np.arange(jobs), np.full(jobs, -1)]),
+        widths=np.asarray(widths, dtype=np.int64),
+        able=np.ones(x.shape, dtype=np.bool_),
+        rank=priorities(x, rounds),
+        owed=np.zeros_like(x),
+        x=x,
+        capacity=np.asarray(capacity, dtype=np.int64),
+        order=np.arange(kinds),
+        whole_queue=True,
+        idle_ok=True,
+        taken=np.zeros(jobs, dtype=np.bool_),
+    )
+    return list(zip(*(part.tolist() for part in chosen), strict=True))
 
 
 def realised(

@@ -59,7 +59,7 @@ def test_policies_without_a_programme_come_out_to_the_last_digit(policy, seconds
     ("policy", "settings", "seconds", "within"),
     [
         ("gavel-las", {}, 55963.611, 0.01),
-        ("gavel-las", {"lp_backend": "highs"}, 55963.611, 0.05),
+        ("gavel-las", {"lp_backend": "highs"}, 55963.611, 0.02),
         ("las-agnostic", {}, 93634.564, 0.01),
         ("gavel-ftf", {}, 55256.563, 0.01),
     ],

@@ -181,7 +181,7 @@ def test_two_batches_share_a_cache(project):
 
 @pytest.mark.slow
 def test_the_dask_backend_gives_the_same_results(project):
-    pytest.importorskip("distributed")
+    pytest.importorskip("distributed", reason="needs the extra dask (repro[dask])")
     project.add("tiresias/fig01_one")
     project.add("tiresias/fig02_two")
     project.cli("run", "--all", "--out", "local")

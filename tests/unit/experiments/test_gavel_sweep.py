@@ -5,6 +5,7 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
+import repro
 from repro.errors import ParamError
 from repro.experiments import gavel_cases, gavel_cluster, gavel_published, gavel_sweep
 
@@ -46,6 +47,14 @@ def test_each_series_goes_as_far_as_it_may_highest_rate_first():
 def test_series_may_not_set_what_does_not_exist():
     with pytest.raises(ParamError, match="'LAS': unknown colour"):
         gavel_sweep.rate_points(inputs(series={"LAS": {"colour": "red"}}))
+
+
+def test_a_figure_records_a_trace_of_each_seed_and_the_throughputs(tmp_path):
+    fig = repro.figure("gavel/fig08_las_single", out=tmp_path)
+    gavel_sweep.note_traces(fig, gavel_sweep.rate_points(inputs(seeds=[3, 5])))
+    assert [(used.name, used.seed) for used in fig._used.values()] == [
+        ("gavel-single", 3), ("gavel-single", 5), (TABLE, None)
+    ]  # fmt: skip
 
 
 def test_only_measured_jobs_are_kept_and_arrivals_outlast_them():

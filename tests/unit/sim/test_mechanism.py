@@ -70,6 +70,29 @@ def test_impossible_shares(entries, x, said):
         found.adopt(shares(entries, x), 0.0)
 
 
+@pytest.mark.parametrize(
+    ("entries", "x", "said"),
+    [
+        ((0, 1), [[0.5, 0], [0.1, -0.25]], "0: at 720 s that of job 'b' in 'v100' is -0.25"),
+        (
+            (0, (1, 2)),
+            [[0.5, 0], [-1, 0]],
+            "0: at 720 s that of jobs 'b' and 'c' in 'k80' is -1",
+        ),
+        ((0, 1), [[-1, 0], [math.nan, 0]], "0: at 720 s that of job 'b' in 'k80' is nan"),
+        ((0, 1), [[1, 0], [0.7, 0.4]], "1 per job: at 720 s those of job 'b' sum to 1.1"),
+        ((0, (0, 2)), [[0.5, 0], [0, 0.6]], "1 per job: at 720 s those of job 'a' sum to 1.1"),
+        ((0, 1, 2), [[0, 1], [0, 1], [0, 0.5]], "type: at 720 s they take 2.5 of 2 GPUs of 'v100'"),
+        ((0, 3), [[0.25, 0], [1.0, 0]], "type: at 720 s they take 2.25 of 2 GPUs of 'k80'"),
+    ],
+)
+def test_what_impossible_shares_violate_is_named(entries, x, said):
+    found = mechanism(jobs([1] * 4, gang=[1, 1, 1, 2]).assign(job_id=list("abcd")))
+    with pytest.raises(PolicyError) as caught:
+        found.adopt(shares(entries, x), 720.0)
+    assert str(caught.value).endswith(said)
+
+
 def test_a_type_that_the_cluster_does_not_have():
     with pytest.raises(PolicyError, match="the cluster has"):
         mechanism(jobs([1])).adopt(shares((0,), [[0.5]], ("t4",)), 0.0)
