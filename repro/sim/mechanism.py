@@ -11,14 +11,12 @@ import numpy.typing as npt
 
 from repro.errors import PolicyError
 from repro.sim.decision import Run, RunSet, Shares
+from repro.sim.feasible import checked
 from repro.sim.jobs import JobTable
 from repro.sim.received import Ledger
 from repro.sim.rounds import RoundSettings
 from repro.sim.speeds import Speeds
 from repro.sim.steps import WholeSteps, spread
-
-#: Relative overshoot of shares put down to rounding in the policy's solver.
-TOLERANCE = 1e-6
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -159,7 +157,8 @@ class RoundMechanism:
             columns = np.zeros((len(x), len(kinds)))
             columns[:, [kinds.index(kind) for kind in shares.gpu_types]] = x
             x = columns
-        x = self._checked(members, x, now)
+        ids = self.table.ids
+        x = checked(members, x, self._widths, self.speeds, ids, f"policy {self.policy!r}", now)
         if (members[:, 1] >= 0).any():
             # among equals, in the order in which jobs and their pairs came into being
             one, two = members[:, 0], members[:, 1]
@@ -326,47 +325,3 @@ class RoundMechanism:
         rows = zip(ledger.members[ledger.alive, 0], ledger.x[ledger.alive], strict=True)
         runs = (spread(self.speeds, self.table, job, shares) for job, shares in rows)
         return [run for run in runs if run.parts]
-
-    # checks --------------------------------------------------------------------------------------
-
-    def _checked(self, members: Ints, x: Floats, now: float) -> Floats:
-        jobs = members[:, 0]
-        two = members[:, 1] >= 0
-        widths = self._widths[jobs]
-        if two.any() and (widths[two] != self._widths[members[two, 1]]).any():
-            raise PolicyError(f"policy {self.policy!r}: jobs that share GPUs must be of one size")
-        used = widths @ x
-        limits = self.speeds.gpu_counts
-        spent = x @ np.ones(x.shape[1])
-        time = np.bincount(jobs, spent, minlength=1)
-        if two.any():
-            more = np.bincount(members[two, 1], spent[two], minlength=len(time))
-            more[: len(time)] += time
-            time = more
-        if len(x) and (
-            not x.min() >= -TOLERANCE
-            or time.max() > 1 + TOLERANCE
-            or (used > limits * (1 + TOLERANCE)).any()
-        ):
-            wrong = self._violated(members, x, time.astype(float), used, now)
-            raise PolicyError(f"policy {self.policy!r}: shares must {wrong}")
-        trimmed: Floats = np.clip(x, 0.0, None) * np.minimum(1.0, limits / np.maximum(used, 1e-300))
-        return trimmed
-
-    def _violated(self, members: Ints, x: Floats, time: Floats, used: Floats, now: float) -> str:
-        """Say what impossible shares violate most: where, by whom, and when."""
-        kinds, limits = self.speeds.gpu_types, self.speeds.gpu_counts
-        if not x.min() >= -TOLERANCE:
-            # of several, a number that is none comes first
-            row, column = (int(at) for at in np.unravel_index(x.argmin(), x.shape))
-            one, two = (self.table.ids[job] for job in members[row])
-            whose = f"job {one!r}" if members[row, 1] < 0 else f"jobs {one!r} and {two!r}"
-            value = f"that of {whose} in {kinds[column]!r} is {x[row, column]:g}"
-            return f"be >= 0: at {now:g} s {value}"
-        if time.max() > 1 + TOLERANCE:
-            job = int(time.argmax())
-            value = f"those of job {self.table.ids[job]!r} sum to {time[job]:.9g}"
-            return f"sum to at most 1 per job: at {now:g} s {value}"
-        column = int((used / np.maximum(limits, 1e-300)).argmax())
-        value = f"they take {used[column]:.9g} of {limits[column]:g} GPUs of {kinds[column]!r}"
-        return f"fit the GPUs of each type: at {now:g} s {value}"

@@ -88,7 +88,7 @@ class Round(NamedTuple):
 class Played(NamedTuple):
     """What `play` did.
 
-    ``rounds`` played, the last of which ends at ``until`` (s); ``gap`` is the end of the one before.
+    ``rounds`` played, the last until ``until`` (s); ``gap`` is the end of the one before it.
     ``fresh`` marks the rows of the last round that did not run in the one before. ``began`` lists
     pairs (two jobs, column of the GPU type) that began to share GPUs, ``moved`` jobs that took GPUs
     or gave them back, and ``worked`` jobs that did steps, the last round included.
