@@ -24,10 +24,12 @@ class FifoAgnostic(Policy):
     Parameters
     ----------
     assign : {"drawn", "last"}, optional
-        ``drawn``: a type is drawn among those with room. ``last``: as the public simulator does,
-        the last type of the list of types with free GPUs, even without room for the gang; the
-        draw only decides which type leaves that list when the last has no GPU left, and the
-        first job in line takes the type of one that finishes. Types given too much share it.
+        ``drawn``: a type is drawn among those with room on which the job can run. ``last``: as
+        the public simulator does, the last type of the list of types with free GPUs, even without
+        room for the gang; the draw only decides which type leaves that list when the last has no
+        GPU left. A job that cannot run on that type waits, and those behind it pass. The first
+        job in line takes the type of one that finishes if it can run there and fits beside the
+        jobs that came before the finished one. Types given too much share it.
         Default: ``drawn`` under the paper's rules, ``last`` under Gavel's.
 
     References
@@ -44,6 +46,7 @@ class FifoAgnostic(Policy):
 
     tells_types: ClassVar[bool] = False
     idle_ok: ClassVar[bool] = True
+    needs: ClassVar[frozenset[str]] = frozenset({"throughput"})
     rule_values: ClassVar[dict[str, dict[str, Any]]] = {
         "paper": {"assign": "drawn"},
         "gavel": {"assign": "last"},
@@ -65,16 +68,21 @@ class FifoAgnostic(Policy):
         return decide
 
     def _replace(self, view: View, place: dict[int, int], waiting: list[int], free: Any) -> None:
-        """Give the places of finished jobs to the head of the queue, count what is free."""
+        """Give the places of finished jobs to the head of the queue, count what is free.
+
+        What the public simulator has counted when it comes to a finished job are the older ones.
+        """
         for job in sorted(place):
             kind = place[job]
             if view.is_unfinished(job):
                 free[kind] -= view.gpus(job)
                 continue
             del place[job]
-            if self.assign == "last" and waiting and view.gpus(waiting[0]) <= view.gpus(job):
-                head = waiting.pop(0)
-                place[head] = kind
+            if self.assign != "last" or not waiting:
+                continue
+            head = waiting[0]
+            if view.gpus(head) <= free[kind] and view.speeds(head)[kind] > 0:
+                place[waiting.pop(0)] = kind
                 free[kind] -= view.gpus(head)
 
     def _admit(
@@ -88,11 +96,16 @@ class FifoAgnostic(Policy):
         """Place jobs from the head of the queue on until one finds no room."""
         kinds = [kind for kind in range(len(free)) if free[kind] > 0]
         for job in waiting:
+            able = view.speeds(job) > 0
             room = [kind for kind in kinds if free[kind] >= view.gpus(job)]
+            if self.assign == "drawn":
+                room = [kind for kind in room if able[kind]]
             if not room:
                 return
             drawn = room[draw.randrange(len(room))]
             kind = kinds[-1] if self.assign == "last" else drawn
+            if not able[kind]:
+                continue
             place[job] = kind
             free[kind] -= view.gpus(job)
             if free[kind] == 0:

@@ -23,7 +23,8 @@ class GavelFifo(Policy):
     Parameters
     ----------
     form : {"greedy", "lp"}
-        ``greedy``: as the public simulator; the first job that finds no room blocks all behind it.
+        ``greedy``: as the public simulator; the first job that finds no room blocks all behind it,
+        while one that cannot run where there is room waits and lets them pass.
         ``lp``: the paper's programme, max sum_i (M - i) thr_i(X) / thr_i(fastest type) for M jobs
         in order of arrival i, which may divide a job's time between types.
 
@@ -53,12 +54,14 @@ class GavelFifo(Policy):
         free = np.array(view.gpu_counts, dtype=int)
         place: dict[int, int] = {}
         for job in jobs:
-            speeds = np.where(free >= view.gpus(job), view.speeds(job), 0.0)
-            kind = int(speeds.argmax())
-            if not speeds[kind] > 0:
+            room = free >= view.gpus(job)
+            if not room.any():
                 break
-            place[job] = kind
-            free[kind] -= view.gpus(job)
+            speeds = np.where(room, view.speeds(job), 0.0)
+            kind = int(speeds.argmax())
+            if speeds[kind] > 0:
+                place[job] = kind
+                free[kind] -= view.gpus(job)
         return placed(view, jobs, place)
 
     def _programme(self, view: View, jobs: tuple[int, ...]) -> Shares:

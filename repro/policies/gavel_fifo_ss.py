@@ -24,8 +24,9 @@ def fifo_pairs(
 ) -> tuple[list[tuple[int, int]], list[int]]:
     """Return the jobs and pairs that run, and the GPU type of each.
 
-    Jobs take the fastest type with room in turn until one finds none. From that one on, each joins
-    the job alone on GPUs of its size with which it gains most, until one gains too little.
+    Jobs take the fastest type with room in turn until one finds none; one that cannot run where
+    there is room waits, and those behind it pass. From the first without room on, each joins the
+    job alone on GPUs of its size with which it gains most, until one gains too little.
 
     Parameters
     ----------
@@ -60,13 +61,15 @@ def fifo_pairs(
     place: dict[int, int] = {}
     waiting = len(speeds)
     for job, (speed, width) in enumerate(zip(speeds, widths, strict=True)):
-        able = np.where(free >= width, speed, 0.0)
-        kind = int(able.argmax())
-        if not able[kind] > 0:
+        room = free >= width
+        if not room.any():
             waiting = job
             break
-        place[job] = kind
-        free[kind] -= width
+        able = np.where(room, speed, 0.0)
+        kind = int(able.argmax())
+        if able[kind] > 0:
+            place[job] = kind
+            free[kind] -= width
     joined: dict[int, int] = {}
     for job in range(waiting, len(speeds)):
         best, host = worth, -1

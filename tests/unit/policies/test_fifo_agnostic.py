@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from repro import simulate
 from repro.perf.throughput_files import load_throughputs
+from repro.policies.fifo_agnostic import FifoAgnostic
 from repro.trace.synth.gavel import PUBLIC, gavel_single, gavel_static
 
 
@@ -69,3 +71,53 @@ def test_the_draw_depends_on_the_seed_alone(table):
 
     assert average(1) == average(1)
     assert average(1) != average(2)
+
+
+class Window:
+    """The part of a view that the policy reads; ``cannot`` names jobs that K80s cannot run."""
+
+    seed = 0
+
+    def __init__(self, widths, counts, cannot=()):
+        self.widths, self.cannot = widths, cannot
+        self.gpu_types = ("k80", "v100")[-len(counts) :]
+        self.gpu_counts = counts
+        self.jobs = list(range(len(widths)))
+
+    def gpus(self, job):
+        return self.widths[job]
+
+    def is_unfinished(self, job):
+        return job in self.jobs
+
+    def speeds(self, job):
+        every = np.ones(len(self.gpu_counts))
+        every[0] = 0.0 if job in self.cannot else 1.0
+        return every
+
+
+def test_a_gang_is_not_given_a_type_on_which_it_cannot_run():
+    jobs = Window([1, 1, 1], (2, 1), cannot=[1])
+    # as in the public simulator it waits, and those behind it pass
+    last = FifoAgnostic("last").session(jobs)(jobs).fractions.tolist()
+    assert last == [[0, 1], [0, 0], [1, 0]]
+    jobs = Window([1, 1, 1], (2, 0), cannot=[0])
+    drawn = FifoAgnostic("drawn").session(jobs)(jobs).fractions.tolist()
+    assert drawn == [[0, 0], [0, 0], [0, 0]]
+
+
+def test_the_place_of_a_finished_job_is_not_given_to_a_gang_that_cannot_run_there():
+    jobs = Window([1, 1, 1, 1], (1, 1), cannot=[2])
+    decide = FifoAgnostic("last").session(jobs)
+    assert decide(jobs).fractions.tolist() == [[0, 1], [1, 0], [0, 0], [0, 0]]
+    jobs.jobs = [0, 2, 3]
+    assert decide(jobs).fractions.tolist() == [[0, 1], [0, 0], [1, 0]]
+
+
+def test_the_place_of_a_finished_job_goes_to_a_wider_gang():
+    jobs = Window([1, 3, 2], (4,))
+    decide = FifoAgnostic("last").session(jobs)
+    assert decide(jobs).fractions.ravel().tolist() == [1, 1, 0]
+    jobs.jobs = [1, 2]
+    # GPUs of jobs younger than the finished one are not counted yet: five are given of four
+    assert decide(jobs).fractions.ravel().tolist() == pytest.approx([0.8, 0.8])

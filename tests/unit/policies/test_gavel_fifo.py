@@ -11,7 +11,12 @@ from repro.policies.gavel_fifo import GavelFifo
 from repro.trace.synth.gavel import PUBLIC, gavel_single
 
 SPEEDS = ThroughputTable.of(
-    {"fast": {"k80": 1.0, "v100": 8.0}, "even": {"k80": 3.0, "v100": 4.0}}, "v100"
+    {
+        "fast": {"k80": 1.0, "v100": 8.0},
+        "even": {"k80": 3.0, "v100": 4.0},
+        "large": {"k80": 0.0, "v100": 1.0},
+    },
+    "v100",
 )
 
 
@@ -53,6 +58,10 @@ def test_a_gang_without_room_blocks_those_behind_it():
         [0, 0],
         [0, 0],
     ]
+
+
+def test_a_job_that_cannot_run_where_there_is_room_lets_those_behind_it_pass():
+    assert shares("greedy", "fast", "large", "fast") == [[0, 1], [0, 0], [1, 0]]
 
 
 def test_no_jobs_no_rows():

@@ -107,3 +107,11 @@ def test_fifo_packs_only_gangs_of_one_size_and_each_host_once():
         speeds, [1, 2, 2, 2], np.array([3.0]), lambda job, host, kind: 1.6 + host
     )
     assert members == [(0, -1), (1, 2)]
+
+
+def test_fifo_lets_jobs_pass_one_that_cannot_run_where_there_is_room():
+    large, other = np.array([0.0, 1.0]), np.array([1.0, 2.0])
+    members, kinds = fifo_pairs(
+        [other, large, other], [1, 1, 1], np.array([1.0, 1.0]), lambda job, host, kind: 2.0
+    )
+    assert (members, kinds) == ([(0, -1), (2, -1)], [1, 0])
