@@ -58,6 +58,7 @@ def fill(
     weigh: Callable[[Flags], Array],
     water_filling: Filling = "exact",
     backend: Backend = "centre",
+    steady: bool = False,
 ) -> Array:
     """Return shares by water filling: raise the least level, fix who cannot rise, go on.
 
@@ -73,6 +74,9 @@ def fill(
         published, where the search for bottlenecks failed.
     backend : {"centre", "highs"}
         As for `level_shares`.
+    steady : bool
+        Rows keep their weight until they are fixed. Those that end with the whole time on their
+        best GPU type are then found by bisection instead of one by one.
 
     Returns
     -------
@@ -114,4 +118,44 @@ def fill(
         if not stuck.any():
             stuck = rises & (answer.slack == answer.slack[rises].min())
         fixed |= stuck
+        if steady and water_filling == "exact" and not fixed.all():
+            shares, reached, fixed = _full_time(crowd, weigh(fixed), shares, reached, fixed)
     return shares
+
+
+def _full_time(
+    crowd: Crowd, weight: Array, shares: Array, reached: Array, fixed: Flags
+) -> tuple[Array, Array, Flags]:
+    """Let rows rise together as long as only those stop that have all the time of their best GPUs.
+
+    Parameters
+    ----------
+    crowd, weight
+        Rows, and what each gains of a unit of level.
+    shares, reached, fixed
+        State of the filling.
+
+    Returns
+    -------
+    shares, reached, fixed
+        The state at the last stop of that sort.
+    """
+    best = np.where(crowd.usable, crowd.worth, 0.0).max(axis=1)
+    rises = weight > 0
+    stops = np.where(rises, (best - reached) / np.where(rises, weight, 1.0), 0.0)
+    levels = np.unique(stops[rises])
+    low, high = -1, len(levels) - 1
+    while low < high:
+        middle = (low + high + 1) // 2
+        wanted = reached + weight * np.minimum(stops, levels[middle])
+        answer = central_level(crowd, wanted)
+        if answer is None or answer.level < 1.0 - ROOM:
+            high = middle - 1
+            continue
+        low, shares = middle, answer.shares
+    if low >= 0:
+        reached = np.minimum(
+            reached + weight * np.minimum(stops, levels[low]), (crowd.worth * shares).sum(axis=1)
+        )
+        fixed = fixed | (rises & (stops <= levels[low]))
+    return shares, reached, fixed

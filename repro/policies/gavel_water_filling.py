@@ -70,7 +70,11 @@ class GavelWaterFilling(Policy):
                 )
                 each = np.array([weight for _, _, weight in keys])
                 solved[mix] = fill(
-                    crowd, _equal(each / crowd.widths), self.water_filling, self.lp_backend
+                    crowd,
+                    _equal(each / crowd.widths),
+                    self.water_filling,
+                    self.lp_backend,
+                    steady=True,
                 )
             return Shares(jobs, view.gpu_types, solved[mix][row])
 

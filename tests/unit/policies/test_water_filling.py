@@ -105,3 +105,21 @@ def test_published_variant_is_one_max_min_programme():
     one = simulate(policy=policy, **run).summary()
     other = simulate(policy=make("gavel-las"), **run).summary()
     assert one["avg_jct"] == pytest.approx(other["avg_jct"], rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_bisection_ends_with_the_shares_of_one_stop_after_the_other(seed):
+    rng = np.random.default_rng(seed)
+    rows = int(rng.integers(2, 12))
+    worth = rng.uniform(0.2, 3.0, (rows, 3)) * (rng.random((rows, 3)) < 0.9)
+    worth[:, 0] += 0.1
+    crowd = Crowd(
+        worth, rng.integers(1, 4, rows), rng.choice([1, 1, 2, 4], rows), np.array([4.0, 6.0, 8.0])
+    )
+    weight = rng.choice([1.0, 5.0], rows) / crowd.widths
+
+    def weigh(fixed):
+        return np.where(fixed, 0.0, weight)
+
+    slow, fast = fill(crowd, weigh), fill(crowd, weigh, steady=True)
+    assert (worth * fast).sum(axis=1) == pytest.approx((worth * slow).sum(axis=1), abs=1e-5)
