@@ -45,9 +45,10 @@ def back_solve(upper: Any, x: Any) -> None:
     """Overwrite ``x`` by the solution of (upper' upper) solution = x."""
     size = upper.shape[0]
     for i in range(size):
-        x[i] /= upper[i, i]
+        value = x[i] / upper[i, i]
+        x[i] = value
         for j in range(i + 1, size):
-            x[j] -= upper[i, j] * x[i]
+            x[j] -= upper[i, j] * value
     for i in range(size - 1, -1, -1):
         total = x[i]
         for j in range(i + 1, size):

@@ -56,7 +56,7 @@ def complete(
     rng = np.random.default_rng(seed)
     left = rng.standard_normal((values.shape[0], rank))
     right = rng.standard_normal((values.shape[1], rank))
-    given = np.ascontiguousarray(values, dtype=float)
+    given = np.where(known, values, 0.0)
     gaps = np.ascontiguousarray(known, dtype=np.bool_)
     product = alternate(given, gaps, left, right, penalty, _STOP, _SWEEPS)
     return np.where(known, values, product)

@@ -7,7 +7,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from repro._dense import back_solve, factorise
+from repro._dense import SUMS, factorise
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
@@ -22,31 +22,43 @@ def _patterns(known: Any) -> Any:
     return first
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
-def _fit(factor: Any, known: Any, first: Any, target: Any, penalty: float) -> Any:
+@numba.njit(cache=True, error_model="numpy", fastmath=SUMS)  # type: ignore[untyped-decorator,unused-ignore]
+def _fit(factor: Any, weights: Any, first: Any, target: Any, penalty: float) -> Any:
     """Return the best other factor; rows with the same gaps have one matrix."""
     rank = factor.shape[1]
-    answer = np.zeros((len(known), rank))
-    matrix = np.empty((rank, rank))
-    for leader in range(len(known)):
+    answer = target @ factor
+    x = np.empty((rank, len(weights)))
+    for leader in range(len(weights)):
         if first[leader] != leader:
             continue
-        matrix[:] = 0.0
-        for c in range(len(factor)):
-            if known[leader, c]:
-                for i in range(rank):
-                    for j in range(i, rank):
-                        matrix[i, j] += factor[c, i] * factor[c, j]
+        matrix = (factor.T * weights[leader]) @ factor
         for i in range(rank):
             matrix[i, i] += penalty
         factorise(matrix)
-        for r in range(leader, len(known)):
+        count = 0
+        for r in range(leader, len(weights)):
             if first[r] == leader:
-                for c in range(len(factor)):
-                    if known[r, c]:
-                        for i in range(rank):
-                            answer[r, i] += target[r, c] * factor[c, i]
-                back_solve(matrix, answer[r])
+                for i in range(rank):
+                    x[i, count] = answer[r, i]
+                count += 1
+        for i in range(rank):
+            for k in range(count):
+                x[i, k] /= matrix[i, i]
+            for j in range(i + 1, rank):
+                for k in range(count):
+                    x[j, k] -= matrix[i, j] * x[i, k]
+        for i in range(rank - 1, -1, -1):
+            for j in range(i + 1, rank):
+                for k in range(count):
+                    x[i, k] -= matrix[i, j] * x[j, k]
+            for k in range(count):
+                x[i, k] /= matrix[i, i]
+        count = 0
+        for r in range(leader, len(weights)):
+            if first[r] == leader:
+                for i in range(rank):
+                    answer[r, i] = x[i, count]
+                count += 1
     return answer
 
 
@@ -69,12 +81,14 @@ def alternate(
     sweeps : int
         Most turns.
     """
-    across, target = known.T.copy(), values.T.copy()
-    of_row, of_column = _patterns(known), _patterns(across)
+    of_row, of_column = _patterns(known), _patterns(known.T.copy())
+    weights = known.astype(np.float64)
+    target = values * weights
+    across, turned = weights.T.copy(), target.T.copy()
     before = left @ right.T
     for _ in range(sweeps):
-        left = _fit(right, known, of_row, values, penalty)
-        right = _fit(left, across, of_column, target, penalty)
+        left = _fit(right, weights, of_row, target, penalty)
+        right = _fit(left, across, of_column, turned, penalty)
         product = left @ right.T
         change = product - before
         before = product

@@ -82,7 +82,7 @@ class PairTypes:
             self._of_job = np.concatenate([self._of_job, more])
         numbers = self._of_job[rows]
         for n in np.flatnonzero(numbers < 0).tolist():
-            numbers[n] = self._of_job[rows[n]] = self._of(jobs[n])
+            numbers[n] = self._of_job[rows[n]] = self.number(jobs[n])
         if len(self._keys) > len(self._speeds):
             self._grow()
         counts = np.bincount(numbers, minlength=len(self._keys))
@@ -101,7 +101,7 @@ class PairTypes:
 
     def learn(self, one: int, other: int) -> bool:
         """Ask again for the speeds of two jobs on the same GPUs; tell whether they changed."""
-        a, b = self._of(one), self._of(other)
+        a, b = self.number(one), self.number(other)
         if max(a, b) >= len(self._speeds):
             return False
         found = self._pair(one, other)
@@ -109,7 +109,8 @@ class PairTypes:
         self._paired[a, b], self._paired[b, a] = found
         return not (np.array_equal(before[0], found[0]) and np.array_equal(before[1], found[1]))
 
-    def _of(self, job: int) -> int:
+    def number(self, job: int) -> int:
+        """Return the number of the type of a job, in the order in which types appeared."""
         key = self._key(job)
         number = self._number.get(key)
         if number is None:
