@@ -74,7 +74,14 @@ def columns(
         rows[k, 2], rows[k, 3] = types + first[k], types + mate
         rows[k, 4] = 2 * types + column[k]
         coefs[k, 4] = widths[first[k]]
-    return first[:count], second[:count], column[:count], rows[:count], coefs[:count], weights[:count]
+    return (
+        first[:count],
+        second[:count],
+        column[:count],
+        rows[:count],
+        coefs[:count],
+        weights[:count],
+    )
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
