@@ -50,25 +50,13 @@ def complete(
     >>> complete(np.array([[1.0, 2.0], [2.0, 0.0]]), known, rank=1, penalty=1e-6).round(1).tolist()
     [[1.0, 2.0], [2.0, 4.0]]
     """
-    weights = known.astype(float)
-    target = np.where(known, values, 0.0)
+    # the compiler takes longer to import than one completion
+    from repro.estimate._ridge import alternate
+
     rng = np.random.default_rng(seed)
     left = rng.standard_normal((values.shape[0], rank))
     right = rng.standard_normal((values.shape[1], rank))
-    before = left @ right.T
-    for _ in range(_SWEEPS):
-        left = _fit(right, weights, target, penalty)
-        right = _fit(left, weights.T, target.T, penalty)
-        product = left @ right.T
-        if float(np.sqrt(np.mean((product - before) ** 2))) < _STOP:
-            break
-        before = product
+    given = np.where(known, values, 0.0)
+    gaps = np.ascontiguousarray(known, dtype=np.bool_)
+    product = alternate(given, gaps, left, right, penalty, _STOP, _SWEEPS)
     return np.where(known, values, product)
-
-
-def _fit(factor: Array, weights: Array, target: Array, penalty: float) -> Array:
-    """Return the best other factor: one small ridge regression per row, all at once."""
-    squares = np.einsum("rc,ci,cj->rij", weights, factor, factor)
-    squares += penalty * np.eye(factor.shape[1])
-    answer: Array = np.linalg.solve(squares, (target @ factor)[:, :, None])[:, :, 0]
-    return answer

@@ -49,6 +49,8 @@ class Believed:
         known = {model for model, gang in table.rows if gang == 1}
         drawn = [one.name for one in job_types() if one.name in known]
         self._view = view
+        self._kinds: dict[int, tuple[str, str] | None] = {}
+        self._learnt: set[tuple[int, int, str | None]] = set()
         self._estimator = PairEstimator(
             table,
             kinds,
@@ -61,8 +63,10 @@ class Believed:
 
     def kind(self, job: int) -> tuple[str, str] | None:
         """Return what is believed of a job: model and nearest reference; None for a gang."""
-        model, gang = self._view.kind(job)
-        return self._estimator.kind(job, str(model)) if gang == 1 else None
+        if job not in self._kinds:
+            model, gang = self._view.kind(job)
+            self._kinds[job] = self._estimator.kind(job, str(model)) if gang == 1 else None
+        return self._kinds[job]
 
     def speeds(self, one: int, other: int) -> Array:
         """Return the believed steps per second of two jobs on the same GPUs."""
@@ -77,5 +81,9 @@ class Believed:
         a, b = self.kind(one), self.kind(other)
         if a is None or b is None:
             return False
+        seen = types.number(one), types.number(other), gpu_type
+        if seen in self._learnt:
+            return False
+        self._learnt.add(seen)
         self._estimator.observe(a, b, gpu_type)
         return types.learn(one, other)

@@ -124,42 +124,14 @@ def programme(
     array([[ 1. ,  0. , -1. ,  0. ,  1. ],
            [ 2. ,  0. , -1.6,  0. ,  1. ]])
     """
+    # the compiler takes longer to import than most policies to run
+    from repro.policies._pairs_columns import OFFERS, columns
+
     types, kinds = values.shape
     within = counts >= 2 if within is None else within
-    fits = widths[:, None] <= capacity[None, :]
-    a, b = np.triu_indices(types)
-    both = (widths[a] == widths[b]) & ((a != b) | within[a])
-    a, b = a[both], b[both]
-    to_a, to_b = paired[a, b], paired[b, a]
-    offered = fits[a]
-    works = (to_a > 0) & (to_b > 0)
-    if pairs == "useful":
-        with np.errstate(divide="ignore", invalid="ignore"):
-            works &= to_a / values[a] + to_b / values[b] > 1.0
-    if pairs != "all" or not works.any():
-        offered = offered & works
-    alone_type, alone_kind = np.nonzero(fits & ((values > 0) | (pairs == "all")))
-    pair, pair_kind = np.nonzero(offered)
-    singles = len(alone_type)
-    first = np.concatenate([alone_type, a[pair]])
-    second = np.concatenate([np.full(singles, -1), b[pair]])
-    column = np.concatenate([alone_kind, pair_kind])
-    mate = np.where(second < 0, first, second)
-    rows = np.stack([first, mate, types + first, types + mate, 2 * types + column], axis=1)
-
-    own = first == second
-    mixed = (second >= 0) & ~own
-    coefs = np.zeros(rows.shape)
-    coefs[:, 0] = np.where(own, 2.0, 1.0)
-    coefs[:, 1] = mixed
-    coefs[:singles, 2] = -values[alone_type, alone_kind]
-    coefs[singles:, 2] = -to_a[pair, pair_kind]
-    coefs[singles:, 3] = -to_b[pair, pair_kind]
-    coefs[own, 2] += coefs[own, 3]
-    coefs[own, 3] = 0.0
-    coefs[:, 4] = widths[first]
-    each = np.where(second < 0, 1.0, counts[mate])
-    weights = counts[first] * np.where(own, (counts[first] - 1) / 2, each)
+    first, second, column, rows, coefs, weights = columns(
+        values, paired, counts, widths, capacity, within, OFFERS[pairs]
+    )
     demand = counts if demand is None else demand
     limits = counts if limits is None else limits
     return Programme(
@@ -167,7 +139,7 @@ def programme(
         free=np.concatenate([np.zeros(types), demand, np.zeros(kinds)]),
         limits=np.concatenate([limits, np.zeros(types), capacity]).astype(float),
         row_weights=np.concatenate([counts, counts, np.ones(kinds)]).astype(float),
-        column_weights=weights.astype(float),
+        column_weights=weights,
     )  # fmt: skip
 
 
@@ -251,17 +223,10 @@ def shares(
     >>> round(shares(task, 1, 1).level, 6)
     0.8
     """
+    from repro.policies._pairs_columns import sort_out
+
     x, level = solver(problem)
-    single = problem.second < 0
-    # a column that brings a member nothing was only offered, it is never carried out
-    to_first, to_second = problem.coefs[:, 2] < 0, problem.coefs[:, 3] < 0
-    x = np.where(to_first & (to_second | single | (problem.first == problem.second)), x, 0.0)
-    alone = np.zeros((types, kinds))
-    alone[problem.first[single], problem.column[single]] = x[single]
-    code = problem.first[~single] * types + problem.second[~single]
-    # columns come sorted by pair
-    starts = np.flatnonzero(np.diff(code, prepend=-1))
-    together = np.zeros((len(starts), kinds))
-    number = np.cumsum(np.diff(code, prepend=-1) != 0) - 1
-    together[number, problem.column[~single]] = x[~single]
-    return TypeShares(alone, code[starts] // types, code[starts] % types, together, level)
+    alone, first, second, together = sort_out(
+        x, problem.first, problem.second, problem.column, problem.coefs, types, kinds
+    )
+    return TypeShares(alone, first, second, together, level)

@@ -13,82 +13,113 @@ from typing import Any
 import numba
 import numpy as np
 
+from repro._dense import SUMS, back_solve, factorise
+
 #: Relative addition to the diagonal: near the optimum rows may depend on each other.
 STEADY = 1e-13
-SINGULAR = 1e-300
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
-def factorise(matrix: Any) -> None:
-    """Overwrite the upper half of a positive definite matrix by its Cholesky factor."""
-    size = matrix.shape[0]
-    for k in range(size):
-        pivot = np.sqrt(max(matrix[k, k], SINGULAR))
-        matrix[k, k] = pivot
-        for j in range(k + 1, size):
-            matrix[k, j] /= pivot
-        for i in range(k + 1, size):
-            factor = matrix[k, i]
-            if factor != 0.0:
-                for j in range(i, size):
-                    matrix[i, j] -= factor * matrix[k, j]
-
-
-@numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
-def back_solve(upper: Any, x: Any) -> None:
-    """Overwrite ``x`` by the solution of (upper' upper) solution = x."""
-    size = upper.shape[0]
-    for i in range(size):
-        x[i] /= upper[i, i]
-        for j in range(i + 1, size):
-            x[j] -= upper[i, j] * x[i]
-    for i in range(size - 1, -1, -1):
-        total = x[i]
-        for j in range(i + 1, size):
-            total -= upper[i, j] * x[j]
-        x[i] = total / upper[i, i]
-
-
-@numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
-def normal_matrix(rows: Any, coefs: Any, width: Any, slack: Any) -> Any:
-    """Return A diag(width) A' + diag(slack), upper half; the rows of a column ascend."""
-    size = len(slack)
-    matrix = np.zeros((size, size))
+@numba.njit(cache=True, error_model="numpy", fastmath=SUMS)  # type: ignore[untyped-decorator,unused-ignore]
+def normal_matrix(rows: Any, coefs: Any, width: Any, slack: Any, matrix: Any) -> None:
+    """Set the upper half to that of A diag(width) A' + diag(slack); the rows of a column ascend."""
+    matrix[:] = 0.0
     for k in range(rows.shape[0]):
-        for p in range(5):
-            left = coefs[k, p] * width[k]
-            if left != 0.0:
-                i = rows[k, p]
-                for q in range(p, 5):
-                    matrix[i, rows[k, q]] += left * coefs[k, q]
-    for i in range(size):
+        r0, r1, r2, r3, r4 = rows[k, 0], rows[k, 1], rows[k, 2], rows[k, 3], rows[k, 4]
+        c0, c1, c2, c3, c4 = coefs[k, 0], coefs[k, 1], coefs[k, 2], coefs[k, 3], coefs[k, 4]
+        w0, w1, w2, w3 = c0 * width[k], c1 * width[k], c2 * width[k], c3 * width[k]
+        matrix[r0, r0] += w0 * c0
+        matrix[r0, r1] += w0 * c1
+        matrix[r0, r2] += w0 * c2
+        matrix[r0, r3] += w0 * c3
+        matrix[r0, r4] += w0 * c4
+        matrix[r1, r1] += w1 * c1
+        matrix[r1, r2] += w1 * c2
+        matrix[r1, r3] += w1 * c3
+        matrix[r1, r4] += w1 * c4
+        matrix[r2, r2] += w2 * c2
+        matrix[r2, r3] += w2 * c3
+        matrix[r2, r4] += w2 * c4
+        matrix[r3, r3] += w3 * c3
+        matrix[r3, r4] += w3 * c4
+        matrix[r4, r4] += c4 * width[k] * c4
+    for i in range(len(slack)):
         matrix[i, i] = (matrix[i, i] + slack[i]) * (1.0 + STEADY)
-    return matrix
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
-def times(rows: Any, coefs: Any, x: Any, size: int) -> Any:
-    """Return A x."""
-    out = np.zeros(size)
-    for k in range(rows.shape[0]):
+@numba.njit(cache=True, error_model="numpy", fastmath=SUMS)  # type: ignore[untyped-decorator,unused-ignore]
+def times(rows: Any, coefs: Any, x: Any, out: Any) -> None:
+    """Set ``out`` to A x, in two halves, as consecutive columns touch the same rows."""
+    half = rows.shape[0] // 2
+    other = np.zeros(len(out))
+    out[:] = 0.0
+    for k in range(half):
         for p in range(5):
             out[rows[k, p]] += coefs[k, p] * x[k]
-    return out
+            other[rows[half + k, p]] += coefs[half + k, p] * x[half + k]
+    for k in range(2 * half, rows.shape[0]):
+        for p in range(5):
+            out[rows[k, p]] += coefs[k, p] * x[k]
+    for i in range(len(out)):
+        out[i] += other[i]
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
-def times_transposed(rows: Any, coefs: Any, y: Any) -> Any:
-    """Return A' y."""
-    out = np.zeros(rows.shape[0])
+@numba.njit(cache=True, error_model="numpy", fastmath=SUMS)  # type: ignore[untyped-decorator,unused-ignore]
+def times_transposed(rows: Any, coefs: Any, y: Any, out: Any) -> None:
+    """Set ``out`` to A' y."""
     for k in range(rows.shape[0]):
         total = 0.0
         for p in range(5):
             total += coefs[k, p] * y[rows[k, p]]
         out[k] = total
-    return out
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
+@numba.njit(cache=True, error_model="numpy", fastmath=SUMS)  # type: ignore[untyped-decorator,unused-ignore]
+def dot(one: Any, other: Any) -> float:
+    """Return the inner product."""
+    total = 0.0
+    for k in range(len(one)):
+        total += one[k] * other[k]
+    return total
+
+
+@numba.njit(cache=True, error_model="numpy", fastmath=SUMS)  # type: ignore[untyped-decorator,unused-ignore]
+def largest(values: Any) -> float:
+    """Return the largest absolute value."""
+    most = 0.0
+    for k in range(len(values)):
+        if abs(values[k]) > most:
+            most = abs(values[k])
+    return most
+
+
+@numba.njit(cache=True, error_model="numpy", fastmath=SUMS)  # type: ignore[untyped-decorator,unused-ignore]
+def turn(
+    target: Any, values: Any, duals: Any, steps: Any, dual_steps: Any, most: float
+) -> float:  # fmt: skip
+    """Set the steps of values whose products with their multipliers change by ``target``.
+
+    Return the largest part of itself that any of both loses, at least ``most``.
+    """
+    for k in range(len(values)):
+        steps[k] = (target[k] - values[k] * dual_steps[k]) / duals[k]
+    for k in range(len(values)):
+        if most * values[k] + steps[k] < 0.0:
+            most = -steps[k] / values[k]
+        if most * duals[k] + dual_steps[k] < 0.0:
+            most = -dual_steps[k] / duals[k]
+    return most
+
+
+@numba.njit(cache=True, error_model="numpy", fastmath=SUMS)  # type: ignore[untyped-decorator,unused-ignore]
+def correct(
+    target: Any, weights: Any, mu: float, values: Any, duals: Any, steps: Any, dual_steps: Any
+) -> None:
+    """Aim at the central path, less what the first steps miss by being straight."""
+    for k in range(len(values)):
+        target[k] = mu * weights[k] - values[k] * duals[k] - steps[k] * dual_steps[k]
+
+
+@numba.njit(cache=True, error_model="numpy", fastmath=SUMS)  # type: ignore[untyped-decorator,unused-ignore]
 def balance(rows: Any, coefs: Any, free: Any, own: Any) -> Any:
     """Return row scales, of A and of x >= 0, that bring all entries near one (Ruiz, 3 passes).
 
@@ -97,57 +128,38 @@ def balance(rows: Any, coefs: Any, free: Any, own: Any) -> Any:
     """
     count, size = rows.shape[0], len(free)
     scale, scale_low, entries = np.ones(size), np.ones(count), np.abs(coefs)
-    low, last = np.ones(count), np.abs(free)
+    low, last, by_column = np.ones(count), np.abs(free), np.empty(count)
     for k in range(count):
         if own[k]:
             entries[k, 0] *= 0.5
             entries[k, 2] *= 0.5
     for _ in range(3):
-        by_row, by_low, by_last = last.copy(), np.sqrt(low), max(last.max(), 1e-12)
-        by_column = np.ones(count)
+        by_row, by_last = last.copy(), max(last.max(), 1e-12)
         for k in range(count):
             most = low[k]
             for p in range(5):
-                most = max(most, entries[k, p])
-                by_row[rows[k, p]] = max(by_row[rows[k, p]], entries[k, p])
-            by_column[k] = np.sqrt(most)
-        by_row = np.sqrt(np.where(by_row < 1e-6, 1.0, by_row))
+                entry, i = entries[k, p], rows[k, p]
+                if entry > most:
+                    most = entry
+                if entry > by_row[i]:
+                    by_row[i] = entry
+            by_column[k] = most
+        for i in range(size):
+            by_row[i] = 1.0 if by_row[i] < 1e-6 else 1.0 / np.sqrt(by_row[i])
+        for k in range(count):
+            by_column[k] = 1.0 / np.sqrt(by_column[k])
+            by_low = np.sqrt(low[k])
+            low[k] *= by_column[k] / by_low
+            scale_low[k] *= by_low
         for k in range(count):
             for p in range(5):
-                entries[k, p] /= by_row[rows[k, p]] * by_column[k]
-        low /= by_low * by_column
-        last = last / (by_row * np.sqrt(by_last))
-        scale *= by_row
-        scale_low *= by_low
+                entries[k, p] *= by_row[rows[k, p]] * by_column[k]
+        last = last * by_row / np.sqrt(by_last)
+        scale /= by_row
     return scale, scale_low
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
-def newton(
-    rows: Any, coefs: Any, free: Any, upper: Any, probe: Any, wide: Any, r1: Any, r1_free: float,
-    r2: Any, r2_low: Any,
-) -> Any:  # fmt: skip
-    """Solve G'z = r1, G x - W z = r2 for the steps of columns, free column and multipliers."""
-    size = len(r2)
-    y = times(rows, coefs, wide * r1 - r2_low, size) - r2
-    back_solve(upper, y)
-    curve = free @ probe
-    step = (r1_free - free @ y) / curve if curve > 0.0 else 0.0
-    y += step * probe
-    x = wide * (r1 - times_transposed(rows, coefs, y)) - r2_low
-    return x, step, y, -(x + r2_low) / wide
-
-
-@numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
-def longest_step(values: Any, steps: Any, most: float) -> float:
-    """Return the largest step <= ``most`` that keeps all values >= 0."""
-    for i in range(len(values)):
-        if steps[i] < 0.0:
-            most = min(most, -values[i] / steps[i])
-    return most
-
-
-@numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
+@numba.njit(cache=True, error_model="numpy", fastmath=SUMS)  # type: ignore[untyped-decorator,unused-ignore]
 def centre(
     rows: Any, coefs: Any, free: Any, limits: Any, column_weights: Any, row_weights: Any,
     own: Any, goal: float, tolerance: float, most_steps: int,
@@ -191,85 +203,105 @@ def centre(
             coefs[k, p] *= scale_low[k] / scale[rows[k, p]]
     free, limits = free / scale, limits / scale
     weights = column_weights.sum() + row_weights.sum() + 1.0
-    norm = max(1.0, np.sqrt((limits * limits).sum()))
+    norm = max(1.0, np.sqrt(dot(limits, limits)))
+    rows = rows.astype(np.uint64)
+    upper = np.empty((size, size))
+    primal, y1, y2, ds, target = np.empty((5, size))
+    dual, low, wide, t, ahead, dy_low, ds_low, target_low = np.empty((8, count))
+
     # start: least-squares points, shifted into the positive orthant
-    upper = normal_matrix(rows, coefs, column_weights, row_weights)
+    normal_matrix(rows, coefs, column_weights, row_weights, upper)
     factorise(upper)
     probe = free.copy()
     back_solve(upper, probe)
-    none, nothing = np.zeros(count), np.zeros(size)
-    x, v, s, s_low = newton(
-        rows, coefs, free, upper, probe, column_weights, none, 0.0, limits, none
-    )
-    s, s_low = -s, -s_low
-    shift = max((-s).max(), (-s_low).max())
+    curve = dot(free, probe)
+    y1[:] = -limits
+    back_solve(upper, y1)
+    v = -dot(free, y1) / curve if curve > 0.0 else 0.0
+    y1 += v * probe
+    times_transposed(rows, coefs, y1, t)
+    x, s, s_low = -column_weights * t, -y1, -t
+    shift = max(-s.min(), -s_low.min())
     if shift >= 0.0:
         s += 1.0 + shift
         s_low += 1.0 + shift
     s, s_low = s * row_weights, s_low * column_weights
-    _, _, y, y_low = newton(
-        rows, coefs, free, upper, probe, column_weights, none, goal, nothing, none
-    )
-    shift = max((-y).max(), (-y_low).max())
+    y = probe * (goal / curve if curve > 0.0 else 0.0)
+    y_low = np.empty(count)
+    times_transposed(rows, coefs, y, y_low)
+    shift = max(-y.min(), -y_low.min())
     if shift >= 0.0:
         y += 1.0 + shift
         y_low += 1.0 + shift
     tau, kappa = 1.0, 1.0
+    none, nothing = np.zeros(size), np.zeros(count)
 
     for number in range(most_steps):
-        dual = y_low - times_transposed(rows, coefs, y)
-        dual_free = -(free @ y) + goal * tau
-        primal = s + times(rows, coefs, x, size) + free * v - limits * tau
-        primal_low = s_low - x
-        gap = kappa - goal * v + limits @ y
-        mu = ((s * y).sum() + (s_low * y_low).sum() + kappa * tau) / weights
+        times_transposed(rows, coefs, y, t)
+        times(rows, coefs, x, primal)
+        dual_free = -dot(free, y) + goal * tau
+        primal += s + free * v - limits * tau
+        for k in range(count):
+            dual[k] = y_low[k] - t[k]
+            low[k] = s_low[k] - x[k]
+            wide[k] = s_low[k] / y_low[k]
+        priced = dot(limits, y)
+        gap = kappa - goal * v + priced
+        mu = (dot(s, y) + dot(s_low, y_low) + kappa * tau) / weights
         value = max(abs(v) / tau, 1e-12) if goal > 0.0 else 1.0
-        wrong = max(np.abs(primal).max(), np.abs(primal_low).max()) / tau / norm
-        off = max(np.abs(dual).max(), abs(dual_free)) / tau
-        apart = abs(limits @ y - goal * v) / tau / value
+        wrong = max(largest(primal), largest(low)) / tau / norm
+        off = max(largest(dual), abs(dual_free)) / tau
+        apart = abs(priced - goal * v) / tau / value
         if wrong < tolerance and off < tolerance and apart < tolerance:
             return x * scale_low / tau, v / tau, y / scale / tau, number
         if not (mu > 0.0) or not np.isfinite(mu):
             break
-        wide, slack = s_low / y_low, s / y
-        upper = normal_matrix(rows, coefs, wide, slack)
+        normal_matrix(rows, coefs, wide, s / y, upper)
         factorise(upper)
-        probe = free.copy()
+        probe[:] = free
         back_solve(upper, probe)
-        x1, v1, y1, y1_low = newton(rows, coefs, free, upper, probe, wide, none, goal, limits, none)
-        below = kappa / tau + goal * v1 - limits @ y1
+        curve = dot(free, probe)
+        y1[:] = -limits
+        back_solve(upper, y1)
+        v1 = (goal - dot(free, y1)) / curve if curve > 0.0 else 0.0
+        y1 += v1 * probe
+        below = kappa / tau + goal * v1 - dot(limits, y1)
         sigma, pull = 0.0, 1.0
-        target, target_low, target_tau = -s * y, -s_low * y_low, -kappa * tau
+        correct(target, row_weights, 0.0, s, y, none, none)
+        correct(target_low, column_weights, 0.0, s_low, y_low, nothing, nothing)
+        target_tau = -kappa * tau
         for phase in range(2):
-            x2, v2, y2, y2_low = newton(
-                rows, coefs, free, upper, probe, wide, pull * dual, pull * dual_free,
-                -pull * primal - target / y, -pull * primal_low - target_low / y_low,
-            )  # fmt: skip
-            d_tau = (pull * gap + target_tau / tau - goal * v2 + limits @ y2) / below
-            dx, dv = x2 + d_tau * x1, v2 + d_tau * v1
-            dy, dy_low = y2 + d_tau * y1, y2_low + d_tau * y1_low
-            ds, ds_low = (target - s * dy) / y, (target_low - s_low * dy_low) / y_low
+            # columns eliminated: their steps if the rows asked for nothing, and the rows' answer
+            for k in range(count):
+                ahead[k] = pull * (wide[k] * dual[k] + low[k]) + target_low[k] / y_low[k]
+            times(rows, coefs, ahead, y2)
+            y2 += pull * primal + target / y
+            back_solve(upper, y2)
+            v2 = (pull * dual_free - dot(free, y2)) / curve if curve > 0.0 else 0.0
+            y2 += v2 * probe
+            d_tau = (pull * gap + target_tau / tau - goal * v2 + dot(limits, y2)) / below
+            y2 += d_tau * y1
+            times_transposed(rows, coefs, y2, t)
+            for k in range(count):
+                dy_low[k] = t[k] - pull * dual[k]
             d_kappa = (target_tau - kappa * d_tau) / tau
-            most = 1.0 if phase == 0 else 1.0 / 0.99
-            most = longest_step(s, ds, longest_step(s_low, ds_low, most))
-            most = longest_step(y, dy, longest_step(y_low, dy_low, most))
-            if d_tau < 0.0:
-                most = min(most, -tau / d_tau)
-            if d_kappa < 0.0:
-                most = min(most, -kappa / d_kappa)
+            most = max(1.0 if phase == 0 else 0.99, -d_tau / tau, -d_kappa / kappa)
+            most = turn(target_low, s_low, y_low, ds_low, dy_low, most)
+            most = 1.0 / turn(target, s, y, ds, y2, most)
             if phase == 0:
                 sigma = min(1.0, max(1e-4, (1.0 - most) ** 3))
                 pull = 1.0 - sigma
-                target = sigma * mu * row_weights - s * y - ds * dy
-                target_low = sigma * mu * column_weights - s_low * y_low - ds_low * dy_low
+                correct(target, row_weights, sigma * mu, s, y, ds, y2)
+                correct(target_low, column_weights, sigma * mu, s_low, y_low, ds_low, dy_low)
                 target_tau = sigma * mu - kappa * tau - d_kappa * d_tau
         step = min(0.99 * most, 0.999)
-        x += step * dx
-        v += step * dv
+        for k in range(count):
+            x[k] += step * (ahead[k] - wide[k] * t[k])
+            s_low[k] += step * ds_low[k]
+            y_low[k] += step * dy_low[k]
+        v += step * (v2 + d_tau * v1)
         s += step * ds
-        s_low += step * ds_low
-        y += step * dy
-        y_low += step * dy_low
+        y += step * y2
         tau += step * d_tau
         kappa += step * d_kappa
     return x * scale_low / tau, v / tau, y / scale / tau, -1

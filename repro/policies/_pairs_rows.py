@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
@@ -39,13 +38,10 @@ class Rows:
         return Shares(self.members, gpu_types, self.fractions)
 
 
-@lru_cache(maxsize=64)
-def _job_pairs(jobs: int) -> tuple[Ints, Ints]:
-    return np.triu_indices(jobs, 1)
-
-
 def spread_evenly(jobs: Ints, kinds: Ints, counts: Array, given: TypeShares) -> Rows:
     """Return one row per job and per pair of jobs, equal for all pairs of the same types.
+
+    Each job comes after the pairs of those before it, and before its own pairs with them.
 
     Parameters
     ----------
@@ -66,9 +62,12 @@ def spread_evenly(jobs: Ints, kinds: Ints, counts: Array, given: TypeShares) -> 
     --------
     >>> given = TypeShares(np.array([[1.0]]), np.array([0]), np.array([0]), np.array([[0.6]]), 1.0)
     >>> spread_evenly(np.arange(3), np.zeros(3, int), np.array([3.0]), given).fractions.round(3).T
-    array([[0.333, 0.333, 0.333, 0.2  , 0.2  , 0.2  ]])
+    array([[0.333, 0.333, 0.2  , 0.333, 0.2  , 0.2  ]])
     """
-    types, columns = given.alone.shape
+    # the compiler takes longer to import than most policies to run
+    from repro.policies._pairs_columns import spread
+
+    types = len(given.alone)
     pairs = np.where(
         given.first == given.second,
         counts[given.first] * (counts[given.first] - 1) / 2,
@@ -76,22 +75,11 @@ def spread_evenly(jobs: Ints, kinds: Ints, counts: Array, given: TypeShares) -> 
     )
     each = given.together / pairs[:, None]
     each[each < FLOOR] = 0.0
-    # number of the share of two types; the last one stands for "no share"
-    lookup = np.full((types, types), len(each))
+    lookup = np.full((types, types), -1)
     used = np.flatnonzero(each.any(axis=1))
     lookup[given.first[used], given.second[used]] = used
     lookup[given.second[used], given.first[used]] = used
-    i, j = _job_pairs(len(jobs))
-    number = lookup[kinds[i], kinds[j]]
-    kept = np.flatnonzero(number < len(each))
-    alone = (given.alone / counts[:, None])[kinds]
-    members = np.concatenate(
-        [
-            np.stack([jobs, np.full(len(jobs), -1)], axis=1),
-            np.stack([jobs[i[kept]], jobs[j[kept]]], axis=1),
-        ]
-    )
-    return Rows(members, np.concatenate([alone, each[number[kept]]]).reshape(-1, columns))
+    return Rows(*spread(jobs, kinds, given.alone / counts[:, None], lookup, each))
 
 
 def _cuts(parts: Array) -> Array:

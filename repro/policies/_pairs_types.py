@@ -69,20 +69,31 @@ class PairTypes:
         self._examples: list[int] = []
         kinds = len(view.gpu_types)
         self._speeds, self._paired = np.empty((0, kinds)), np.empty((0, 0, kinds))
+        #: type of each job, -1 = not asked for yet; place of each type in the order of all
+        self._of_job = np.full(64, -1)
+        self._rank = np.empty(0, dtype=np.int64)
 
     def mix(self, jobs: Sequence[int]) -> Mix:
         """Return the types of these jobs with their speeds."""
-        numbers = np.array([self._of(job) for job in jobs], dtype=np.int64)
+        rows = np.array(jobs, dtype=np.int64)
+        most = int(rows.max(initial=-1))
+        if most >= len(self._of_job):
+            more = np.full(2 * most - len(self._of_job), -1)
+            self._of_job = np.concatenate([self._of_job, more])
+        numbers = self._of_job[rows]
+        for n in np.flatnonzero(numbers < 0).tolist():
+            numbers[n] = self._of_job[rows[n]] = self.number(jobs[n])
         if len(self._keys) > len(self._speeds):
             self._grow()
         counts = np.bincount(numbers, minlength=len(self._keys))
-        present = sorted(np.flatnonzero(counts).tolist(), key=lambda n: repr(self._keys[n]))
+        present = np.flatnonzero(counts)
+        present = present[np.argsort(self._rank[present])]
         place = np.zeros(len(self._keys), dtype=np.int64)
         place[present] = np.arange(len(present))
         return Mix(
-            tuple(self._keys[n] for n in present),
+            tuple([self._keys[n] for n in present.tolist()]),
             counts[present].astype(float),
-            np.array([self._view.gpus(self._examples[n]) for n in present], dtype=float),
+            self._widths[present],
             place[numbers],
             self._speeds[present],
             self._paired[np.ix_(present, present)],
@@ -90,7 +101,7 @@ class PairTypes:
 
     def learn(self, one: int, other: int) -> bool:
         """Ask again for the speeds of two jobs on the same GPUs; tell whether they changed."""
-        a, b = self._of(one), self._of(other)
+        a, b = self.number(one), self.number(other)
         if max(a, b) >= len(self._speeds):
             return False
         found = self._pair(one, other)
@@ -98,7 +109,8 @@ class PairTypes:
         self._paired[a, b], self._paired[b, a] = found
         return not (np.array_equal(before[0], found[0]) and np.array_equal(before[1], found[1]))
 
-    def _of(self, job: int) -> int:
+    def number(self, job: int) -> int:
+        """Return the number of the type of a job, in the order in which types appeared."""
         key = self._key(job)
         number = self._number.get(key)
         if number is None:
@@ -117,4 +129,7 @@ class PairTypes:
             for a in range(b + 1):
                 paired[a, b], paired[b, a] = self._pair(examples[a], examples[b])
         self._speeds = np.concatenate([self._speeds, np.array(fresh)])
+        self._widths = np.array([view.gpus(example) for example in examples], dtype=float)
         self._paired = paired
+        self._rank = np.empty(size, dtype=np.int64)
+        self._rank[sorted(range(size), key=lambda n: repr(self._keys[n]))] = np.arange(size)

@@ -138,13 +138,19 @@ def walk(
     # once nobody is left to be chosen the rest of the queue need not be read
     waiting = _distinct(members, taken)
     chosen = 0
-    for number in range(1 if whole_queue else kinds):
+    # entries of priority 0 come after all others, and are mostly not needed
+    steps = 1 if whole_queue else kinds
+    for turn in range(steps if idle_ok else 2 * steps):
+        number, positive = (turn, True) if idle_ok else (turn // 2, turn % 2 == 0)
+        left = free.sum() if whole_queue else free[order[number]]
+        if left <= 0 or waiting <= 0:
+            continue
         size = 0
         for nth in range(kinds if whole_queue else 1):
             at = nth if whole_queue else number
             j = order[at]
             for a in range(count):
-                if not able[a, j] or (idle_ok and rank[a, j] <= 0.0):
+                if not able[a, j] or (rank[a, j] > 0.0) != positive:
                     continue
                 if taken[members[a, 0]] or (members[a, 1] >= 0 and taken[members[a, 1]]):
                     continue
@@ -154,7 +160,6 @@ def walk(
                 size += 1
         for top in range(size // 2 - 1, -1, -1):
             _sink(heap, top, size, keys, place, row_of)
-        left = free.sum() if whole_queue else free[order[number]]
         while size > 0 and left > 0 and waiting > 0:
             entry = heap[0]
             size -= 1

@@ -162,11 +162,14 @@ class RoundMechanism:
         if (members[:, 1] >= 0).any():
             # among equals, in the order in which jobs and their pairs came into being
             one, two = members[:, 0], members[:, 1]
-            swapped = (two >= 0) & (two < one)
-            members = np.where(swapped[:, None], members[:, ::-1], members)
-            last = np.maximum(one, two)
-            order = np.lexsort((members[:, 0], members[:, 1] >= 0, last))
-            members, x = members[order], x[order]
+            if ((two >= 0) & (two < one)).any():
+                swapped = (two >= 0) & (two < one)
+                members = np.where(swapped[:, None], members[:, ::-1], members)
+                one, two = members[:, 0], members[:, 1]
+            place = np.where(two < 0, one * self.table.count - 1, two * self.table.count + one)
+            if not (place[1:] > place[:-1]).all():
+                order = np.argsort(place, kind="stable")
+                members, x = members[order], x[order]
         elapsed = now - self._computed if self.has_shares else 0.0
         self._ledger.renew(members, x, self._pace(members), elapsed)
         self._unplaced.clear()

@@ -40,7 +40,7 @@ class Ledger:
     """
 
     def __init__(self, jobs: int, kinds: int, prior_s: float) -> None:
-        self._jobs, self._prior = jobs, prior_s
+        self._prior = prior_s
         self._alone = np.zeros((jobs, kinds))
         self._paired: tuple[Ints, Floats] = (np.empty(0, np.int64), np.empty((0, kinds)))
         self.members = np.empty((0, 2), dtype=np.int64)
@@ -60,7 +60,7 @@ class Ledger:
         elapsed : float
             Seconds since the old X was computed.
         """
-        self._carry(self.owed + self.x * elapsed - (self.time - self._prior))
+        self._carry(elapsed)
         self.members, self.x, self.speeds = members, x, speeds
         self.able = (speeds[:, 0] > 0) & (speeds[:, 1] > 0)
         self.owed = self._deficits(members)
@@ -93,27 +93,26 @@ class Ledger:
         self.time[rows, kinds] += seconds
         np.add.at(self.total, kinds, seconds)
 
-    def _carry(self, owed: Floats) -> None:
-        alone = self.members[:, 1] < 0
-        self._alone[self.members[alone, 0]] = owed[alone]
-        keys = self._keys(self.members[~alone])
-        order = np.argsort(keys)
-        self._paired = keys[order], owed[~alone][order]
+    def _carry(self, elapsed: float) -> None:
+        if (self.members[:, 1] >= 0).any():
+            # the compiler takes longer to import than most runs to simulate
+            from repro.sim._carried import settle
+
+            self._paired = settle(
+                self.members, self.x, self.time, self.owed, self._prior, elapsed, self._alone
+            )
+            return
+        owed = self.owed + self.x * elapsed - (self.time - self._prior)
+        self._alone[self.members[:, 0]] = owed
+        if len(self._paired[0]):
+            self._paired = np.empty(0, np.int64), owed[:0]
 
     def _deficits(self, members: Ints) -> Floats:
-        owed = self._alone[members[:, 0]]
-        pairs = np.nonzero(members[:, 1] >= 0)[0]
-        if len(pairs):
-            owed[pairs] = 0.0
-            keys = self._keys(members[pairs])
-            known, values = self._paired
-            if len(known):
-                at = np.minimum(np.searchsorted(known, keys), len(known) - 1)
-                found = known[at] == keys
-                owed[pairs[found]] = values[at[found]]
-        return owed
+        owed: Floats
+        if (members[:, 1] >= 0).any():
+            from repro.sim._carried import deficits
 
-    def _keys(self, members: Ints) -> Ints:
-        one, two = members[:, 0], members[:, 1]
-        keys: Ints = np.minimum(one, two) * self._jobs + np.maximum(one, two)
-        return keys
+            owed = deficits(members, self._alone, *self._paired)
+        else:
+            owed = self._alone[members[:, 0]]
+        return owed

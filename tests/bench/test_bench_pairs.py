@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from test_bench import measure
 
+from repro.estimate._completion import complete
 from repro.policies._pairs import programme, shares
 from repro.policies._pairs_makespan import makespan_pairs
 from repro.policies._pairs_rows import spread_evenly
+from repro.sim.received import Ledger
 
 
 def workload(types, jobs, widths=(1,), seed=0):
@@ -26,7 +28,7 @@ def workload(types, jobs, widths=(1,), seed=0):
 
 @pytest.mark.parametrize(
     ("types", "jobs", "widths", "limit"),
-    [(26, 100, (1,), 0.2), (60, 200, (1, 2, 4, 8), 0.6), (83, 1000, (1, 2, 4, 8), 1.5)],
+    [(26, 100, (1,), 0.07), (60, 200, (1, 2, 4, 8), 0.15), (83, 1000, (1, 2, 4, 8), 0.5)],
 )
 def test_one_allocation(benchmark, types, jobs, widths, limit):
     speeds, paired, wide, place = workload(types, jobs, widths)
@@ -56,4 +58,33 @@ def test_one_makespan(benchmark):
         capacity, place, left,
     )  # fmt: skip
     assert end > 0
-    assert cost <= 60
+    assert cost <= 3
+
+
+def test_one_renewal(benchmark):
+    """Deficits of all pairs of 100 jobs, carried from one allocation to the next."""
+    one, two = np.triu_indices(100, 1)
+    both = np.concatenate(
+        [np.stack([np.arange(100), np.full(100, -1)], 1), np.stack([one, two], 1)]
+    )
+    members = both[np.lexsort((both[:, 0], both[:, 1] >= 0, both.max(axis=1)))]
+    x, speeds = np.full((len(members), 3), 0.01), np.ones((len(members), 2, 3))
+    ledger = Ledger(5000, 3, 180.0)
+    ledger.renew(members, x, speeds, 0.0)
+    ledger.renew(members, x, speeds, 360.0)
+    cost, _ = measure(
+        benchmark, "renewal of 5050 rows of pairs", 9, ledger.renew, members, x, speeds, 360.0
+    )
+    assert ledger.owed.shape == x.shape
+    assert cost <= 0.008
+
+
+def test_one_profile(benchmark):
+    """A new job beside 16 references on three GPU types, a fifth of it measured."""
+    rng = np.random.default_rng(0)
+    values, known = rng.uniform(0.3, 1, (17, 48)), np.ones((17, 48), dtype=bool)
+    known[-1] = rng.random(48) < 0.2
+    complete(values, known)
+    cost, found = measure(benchmark, "completion of one profile", 9, complete, values, known)
+    assert found.shape == values.shape
+    assert cost <= 0.03

@@ -196,3 +196,30 @@ def test_published_throughputs_come_out_of_full_profiling_and_roughly_of_a_fifth
     assert known.pair_speeds(one, other) == pytest.approx(expected)
     assert error(1.0) == 0
     assert error(0.2) < error(0.0) / 2
+
+
+@pytest.mark.parametrize("part", [0.0, 0.3, 1.0])
+def test_completion_is_the_regression_of_every_row_by_itself(part):
+    rng = np.random.default_rng(4)
+    values = rng.uniform(0, 1, (6, 4)) @ rng.uniform(0, 1, (4, 9))
+    known = rng.random(values.shape) < 0.7
+    known[: round(6 * part)] = True
+    draw = np.random.default_rng(0)
+    left, right = draw.standard_normal((6, 3)), draw.standard_normal((9, 3))
+    before = left @ right.T
+    for _ in range(100):
+        for factor, other, seen, target in (
+            (left, right, known, values),
+            (right, left, known.T, values.T),
+        ):
+            for row in range(len(factor)):
+                a = other[seen[row]]
+                factor[row] = np.linalg.solve(
+                    a.T @ a + 0.1 * np.eye(3), a.T @ target[row, seen[row]]
+                )
+        product = left @ right.T
+        if np.sqrt(((product - before) ** 2).mean()) < 1e-3:
+            break
+        before = product
+    found = complete(values, known, rank=3, penalty=0.1)
+    assert found == pytest.approx(np.where(known, values, product), abs=1e-9)

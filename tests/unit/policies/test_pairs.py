@@ -139,6 +139,45 @@ def test_a_point_amid_those_that_reach_a_level():
     assert np.abs(amid - best).max() > 1e-3
 
 
+@pytest.mark.parametrize("pairs", ["all", "working", "useful"])
+@pytest.mark.parametrize("widths", [(1,), (1, 2, 8)])
+def test_columns_are_the_jobs_and_pairs_offered(pairs, widths):
+    values, paired, counts, wide, capacity = instance(5, types=7, widths=widths)
+    values[0, 0] = 0.0
+    expected = []
+    for a in range(7):
+        for j in range(3):
+            if wide[a] <= capacity[j] and (values[a, j] > 0 or pairs == "all"):
+                expected.append((a, -1, j, counts[a], -values[a, j], 0.0))
+    for a in range(7):
+        for b in range(a, 7):
+            for j in range(3):
+                one, two = paired[a, b, j], paired[b, a, j]
+                works = pairs == "all" or (one > 0 and two > 0)
+                if works and pairs == "useful":
+                    works = values[a, j] == 0 or one / values[a, j] + two / values[b, j] > 1
+                if wide[a] != wide[b] or wide[a] > capacity[j] or not works:
+                    continue
+                if a == b and counts[a] >= 2:
+                    number = counts[a] * (counts[a] - 1) / 2
+                    expected.append((a, a, j, number, -2 * one, 0.0))
+                elif a != b:
+                    expected.append((a, b, j, counts[a] * counts[b], -one, -two))
+    found = programme(values, paired, counts, wide, capacity, pairs=pairs)
+    assert expected == list(
+        zip(
+            found.first, found.second, found.column, found.column_weights, found.coefs[:, 2],
+            found.coefs[:, 3], strict=True,
+        )
+    )  # fmt: skip
+    assert (found.coefs[:, 4] == wide[found.first]).all()
+
+
+def test_where_no_pair_runs_none_is_offered():
+    values, paired, counts, wide, capacity = instance(6)
+    assert (programme(values, 0 * paired, counts, wide, capacity).second < 0).all()
+
+
 # spreading -------------------------------------------------------------------------------------
 
 

@@ -114,3 +114,25 @@ def test_deficits_add_up(data):
         row, kind = data.draw(st.integers(0, 2)), data.draw(st.integers(0, 1))
         ledger.give(np.array([row]), np.array([kind]), 360.0)
         expected[row, kind] -= 360.0
+
+
+@given(data=st.data())
+@settings(max_examples=60, deadline=None)
+def test_deficits_of_pairs_add_up_in_any_order(data):
+    """A pair keeps what it is owed while it stays in X, and nothing once it has left."""
+    entries = [0, 1, 2, 3, (0, 1), (0, 2), (1, 2), (2, 3), (1, 3)]
+    ledger, owed, x, elapsed = Ledger(4, 1, 180.0), {}, {}, 0.0
+    for _ in range(data.draw(st.integers(1, 5))):
+        chosen = data.draw(st.lists(st.sampled_from(entries), min_size=1, unique=True))
+        turned = [
+            entry[::-1] if isinstance(entry, tuple) and data.draw(st.booleans()) else entry
+            for entry in chosen
+        ]
+        shares = [data.draw(st.integers(0, 4)) / 8 for _ in chosen]
+        renew(ledger, rows(*turned), shares, elapsed)
+        due = {entry: owed[entry] + x[entry] * elapsed for entry in x}
+        owed = {entry: due.get(entry, 0.0) for entry in chosen} | {
+            entry: due.get(entry, owed.get(entry, 0.0)) for entry in range(4)
+        }
+        np.testing.assert_allclose(ledger.owed[:, 0], [owed[entry] for entry in chosen])
+        x, elapsed = dict(zip(chosen, shares, strict=True)), 360.0 * data.draw(st.integers(0, 5))

@@ -1,0 +1,56 @@
+"""Small dense positive definite systems, compiled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+
+SINGULAR = 1e-300
+#: What the compiler may assume of sums.
+SUMS = {"contract", "reassoc", "arcp"}
+#: Pivots taken at a time.
+_BLOCK = 4
+
+
+@numba.njit(cache=True, error_model="numpy", fastmath=SUMS)  # type: ignore[untyped-decorator,unused-ignore]
+def factorise(matrix: Any) -> None:
+    """Overwrite the upper half of a positive definite matrix by its Cholesky factor."""
+    size = matrix.shape[0]
+    for begin in range(0, size, _BLOCK):
+        end = min(begin + _BLOCK, size)
+        for k in range(begin, end):
+            for above in range(begin, k):
+                factor = matrix[above, k]
+                for j in range(k, size):
+                    matrix[k, j] -= factor * matrix[above, j]
+            inverse = 1.0 / np.sqrt(max(matrix[k, k], SINGULAR))
+            for j in range(k, size):
+                matrix[k, j] *= inverse
+        if end - begin < _BLOCK:
+            break
+        for i in range(end, size):
+            a, b = matrix[begin, i], matrix[begin + 1, i]
+            c, d = matrix[begin + 2, i], matrix[begin + 3, i]
+            for j in range(i, size):
+                matrix[i, j] -= (
+                    a * matrix[begin, j] + b * matrix[begin + 1, j]
+                    + c * matrix[begin + 2, j] + d * matrix[begin + 3, j]
+                )  # fmt: skip
+
+
+@numba.njit(cache=True, error_model="numpy", fastmath=SUMS)  # type: ignore[untyped-decorator,unused-ignore]
+def back_solve(upper: Any, x: Any) -> None:
+    """Overwrite ``x`` by the solution of (upper' upper) solution = x."""
+    size = upper.shape[0]
+    for i in range(size):
+        value = x[i] / upper[i, i]
+        x[i] = value
+        for j in range(i + 1, size):
+            x[j] -= upper[i, j] * value
+    for i in range(size - 1, -1, -1):
+        total = x[i]
+        for j in range(i + 1, size):
+            total -= upper[i, j] * x[j]
+        x[i] = total / upper[i, i]

@@ -1,0 +1,97 @@
+"""Ridge regressions of many rows on the same factor, compiled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+
+from repro._dense import SUMS, factorise
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
+def _patterns(known: Any) -> Any:
+    """Return for each row the first row with the same gaps."""
+    first = np.arange(len(known))
+    for r in range(len(known)):
+        for earlier in range(r):
+            if first[earlier] == earlier and (known[earlier] == known[r]).all():
+                first[r] = earlier
+                break
+    return first
+
+
+@numba.njit(cache=True, error_model="numpy", fastmath=SUMS)  # type: ignore[untyped-decorator,unused-ignore]
+def _fit(factor: Any, weights: Any, first: Any, target: Any, penalty: float) -> Any:
+    """Return the best other factor; rows with the same gaps have one matrix."""
+    rank = factor.shape[1]
+    answer = target @ factor
+    x = np.empty((rank, len(weights)))
+    for leader in range(len(weights)):
+        if first[leader] != leader:
+            continue
+        matrix = (factor.T * weights[leader]) @ factor
+        for i in range(rank):
+            matrix[i, i] += penalty
+        factorise(matrix)
+        count = 0
+        for r in range(leader, len(weights)):
+            if first[r] == leader:
+                for i in range(rank):
+                    x[i, count] = answer[r, i]
+                count += 1
+        for i in range(rank):
+            for k in range(count):
+                x[i, k] /= matrix[i, i]
+            for j in range(i + 1, rank):
+                for k in range(count):
+                    x[j, k] -= matrix[i, j] * x[i, k]
+        for i in range(rank - 1, -1, -1):
+            for j in range(i + 1, rank):
+                for k in range(count):
+                    x[i, k] -= matrix[i, j] * x[j, k]
+            for k in range(count):
+                x[i, k] /= matrix[i, i]
+        count = 0
+        for r in range(leader, len(weights)):
+            if first[r] == leader:
+                for i in range(rank):
+                    answer[r, i] = x[i, count]
+                count += 1
+    return answer
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
+def alternate(
+    values: Any, known: Any, left: Any, right: Any, penalty: float, stop: float, sweeps: int
+) -> Any:
+    """Return the product of two factors, fitted in turns.
+
+    Parameters
+    ----------
+    values, known : ndarray, shape (rows, columns)
+        Entries, and which of them count.
+    left, right : ndarray, shapes (rows, rank) and (columns, rank)
+        Where the search starts.
+    penalty : float
+        Weight of the squared factors.
+    stop : float
+        Root mean square change of an entry below which the search ends.
+    sweeps : int
+        Most turns.
+    """
+    of_row, of_column = _patterns(known), _patterns(known.T.copy())
+    weights = known.astype(np.float64)
+    target = values * weights
+    across, turned = weights.T.copy(), target.T.copy()
+    before = left @ right.T
+    for _ in range(sweeps):
+        left = _fit(right, weights, of_row, target, penalty)
+        right = _fit(left, across, of_column, turned, penalty)
+        product = left @ right.T
+        change = product - before
+        before = product
+        if np.sqrt((change * change).mean()) < stop:
+            break
+    return before
