@@ -98,6 +98,8 @@ def means(
 ) -> pd.DataFrame:
     """Return the average of each point over its jobs, and that over its seeds.
 
+    Points with jobs that did not finish are left out; `gavel_sweep.unfinished` names them.
+
     Parameters
     ----------
     jobs : DataFrame
@@ -119,7 +121,9 @@ def means(
     >>> means(jobs)[["mean", "low", "high", "seed0"]].iloc[0].tolist()
     [3.0, 2.0, 4.0, 2.0]
     """
-    each = jobs.groupby(["series", "x", "seed"], sort=False)[value].mean().reset_index()
+    # a point with jobs that have no value has no average, however the others fared
+    whole = jobs[value].isna().groupby([jobs["series"], jobs["x"]]).transform("sum").eq(0)
+    each = jobs[whole].groupby(["series", "x", "seed"], sort=False)[value].mean().reset_index()
     each = each.sort_values(["x", "seed"], kind="stable")
     points = each.groupby(["series", "x"], sort=False)[value]
     spread = points.std(ddof=0)

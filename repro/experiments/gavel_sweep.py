@@ -168,6 +168,29 @@ def by_weight(jobs: pd.DataFrame) -> pd.DataFrame:
     return jobs.assign(series=jobs["series"] + part)
 
 
+def unfinished(jobs: pd.DataFrame) -> pd.DataFrame:
+    """Return the points at which measured jobs wait without end, and how many jobs.
+
+    Parameters
+    ----------
+    jobs : DataFrame
+        From :func:`run_points`.
+
+    Returns
+    -------
+    DataFrame
+        series, x, jobs (over all seeds).
+
+    Examples
+    --------
+    >>> jobs = pd.DataFrame({"series": "a", "x": [1.0, 2.0], "jct_h": [3.0, math.nan]})
+    >>> unfinished(jobs).to_numpy().tolist()
+    [['a', 2.0, 1]]
+    """
+    count = jobs["jct_h"].isna().groupby([jobs["series"], jobs["x"]], sort=False).sum()
+    return count[count > 0].rename("jobs").reset_index()
+
+
 def note_traces(fig: FigureRun, points: Iterable[Point]) -> None:
     """Record in a figure which traces and throughput tables its points use.
 

@@ -57,6 +57,8 @@ class Engine:
         Seed of the run, shown to policies that draw.
     until : iterable of job ids, optional
         Stop when these jobs have finished; None: when all have.
+    stop_time : float
+        Stop at this instant (s) at the latest.
     keep_intervals : bool
         Record the intervals in which jobs hold GPUs.
     """
@@ -80,6 +82,7 @@ class Engine:
         rounds: RoundSettings | None = None,
         seed: int = 0,
         until: Iterable[object] | None = None,
+        stop_time: float = math.inf,
         keep_intervals: bool = True,
     ) -> None:
         self.table = JobTable(
@@ -116,7 +119,7 @@ class Engine:
             self.table, policy, self.view, self.placer, self.holdings.take, mechanism
         )
         self._next = 0
-        self._awaited = self._rows(until)
+        self._awaited, self._stop = self._rows(until), stop_time
         self._poked: simpy.Event | None = None
         self._check_fits()
 
@@ -197,6 +200,8 @@ class Engine:
             target = min(target, self._decision_time(dirty))
             if target == math.inf and self._poked is None:
                 raise self._waiting_for_ever()
+            if target > self._stop:
+                return
             now = yield from self._sleep(target)
             view.now = now
             # an arrival takes the completion next to it along, and only that one

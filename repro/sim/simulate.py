@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from typing import Any
@@ -37,6 +38,7 @@ def simulate(
     rounds: Mapping[str, Any] | None = None,
     seed: int = 0,
     until: Iterable[object] | None = None,
+    stop_time: float = math.inf,
     keep_intervals: bool = True,
     processes: Sequence[Process] = (),
 ) -> Result:
@@ -67,6 +69,8 @@ def simulate(
         Seed of placements and policies that draw.
     until : iterable of job ids, optional
         Stop when these jobs have finished; the others may be left without an end.
+    stop_time : float
+        Stop at this instant (s) at the latest, whoever is unfinished.
     keep_intervals : bool
         Record the intervals in which jobs hold GPUs; without them the result is small, and knows
         nothing of utilisation.
@@ -137,6 +141,7 @@ def simulate(
         rounds=how,
         seed=seed,
         until=until,
+        stop_time=stop_time,
         keep_intervals=keep_intervals,
     )
     engine.run(processes)

@@ -63,10 +63,20 @@ def test_only_measured_jobs_are_kept_and_arrivals_outlast_them():
     assert result.jobs["job_id"].tolist() == [5, 6, 7, 8, 9]
     assert result.intervals.empty
     assert result.jobs["jct_h"].gt(0).all()
-    # a horizon that ends before the jobs do is extended, not believed
-    hasty = replace(point.case, horizon_h=0.5)
-    with pytest.raises(ParamError, match="do not finish while jobs arrive"):
-        gavel_cases.measure(replace(hasty, horizon_h=1e-3))
+
+
+def test_measured_jobs_that_outlast_the_arrivals_have_no_end():
+    point = gavel_sweep.rate_points(inputs())[0]
+    found = gavel_cases.measure(replace(point.case, horizon_h=1e-3)).jobs
+    assert found["job_id"].tolist() == [5, 6, 7, 8, 9]
+    late = found["jct_h"].isna()
+    assert late.any() and (found["end_h"].isna() == late).all()
+    whole = gavel_cases.measure(point.case).jobs
+    # those that ended in time ended as they do with more arrivals
+    assert found.loc[~late, "end_h"].tolist() == whole.loc[~late, "end_h"].tolist()
+    jobs = found.assign(series="a", x=1.0, seed=0)
+    assert gavel_sweep.unfinished(jobs)["jobs"].tolist() == [late.sum()]
+    assert gavel_published.means(jobs).empty
 
 
 def test_a_killed_sweep_goes_on_from_the_points_it_has(monkeypatch):

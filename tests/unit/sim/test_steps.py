@@ -212,3 +212,11 @@ def test_runs_without_intervals_are_the_same_runs(policy, rules):
     ]
     pd.testing.assert_frame_equal(runs[0].jobs, runs[1].jobs)
     assert len(runs[0].intervals) > len(trace) and runs[1].intervals.empty
+
+
+@pytest.mark.parametrize("keep_intervals", [True, False])
+def test_a_run_stops_at_an_instant(keep_intervals):
+    trace = jobs([80, 80_000], model="even")
+    found = run(trace, "2xv100", Told((1.0,), ("v100",)), stop_time=5000.0,
+                keep_intervals=keep_intervals)  # fmt: skip
+    assert found.jobs["end_time"].tolist() == pytest.approx([10, float("nan")], nan_ok=True)
