@@ -89,6 +89,10 @@ _KNOWN: dict[str, tuple[str, str, str, str, str]] = {
     "gavel-strategy-proof": ("Strategy-proof", "#78909c", "dashdotdot", "8", "--"),
     "allox": ("AlloX", "#c0392b", "dashdot", "^", "\\\\"),
     "gandiva-ss": ("Gandiva w/ SS", "#86c58e", "dot", "X", "oo"),
+    "LAS (low)": ("LAS, low priority", "#a3a3a3", "dash", "s", "//"),
+    "LAS (high)": ("LAS, high priority", "#4a4a4a", "dot", "D", "xx"),
+    "Gavel (low)": ("Gavel, low priority", "#58b8a8", "solid", "o", ""),
+    "Gavel (high)": ("Gavel, high priority", "#00695c", "dashdot", "^", "///"),
     "isolated": ("Isolated", "#bdbdbd", "dot", "d", "--"),
     "proportional": ("Proportional", "#5d6d7e", "dashdotdot", "p", "++"),
 }

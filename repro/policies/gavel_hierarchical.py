@@ -31,7 +31,7 @@ class GavelHierarchical(Policy):
         Trace column of the entity. None: ``entity``, or ``vc`` where the trace has no such column;
         without both, all jobs are of one entity.
     heterogeneity_aware : bool
-        False: all GPU types count as equally fast.
+        False: all GPU types count as equally fast, and rounds do not tell them apart.
     water_filling : {"exact", "published"}
         ``published``: every job that has risen counts as bottlenecked, as in the figures Gavel's
         authors published.
@@ -56,6 +56,10 @@ class GavelHierarchical(Policy):
     lp_backend: Backend = "centre"
 
     needs: ClassVar[frozenset[str]] = frozenset({"throughput", "priority_weight", "entity", "vc"})
+
+    def __post_init__(self) -> None:
+        # the class's value is that of aware policies; an instance is frozen
+        object.__setattr__(self, "tells_types", self.heterogeneity_aware)
 
     def session(self, view: View) -> Callable[[View], Decision]:
         """Return the decision function of one run, which remembers solved mixes of jobs."""

@@ -24,7 +24,7 @@ class GavelWaterFilling(Policy):
     Parameters
     ----------
     heterogeneity_aware : bool
-        False: all GPU types count as equally fast.
+        False: all GPU types count as equally fast, and rounds do not tell them apart.
     water_filling : {"exact", "published"}
         ``published``: all jobs count as bottlenecked after the first level, as in the figures
         Gavel's authors published; the answer is then that of gavel-las.
@@ -46,6 +46,10 @@ class GavelWaterFilling(Policy):
     lp_backend: Backend = "centre"
 
     needs: ClassVar[frozenset[str]] = frozenset({"throughput", "priority_weight"})
+
+    def __post_init__(self) -> None:
+        # the class's value is that of aware policies; an instance is frozen
+        object.__setattr__(self, "tells_types", self.heterogeneity_aware)
 
     def session(self, view: View) -> Callable[[View], Decision]:
         """Return the decision function of one run, which remembers solved mixes of jobs."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -97,6 +100,30 @@ def test_whole_run(aware):
     policy = make("gavel-water-filling", heterogeneity_aware=aware)
     summary = simulate(jobs(), "2xv100,2xk80", policy, perf=GANGS).summary()
     assert summary["n_finished"] == 12
+
+
+def test_a_job_alone_meets_every_gpu_type_if_they_count_as_equally_fast():
+    trace = jobs().assign(submit_time=lambda t: 6000.0 * t["job_id"], num_gpus=1)
+    run = {"trace": trace, "cluster": "2xv100,2xk80", "perf": GANGS}
+    runs = {
+        name: simulate(policy=make(name, "gavel", **settings), **run).summary()["avg_jct"]
+        for name, settings in (
+            ("gavel-las", {}),
+            ("las-agnostic", {}),
+            ("gavel-water-filling", {"heterogeneity_aware": False}),
+        )
+    }
+    assert runs["gavel-water-filling"] == pytest.approx(runs["las-agnostic"], rel=1e-6)
+    assert runs["gavel-water-filling"] > 1.1 * runs["gavel-las"]
+
+
+@pytest.mark.parametrize("name", ["gavel-water-filling", "gavel-hierarchical"])
+@pytest.mark.parametrize("aware", [True, False])
+def test_rounds_tell_gpu_types_apart_as_the_shares_do(name, aware):
+    policy = make(name, heterogeneity_aware=aware)
+    assert policy.tells_types is aware
+    assert replace(policy, heterogeneity_aware=not aware).tells_types is not aware
+    assert pickle.loads(pickle.dumps(policy)).tells_types is aware
 
 
 def test_published_variant_is_one_max_min_programme():
