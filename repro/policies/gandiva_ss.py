@@ -118,15 +118,16 @@ class GandivaSS(Policy):
     def session(self, view: View) -> Callable[[View], Decision]:
         """Return the decision function of one run, which remembers the pairs."""
         capacity = np.asarray(view.gpu_counts, dtype=float)
+        kinds: dict[int, object] = {}
         gains: dict[object, float] = {}
 
         def gain(one: int, other: int) -> float:
-            kinds = view.kind(one), view.kind(other)
-            if kinds not in gains:
+            pair = kinds[one], kinds[other]
+            if pair not in gains:
                 together = view.pair_speeds(one, other)
                 alone = np.stack([view.speeds(one), view.speeds(other)])
-                gains[kinds] = float((together / alone).sum()) if (together > 0).all() else 0.0
-            return gains[kinds]
+                gains[pair] = float((together / alone).sum()) if (together > 0).all() else 0.0
+            return gains[pair]
 
         groups = Groupings(view.seed, gain, self.worth)
 
@@ -134,6 +135,7 @@ class GandivaSS(Policy):
             jobs = view.jobs
             if not jobs:
                 return Shares((), view.gpu_types, np.zeros((0, len(capacity))))
+            kinds.update((job, view.kind(job)) for job in jobs if job not in kinds)
             widths = [view.gpus(job) for job in jobs]
             members = groups.update(jobs, widths, int(capacity.sum()))
             wide = np.array([view.gpus(job) for job, _ in members], dtype=float)
