@@ -37,6 +37,12 @@ def simulate(
     reference_gpu: Annotated[
         str | None, typer.Option(metavar="TYPE", help="GPU type on which durations are meant.")
     ] = None,
+    placement_sensitive: Annotated[
+        bool,
+        typer.Option(
+            help="Gangs on more nodes than they need are slower; placed by yarn unless named."
+        ),
+    ] = False,
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -71,9 +77,9 @@ def simulate(
         frame,
         machines,
         chosen,
-        placement=placement,
+        placement=placement or ("yarn" if placement_sensitive else None),
         rules=rules,
-        perf=_performance(frame, machines, speeds),
+        perf=_performance(frame, machines, speeds, placement_sensitive, rules),
         interval=interval,
         rounds=rounds,
         seed=seed,
@@ -206,15 +212,35 @@ def _speeds(throughputs: str | None, reference_gpu: str | None) -> dict[str, str
 
 
 def _performance(
-    frame: pd.DataFrame, machines: Cluster, speeds: dict[str, str]
+    frame: pd.DataFrame, machines: Cluster, speeds: dict[str, str], sensitive: bool, rules: str
 ) -> ThroughputTable | None:
     """Return the table of the run if one was given; by default it is that of the trace."""
-    if "throughputs" not in speeds or not machines.gpu_types:
+    if sensitive:
+        _check_sensitive(machines, rules)
+    elif "throughputs" not in speeds or not machines.gpu_types:
         return None
-    from repro.perf.throughput_files import load_throughputs
+    from repro.perf.throughput_files import load_throughputs, throughputs_of
 
     reference = speeds.get("reference_gpu") or frame.attrs.get("reference_gpu", "v100")
-    return load_throughputs(speeds["throughputs"], reference)
+    named = speeds.get("throughputs")
+    table = throughputs_of(frame) if named is None else load_throughputs(named, reference)
+    if sensitive and table is None:
+        raise ParamError("--placement-sensitive: give the speeds of both placements, --throughputs")
+    if sensitive and table is not None:
+        table = dataclasses.replace(table, server_gpus=machines.gpus_per_node)
+    return table
+
+
+def _check_sensitive(machines: Cluster, rules: str) -> None:
+    if not machines.gpu_types:
+        raise ParamError(
+            f"--placement-sensitive: {machines} names no GPU types; give one such as 9x4:v100"
+        )
+    if rules == "gavel":
+        raise ParamError(
+            "--placement-sensitive: rules gavel count whole steps wherever a gang stands, as the "
+            "public simulator does; use --rules paper"
+        )
 
 
 def _scalar(text: str) -> Any:

@@ -300,3 +300,31 @@ def test_rules_that_count_steps_need_them(tmp_path, capsys):
 def test_policies_without_rounds_take_no_round_settings(simulate):
     said = simulate("--set", "round_s=60", policy="srtf", cluster="1x2", code=2)
     assert said.startswith("policy 'srtf' has no parameter 'round_s'; it takes")
+
+
+GANGS = SPEEDS + f"{A3C},2,v100,16,,\n{A3C},2,k80,4,,\n{A3C},2,v100_unconsolidated,4,,\n"
+
+
+def test_a_gang_over_more_nodes_than_it_needs_is_slower_if_asked_for(simulate):
+    # one job of two on the first node ends, and the gang finds a GPU on each node
+    jobs = [line(steps=2880), *[line(steps=80_000)] * 2, line(steps=4800, gang=2, arrival=400)]
+    given = {"jobs": jobs, "speeds": GANGS, "cluster": "2x2:v100"}
+    _, anywhere = simulate(**given)
+    assert anywhere.loc[3, ["start_time", "end_time"]].tolist() == [720, 720 + 4800 / 16]
+    _, sensitive = simulate("--placement-sensitive", **given)
+    assert sensitive.loc[3, ["start_time", "end_time"]].tolist() == [720, 720 + 4800 / 4]
+    # alone in the cluster it has a node for itself
+    _, alone = simulate("--placement-sensitive", **(given | {"jobs": jobs[-1:]}))
+    assert alone["end_time"].tolist() == [720 + 4800 / 16]
+
+
+@pytest.mark.parametrize(
+    ("words", "cluster", "said"),
+    [
+        ([], "2x2", "2x2 names no GPU types; give one such as 9x4:v100"),
+        (["--rules", "gavel"], "2x2:v100", "use --rules paper"),
+    ],
+)
+def test_where_placement_cannot_matter(simulate, words, cluster, said):
+    found = simulate("--placement-sensitive", *words, cluster=cluster, code=2)
+    assert found.startswith("--placement-sensitive: ") and said in found
