@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -38,6 +39,8 @@ class Groupings:
     def update(self, jobs: list[int], widths: list[int], gpus: int) -> list[tuple[int, int]]:
         """Return (job, -1) for jobs alone and (job, job) for pairs, after dissolving and drawing.
 
+        All are alone while they fit.
+
         Parameters
         ----------
         jobs : list of int
@@ -53,18 +56,19 @@ class Groupings:
             other = mate[job]
             if not {job, other} <= present or self._gain(job, other) < self._worth:
                 del mate[job]
-        if sum(widths) > gpus:
-            width = dict(zip(jobs, widths, strict=True))
-            loose = [job for job in jobs if job not in mate]
-            for _ in range(len(loose)):
-                if len(loose) < 2:
-                    break
-                one, other = self._draws.sample(loose, 2)
-                if width[one] != width[other]:
-                    continue
-                loose.remove(one)
-                loose.remove(other)
-                mate[one], mate[other] = other, one
+        if sum(widths) <= gpus:
+            return [(job, -1) for job in jobs]
+        width = dict(zip(jobs, widths, strict=True))
+        loose = [job for job in jobs if job not in mate]
+        for _ in range(len(loose)):
+            if len(loose) < 2:
+                break
+            one, other = self._draws.sample(loose, 2)
+            if width[one] != width[other]:
+                continue
+            loose.remove(one)
+            loose.remove(other)
+            mate[one], mate[other] = other, one
         return [(job, mate.get(job, -1)) for job in jobs if job < mate.get(job, job + 1)]
 
 
@@ -88,18 +92,30 @@ def equal_time(widths: Array, capacity: Array) -> Array:
     return fair
 
 
+def _pairs(jobs: list[int], widths: list[int]) -> list[tuple[int, int]]:
+    """Return all pairs of jobs of one width."""
+    alike: dict[int, list[int]] = {}
+    for job, width in zip(jobs, widths, strict=True):
+        alike.setdefault(width, []).append(job)
+    return [pair for group in alike.values() for pair in itertools.combinations(group, 2)]
+
+
 @register("gandiva-ss")
 @dataclass(frozen=True)
 class GandivaSS(Policy):
     """Pack random pairs of jobs of equal gang size; time is divided equally, whatever the GPU type.
 
-    Pairs last until a member leaves or together they are slower than one alone. Nothing is packed
-    anew while all jobs find GPUs of their own.
+    Pairs last until a member leaves or together they are slower than one alone. While all jobs find
+    GPUs of their own each has its own, and the pairs are only remembered.
 
     Parameters
     ----------
     worth : float
         Least gain of a pair, see `Groupings`.
+    any_pair : bool, optional
+        Any two jobs, not only each alone, may take GPUs that are left over until shares are
+        computed anew, as in the public simulator; a row per pair of jobs. Default: under Gavel's
+        rules. Where shares are computed at every change it plays no role.
 
     References
     ----------
@@ -112,7 +128,12 @@ class GandivaSS(Policy):
     """
 
     worth: float = 1.0
+    any_pair: bool | None = None
 
+    rule_values: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "paper": {"any_pair": False},
+        "gavel": {"any_pair": True},
+    }
     needs: ClassVar[frozenset[str]] = frozenset({"throughput"})
 
     def session(self, view: View) -> Callable[[View], Decision]:
@@ -142,6 +163,9 @@ class GandivaSS(Policy):
             shares = equal_time(wide, capacity)
             # who is packed may still run alone on GPUs that are left over
             packed = [(job, -1) for pair in members if pair[1] >= 0 for job in pair]
+            if self.any_pair:
+                known = set(members)
+                packed += [pair for pair in _pairs(jobs, widths) if pair not in known]
             shares = np.concatenate([shares, np.zeros((len(packed), len(capacity)))])
             return Rows(np.array(members + packed, dtype=np.int64), shares).shares(view.gpu_types)
 

@@ -68,6 +68,10 @@ def test_programmes_on_one_gpu(policy, settings, seconds, within):
     assert average(policy, **settings) == pytest.approx(seconds, rel=within)
 
 
+def test_random_pairs():
+    assert average("gandiva-ss") == pytest.approx(74767.206, rel=0.005)
+
+
 def test_another_seed_and_another_round():
     assert average("gavel-las", seed=1, jobs=2500) == pytest.approx(207324.470, rel=0.01)
     found = average("gavel-las", rounds={"round_s": 720.0})
@@ -97,6 +101,7 @@ def test_shorter_window(policy, seconds, within):
     ("policy", "seconds", "within"),
     [
         ("fifo-agnostic", 807029.008, 1e-9),
+        ("gandiva-ss", 644047.458, 0.01),
         ("gavel-makespan", 612422.718, 0.02),
         ("makespan-agnostic", 1036865.633, 0.01),
     ],

@@ -7,7 +7,9 @@ import random
 import numpy as np
 import pytest
 
+from repro import make, simulate
 from repro.policies.gandiva_ss import Groupings, equal_time
+from repro.trace import synth
 
 
 def gains(one, other):
@@ -34,6 +36,26 @@ def test_pairs_last_until_a_member_leaves():
     rest = [job for job in range(4) if job != left[0]]
     after = groups.update(rest, [1] * 3, 2)
     assert first[1] in after and (left[1], -1) in after
+
+
+def test_pairs_are_remembered_while_all_fit():
+    groups = Groupings(0, gains)
+    packed = groups.update([0, 1, 2, 3], [1] * 4, 2)
+    assert groups.update([0, 1, 2, 3], [1] * 4, 4) == [(job, -1) for job in range(4)]
+    assert groups.update([0, 1, 2, 3], [1] * 4, 2) == packed
+
+
+def test_any_pair_matters_only_until_shares_are_new():
+    trace = synth.make("gavel-single", 1, jobs=40, rate=1.5)
+
+    def ends(any_pair, interval_s):
+        policy = make("gandiva-ss", "gavel", any_pair=any_pair)
+        rounds = {"min_realloc_interval_s": interval_s}
+        found = simulate(trace, "3xv100,3xp100,3xk80", policy, rules="gavel", rounds=rounds)
+        return found.jobs["end_time"].tolist()
+
+    assert ends(True, 0.0) == ends(False, 0.0)
+    assert ends(True, 1920.0) != ends(False, 1920.0)
 
 
 def test_pairs_that_do_not_run_are_dissolved():
