@@ -71,7 +71,7 @@ def case(inputs: Mapping[str, Any], label: str, given: Mapping[str, Any]) -> Cas
     label : str
         Name of the series; the policy's, unless ``given`` names another.
     given : mapping
-        policy, settings, rules, rounds, cluster and options of this series.
+        policy, settings, rules, rounds, cluster, options and horizon_h of this series.
 
     Raises
     ------
@@ -80,11 +80,13 @@ def case(inputs: Mapping[str, Any], label: str, given: Mapping[str, Any]) -> Cas
     """
     from repro.policies.base import make
 
-    unknown = set(given) - {"policy", "settings", "rules", "rounds", "cluster", "options"}
+    unknown = set(given) - {
+        *("policy", "settings", "rules", "rounds", "cluster", "options", "horizon_h")
+    }
     if unknown:
         raise ParamError(
             f"series {label!r}: unknown {', '.join(sorted(unknown))} (accepted: policy, settings, "
-            f"rules, rounds, cluster, options, rates, seeds, to)"
+            f"rules, rounds, cluster, options, horizon_h, rates, seeds, to)"
         )
     rules = given.get("rules", inputs["rules"])
     policy = make(given.get("policy", label), rules, **given.get("settings", {}))
@@ -97,6 +99,7 @@ def case(inputs: Mapping[str, Any], label: str, given: Mapping[str, Any]) -> Cas
         rules=rules,
         rounds={**inputs["rounds"], **given.get("rounds", {})},
         throughputs=inputs["throughputs"],
+        horizon_h=given.get("horizon_h", Case.horizon_h),
     )
 
 
