@@ -27,10 +27,13 @@ class FifoAgnostic(Policy):
         ``drawn``: a type is drawn among those with room on which the job can run. ``last``: as
         the public simulator does, the last type of the list of types with free GPUs, even without
         room for the gang; the draw only decides which type leaves that list when the last has no
-        GPU left. A job that cannot run on that type waits, and those behind it pass. The first
-        job in line takes the type of one that finishes if it can run there and fits beside the
-        jobs that came before the finished one. Types given too much share it.
-        Default: ``drawn`` under the paper's rules, ``last`` under Gavel's.
+        GPU left. A job that cannot run on that type waits, and those behind it pass. Types given
+        too much share it. Default: ``drawn`` under the paper's rules, ``last`` under Gavel's.
+    refill : {"type", "gang"}
+        With ``last``: whether the first job in line takes the type of one that finishes. ``type``:
+        as the public simulator, if it can run there and fits beside the older jobs; if not, it
+        steps aside for this decision. ``gang``: if it can run there and its gang is no wider,
+        which gives the published makespans.
 
     References
     ----------
@@ -43,6 +46,7 @@ class FifoAgnostic(Policy):
     """
 
     assign: Literal["drawn", "last"] | None = None
+    refill: Literal["type", "gang"] = "type"
 
     tells_types: ClassVar[bool] = False
     idle_ok: ClassVar[bool] = True
@@ -80,9 +84,13 @@ class FifoAgnostic(Policy):
             del place[job]
             if self.assign != "last" or not waiting:
                 continue
-            head = waiting[0]
-            if view.gpus(head) <= free[kind] and view.speeds(head)[kind] > 0:
-                place[waiting.pop(0)] = kind
+            head, by_type = waiting[0], self.refill == "type"
+            room = free[kind] if by_type else view.gpus(job)
+            fits = view.gpus(head) <= room and view.speeds(head)[kind] > 0
+            if fits or by_type:
+                waiting.pop(0)
+            if fits:
+                place[head] = kind
                 free[kind] -= view.gpus(head)
 
     def _admit(

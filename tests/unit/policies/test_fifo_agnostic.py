@@ -121,3 +121,20 @@ def test_the_place_of_a_finished_job_goes_to_a_wider_gang():
     jobs.jobs = [1, 2]
     # GPUs of jobs younger than the finished one are not counted yet: five are given of four
     assert decide(jobs).fractions.ravel().tolist() == pytest.approx([0.8, 0.8])
+
+
+def test_the_place_of_a_finished_job_goes_to_a_gang_that_is_no_wider_if_asked_for():
+    jobs = Window([1, 3, 2], (4,))
+    decide = FifoAgnostic("last", refill="gang").session(jobs)
+    decide(jobs)
+    jobs.jobs = [1, 2]
+    assert decide(jobs).fractions.ravel().tolist() == [1, 0]
+
+
+def test_a_head_that_does_not_fit_steps_aside():
+    jobs = Window([2, 2, 3, 1], (4,))
+    decide = FifoAgnostic("last").session(jobs)
+    assert decide(jobs).fractions.ravel().tolist() == [1, 1, 0, 0]
+    jobs.jobs = [0, 2, 3]
+    # two of four GPUs are free: not for the third job, but for the one behind it
+    assert decide(jobs).fractions.ravel().tolist() == [1, 0, 1]
