@@ -85,7 +85,7 @@ def uncollapsed_s(
 
 
 def fastest(run: Callable[[], object], trials: int) -> float:
-    """Return the least wall time of several calls (s)."""
+    """Return the least CPU time of several calls (s)."""
     times = []
     for _ in range(trials):
         # CPU time: what else the machine does must not show
