@@ -93,6 +93,12 @@ _KNOWN: dict[str, tuple[str, str, str, str, str]] = {
     "LAS (high)": ("LAS, high priority", "#4a4a4a", "dot", "D", "xx"),
     "Gavel (low)": ("Gavel, low priority", "#58b8a8", "solid", "o", ""),
     "Gavel (high)": ("Gavel, high priority", "#00695c", "dashdot", "^", "///"),
+    "360 s": ("360 s", "#0b7a75", "solid", "o", ""),
+    "720 s": ("720 s", "#c9971c", "dash", "s", "//"),
+    "1440 s": ("1440 s", "#7a4a24", "dashdot", "^", "\\\\"),
+    "2880 s": ("2880 s", "#1a1a1a", "dot", "v", "xx"),
+    "ideal, artifact": ("Ideal, artifact", "#8f8f8f", "long", "X", ".."),
+    "ideal, fluid": ("Ideal, fluid", "#4f9be0", "dashdotdot", "D", "--"),
     "isolated": ("Isolated", "#bdbdbd", "dot", "d", "--"),
     "proportional": ("Proportional", "#5d6d7e", "dashdotdot", "p", "++"),
 }

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from repro.policies._pairs import Array
 from repro.policies._pairs_rows import Rows
@@ -92,12 +92,16 @@ def equal_time(widths: Array, capacity: Array) -> Array:
     return fair
 
 
-def _pairs(jobs: list[int], widths: list[int]) -> list[tuple[int, int]]:
-    """Return all pairs of jobs of one width."""
-    alike: dict[int, list[int]] = {}
-    for job, width in zip(jobs, widths, strict=True):
-        alike.setdefault(width, []).append(job)
-    return [pair for group in alike.values() for pair in itertools.combinations(group, 2)]
+def _other_pairs(
+    jobs: list[int], widths: list[int], members: list[tuple[int, int]]
+) -> npt.NDArray[np.int64]:
+    """Return all pairs of jobs of one width but those of ``members``, shape (pairs, 2)."""
+    mate = dict(members)
+    job, width = np.array(jobs, dtype=np.int64), np.array(widths)
+    other = np.array([mate.get(one, -1) for one in jobs], dtype=np.int64)
+    one, two = np.triu_indices(len(jobs), 1)
+    kept = (width[one] == width[two]) & (other[one] != job[two])
+    return np.stack([job[one[kept]], job[two[kept]]], axis=1)
 
 
 @register("gandiva-ss")
@@ -163,10 +167,10 @@ class GandivaSS(Policy):
             shares = equal_time(wide, capacity)
             # who is packed may still run alone on GPUs that are left over
             packed = [(job, -1) for pair in members if pair[1] >= 0 for job in pair]
+            rows = np.array(members + packed, dtype=np.int64)
             if self.any_pair:
-                known = set(members)
-                packed += [pair for pair in _pairs(jobs, widths) if pair not in known]
-            shares = np.concatenate([shares, np.zeros((len(packed), len(capacity)))])
-            return Rows(np.array(members + packed, dtype=np.int64), shares).shares(view.gpu_types)
+                rows = np.concatenate([rows, _other_pairs(jobs, widths, members)])
+            shares = np.concatenate([shares, np.zeros((len(rows) - len(members), len(capacity)))])
+            return Rows(rows, shares).shares(view.gpu_types)
 
         return decide
