@@ -43,6 +43,8 @@ $(VENV)/bin/python:
 $(VENV)/.core: $(VENV)/bin/python pyproject.toml
 	@echo "installing repro into $(VENV) (once, one to three minutes)"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --only-binary ecos -e ".[ecos]" \
+		|| echo "no wheel of ecos for this Python: our own solver stands in for that of Gavel's simulator"
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.core

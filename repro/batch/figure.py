@@ -231,6 +231,10 @@ class FigureRun:
         write_whole(self.folder / RESULT, to_json(result))
         return record.verdict_frame(verdicts, stand_in)
 
+    def replaced(self, name: str) -> None:
+        """Record that something else stands in for what the figure should use."""
+        self._note(data.Used(name, data.STAND_IN, None, False))
+
     def _note(self, used: data.Used) -> None:
         self._used[used.name, used.kind, used.seed] = used
 

@@ -47,6 +47,8 @@ class Case:
     horizon_h : float
         Arrivals go on for this long (h) after the last measured job, four times as long where it
         is needed. Measured jobs that wait longer have no end.
+    solver_replaced : bool
+        Gavel's own solver was asked for, but is not installed; the centre of the optima is taken.
     """
 
     trace: str
@@ -59,6 +61,7 @@ class Case:
     throughputs: str = "gavel-throughputs"
     measured: tuple[int, int] | None = None
     horizon_h: float = 2000.0
+    solver_replaced: bool = False
 
 
 def case(inputs: Mapping[str, Any], label: str, given: Mapping[str, Any]) -> Case:
@@ -89,7 +92,8 @@ def case(inputs: Mapping[str, Any], label: str, given: Mapping[str, Any]) -> Cas
             f"rules, rounds, cluster, options, horizon_h, rates, seeds, to)"
         )
     rules = given.get("rules", inputs["rules"])
-    policy = make(given.get("policy", label), rules, **given.get("settings", {}))
+    settings, replaced = solvable(given.get("settings", {}))
+    policy = make(given.get("policy", label), rules, **settings)
     return Case(
         trace=inputs["trace"],
         options={**inputs["options"], **given.get("options", {})},
@@ -100,7 +104,34 @@ def case(inputs: Mapping[str, Any], label: str, given: Mapping[str, Any]) -> Cas
         rounds={**inputs["rounds"], **given.get("rounds", {})},
         throughputs=inputs["throughputs"],
         horizon_h=given.get("horizon_h", Case.horizon_h),
+        solver_replaced=replaced,
     )
+
+
+def solvable(settings: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
+    """Return settings of a policy with the centre for Gavel's own solver where that is missing.
+
+    Parameters
+    ----------
+    settings : mapping
+        Settings of a policy; "ecos" asks for Gavel's own solver.
+
+    Returns
+    -------
+    (dict, bool)
+        The settings, and whether something was replaced.
+
+    Examples
+    --------
+    >>> solvable({"tolerance": 0.05})
+    ({'tolerance': 0.05}, False)
+    """
+    from repro.policies import _ecos
+
+    theirs = [name for name, value in settings.items() if value == "ecos"]
+    if not theirs or _ecos.is_installed():
+        return dict(settings), False
+    return {**settings, **dict.fromkeys(theirs, "centre")}, True
 
 
 def measure(case: Case) -> Result:

@@ -208,6 +208,8 @@ def note_traces(fig: FigureRun, points: Iterable[Point]) -> None:
         fig.trace(chosen.trace, seed=seed, **{"jobs": 1, **chosen.options})
     for name in dict.fromkeys(chosen.throughputs for chosen in cases):
         fig.throughputs(name)
+    if any(chosen.solver_replaced for chosen in cases):
+        fig.replaced("the solver ECOS")
 
 
 def _at(base: Case, seed: int, **load: Any) -> Case:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from repro.policies._centre import Centre, Crowd, central_level
+from repro.policies._ecos import ecos_level
 from repro.policies._maxmin import vertex_centre, vertex_level
 
 Array = npt.NDArray[np.float64]
@@ -17,7 +18,7 @@ Flags = npt.NDArray[np.bool_]
 ROOM = 1e-7
 #: Gains of normalised throughput below this are rounding errors.
 LEAST = 1e-6
-Backend = Literal["centre", "highs"]
+Backend = Literal["centre", "highs", "ecos"]
 Filling = Literal["exact", "published"]
 
 
@@ -32,9 +33,9 @@ def level_shares(
         Rows and GPUs.
     scale, floor : ndarray, shape (rows,)
         As for `central_level`.
-    backend : {"centre", "highs"}
-        The analytic centre of the best shares, or the best with the largest sum of values; the
-        second also steps in where the first does not converge.
+    backend : {"centre", "highs", "ecos"}
+        The analytic centre of the best shares; the best with the largest sum of values, which also
+        steps in where the others do not converge; or those of Gavel's own solver.
 
     Raises
     ------
@@ -45,6 +46,10 @@ def level_shares(
         floor = floor * (1.0 - ROOM)
     if backend == "centre":
         answer = central_level(crowd, scale, floor)
+        if answer is not None:
+            return answer
+    if backend == "ecos":
+        answer = ecos_level(crowd, scale, floor)
         if answer is not None:
             return answer
     if floor is None:
@@ -72,7 +77,7 @@ def fill(
     water_filling : {"exact", "published"}
         ``published``: every row that rose counts as fixed, as in the figures Gavel's authors
         published, where the search for bottlenecks failed.
-    backend : {"centre", "highs"}
+    backend : {"centre", "highs", "ecos"}
         As for `level_shares`.
     steady : bool
         Rows keep their weight until they are fixed. Those that end with the whole time on their

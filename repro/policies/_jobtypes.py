@@ -41,8 +41,19 @@ class JobTypes:
         #: key numbers in order
         self._order: Ints = np.empty(0, dtype=np.int64)
 
-    def group(self, jobs: Sequence[int]) -> tuple[list[Any], Ints, Ints]:
-        """Return the keys present in order, the jobs of each, and the key number of each job."""
+    def group(self, jobs: Sequence[int], apart: bool = False) -> tuple[list[Any], Ints, Ints]:
+        """Return the keys present in order, the jobs of each, and the key number of each job.
+
+        Parameters
+        ----------
+        jobs : sequence of int
+            Row numbers.
+        apart : bool
+            A key for every job, in the order of ``jobs``.
+        """
+        if apart:
+            each = np.arange(len(jobs))
+            return [self._key(job) for job in jobs], np.ones_like(each), each
         which = np.fromiter(jobs, dtype=np.int64, count=len(jobs))
         highest = int(which.max(initial=-1))
         if highest >= len(self._of_job):

@@ -28,12 +28,9 @@ class FifoAgnostic(Policy):
         the public simulator does, the last type of the list of types with free GPUs, even without
         room for the gang; the draw only decides which type leaves that list when the last has no
         GPU left. A job that cannot run on that type waits, and those behind it pass. Types given
-        too much share it. Default: ``drawn`` under the paper's rules, ``last`` under Gavel's.
-    refill : {"type", "gang"}
-        With ``last``: whether the first job in line takes the type of one that finishes. ``type``:
-        as the public simulator, if it can run there and fits beside the older jobs; if not, it
-        steps aside for this decision. ``gang``: if it can run there and its gang is no wider,
-        which gives the published makespans.
+        too much share it. The first job in line takes the type of one that finishes if it can run
+        there and fits beside the older jobs, and steps aside for this decision if not. Default:
+        ``drawn`` under the paper's rules, ``last`` under Gavel's.
 
     References
     ----------
@@ -46,7 +43,6 @@ class FifoAgnostic(Policy):
     """
 
     assign: Literal["drawn", "last"] | None = None
-    refill: Literal["type", "gang"] = "type"
 
     tells_types: ClassVar[bool] = False
     idle_ok: ClassVar[bool] = True
@@ -84,12 +80,8 @@ class FifoAgnostic(Policy):
             del place[job]
             if self.assign != "last" or not waiting:
                 continue
-            head, by_type = waiting[0], self.refill == "type"
-            room = free[kind] if by_type else view.gpus(job)
-            fits = view.gpus(head) <= room and view.speeds(head)[kind] > 0
-            if fits or by_type:
-                waiting.pop(0)
-            if fits:
+            head = waiting.pop(0)
+            if view.gpus(head) <= free[kind] and view.speeds(head)[kind] > 0:
                 place[head] = kind
                 free[kind] -= view.gpus(head)
 

@@ -117,9 +117,8 @@ class GandivaSS(Policy):
     worth : float
         Least gain of a pair, see `Groupings`.
     any_pair : bool, optional
-        Any two jobs, not only each alone, may take GPUs that are left over until shares are
-        computed anew, as in the public simulator; a row per pair of jobs. Default: under Gavel's
-        rules. Where shares are computed at every change it plays no role.
+        Any two jobs, not only each alone, may take GPUs that are left over, as in the public
+        simulator; a row per pair of jobs. Default: under Gavel's rules.
 
     References
     ----------

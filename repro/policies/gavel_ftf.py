@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from repro.policies._centre import Crowd, central_ratio
+from repro.policies._ecos import ecos_ratio
 from repro.policies._fairness import Array, Backend
 from repro.policies._jobtypes import JobSpeeds
 from repro.policies._maxmin import vertex_ratio
@@ -28,8 +29,9 @@ class GavelFtf(Policy):
 
     Parameters
     ----------
-    lp_backend : {"centre", "highs"}
-        Which of many optima: the analytic centre, or a vertex found by bisection of the ratio.
+    lp_backend : {"centre", "highs", "ecos"}
+        Which of many optima: the analytic centre, a vertex found by bisection of the ratio, or that
+        of Gavel's own solver (extra ``ecos``).
 
     References
     ----------
@@ -91,7 +93,7 @@ def ftf_shares(
         Steps left.
     due, spent : ndarray, shape (jobs,)
         Finishing time with the job's own part of the cluster, and time since arrival (s).
-    backend : {"centre", "highs"}
+    backend : {"centre", "highs", "ecos"}
         As for `GavelFtf`.
 
     Examples
@@ -103,8 +105,8 @@ def ftf_shares(
     """
     left = np.maximum(left, 1e-9 * max(float(left.max()), 1e-300))
     due = np.maximum(due, 1e-9 * max(float(due.max()), 1e-300))
-    if backend == "centre":
-        answer = central_ratio(crowd, left, due, spent)
+    if backend != "highs":
+        answer = (central_ratio if backend == "centre" else ecos_ratio)(crowd, left, due, spent)
         if answer is not None:
             return answer.shares, -answer.level
     return vertex_ratio(crowd, left, due, spent)

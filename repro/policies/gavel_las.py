@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from repro.perf.throughput import ThroughputTable
 from repro.policies._centre import Crowd
+from repro.policies._ecos import worth_as_written
 from repro.policies._fairness import Array, Backend, level_shares
 from repro.policies._jobtypes import JobSpeeds, JobTypes, equal_share
 from repro.policies.base import Policy, register
@@ -31,8 +32,9 @@ class GavelLas(Policy):
     ----------
     throughputs : ThroughputTable, optional
         Steps per second; None: those of the run, and equal speeds where it has none.
-    lp_backend : {"centre", "highs"}
-        Which of many optima: the analytic centre, or the vertex with the largest sum.
+    lp_backend : {"centre", "highs", "ecos"}
+        Which of many optima: the analytic centre, the vertex with the largest sum, or that of
+        Gavel's own solver (extra ``ecos``), which is given every job by itself.
 
     References
     ----------
@@ -59,7 +61,7 @@ class GavelLas(Policy):
 
         def decide(view: View) -> Shares:
             jobs = tuple(view.jobs)
-            keys, counts, row = types.group(jobs)
+            keys, counts, row = types.group(jobs, apart=self.lp_backend == "ecos")
             mix = (tuple(keys), counts.tobytes())
             if mix not in solved:
                 for number, key in enumerate(keys):
@@ -98,7 +100,7 @@ def las_shares(
         Jobs of each type, GPUs of each job, priority weight.
     gpus : array_like, shape (GPU types,)
         GPUs of each type.
-    lp_backend : {"centre", "highs"}
+    lp_backend : {"centre", "highs", "ecos"}
         As for `GavelLas`.
     name : callable
         Row number to the words that name the type in messages.
@@ -119,6 +121,9 @@ def las_shares(
            [0.0909, 0.9091]])
     """
     gpus, widths = np.asarray(gpus, dtype=float), np.asarray(widths)
-    factor = widths / (np.asarray(weights) * equal_share(speeds, gpus))
-    crowd = Crowd(speeds * factor[:, None], np.asarray(counts), widths, gpus, name)
+    if lp_backend == "ecos":
+        worth = worth_as_written(speeds, widths, np.asarray(weights), gpus)
+    else:
+        worth = speeds * (widths / (np.asarray(weights) * equal_share(speeds, gpus)))[:, None]
+    crowd = Crowd(worth, np.asarray(counts), widths, gpus, name)
     return level_shares(crowd, np.ones(len(speeds)), lp_backend).shares

@@ -10,6 +10,7 @@ import numpy as np
 
 from repro.errors import ParamError
 from repro.policies._centre import Crowd, central_point
+from repro.policies._ecos import ecos_point
 from repro.policies._fairness import Array, Backend, level_shares
 from repro.policies._jobtypes import JobSpeeds
 from repro.policies.base import Policy, register
@@ -31,8 +32,9 @@ class GavelMakespan(Policy):
         0: the optimum. Otherwise a bisection of the makespan from [100 s, 1e6 s] stops when the
         upper end is at most 1 + tolerance times the lower, and the shares are the centre of all
         that reach the upper end. None: as the rules say.
-    lp_backend : {"centre", "highs"}
-        Which of many optima: the analytic centre, or the vertex with the largest sum.
+    lp_backend : {"centre", "highs", "ecos"}
+        Which of many optima: the analytic centre, the vertex with the largest sum, or that of
+        Gavel's own solver (extra ``ecos``).
 
     References
     ----------
@@ -112,5 +114,9 @@ def makespan_shares(
     while (1.0 + tolerance) * low < high:
         middle = 0.5 * (low + high)
         low, high = (low, middle) if middle * best.level > 1.0 else (middle, high)
+    if backend == "ecos":
+        found = ecos_point(crowd, left / high)
+        if found is not None:
+            return found, high
     needed = level_shares(crowd, left / high, backend)
     return central_point(crowd, left / high, needed), high

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from repro.policies._centre import Crowd
-from repro.policies._fairness import Array, level_shares
+from repro.policies._fairness import Array, Backend, level_shares
 from repro.policies._jobtypes import JobTypes
 from repro.policies.base import Policy, register
 from repro.sim.decision import Decision, Shares
@@ -25,9 +25,10 @@ class LasAgnostic(Policy):
 
     Parameters
     ----------
-    form : {"closed", "centre"}, optional
-        Which of them: the one in closed form that treats GPU types alike, or the analytic centre,
-        which hands out spare time. None: as the rules say.
+    form : {"closed", "centre", "ecos"}, optional
+        Which of them: the one in closed form that treats GPU types alike; the analytic centre,
+        which hands out spare time; or that of Gavel's own solver (extra ``ecos``), which does so
+        too. None: as the rules say.
 
     References
     ----------
@@ -39,7 +40,7 @@ class LasAgnostic(Policy):
     'closed'
     """
 
-    form: Literal["closed", "centre"] | None = None
+    form: Literal["closed", "centre", "ecos"] | None = None
 
     needs: ClassVar[frozenset[str]] = frozenset({"priority_weight"})
     tells_types: ClassVar[bool] = False
@@ -57,16 +58,17 @@ class LasAgnostic(Policy):
 
         def decide(view: View) -> Shares:
             jobs = view.jobs
-            keys, counts, row = types.group(jobs)
+            keys, counts, row = types.group(jobs, apart=self.form == "ecos")
             mix = (tuple(keys), counts.tobytes())
             if mix not in solved:
                 width, weight = np.array(keys, dtype=float).reshape(-1, 2).T
-                if self.form == "centre":
+                if self.form == "closed":
+                    solved[mix] = even_shares(width, weight, counts.astype(float), gpus)
+                else:
                     values = np.outer(width / weight, np.ones(len(gpus)))
                     crowd = Crowd(values, counts, width, gpus)
-                    solved[mix] = level_shares(crowd, np.ones(len(keys))).shares
-                else:
-                    solved[mix] = even_shares(width, weight, counts.astype(float), gpus)
+                    backend: Backend = "ecos" if self.form == "ecos" else "centre"
+                    solved[mix] = level_shares(crowd, np.ones(len(keys)), backend).shares
             return Shares(jobs, view.gpu_types, solved[mix][row])
 
         return decide

@@ -47,8 +47,8 @@ def settle(
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
-def deficits(members: Any, alone: Any, keys: Any, due: Any) -> Any:
-    """Return what rows are owed: jobs alone and pairs, of which new ones are owed nothing.
+def deficits(members: Any, alone: Any, keys: Any, due: Any, known: Any, prior: float) -> Any:
+    """Return what rows are owed: jobs alone and pairs, of which new ones are owed ``prior``.
 
     Parameters
     ----------
@@ -56,6 +56,10 @@ def deficits(members: Any, alone: Any, keys: Any, due: Any) -> Any:
         Jobs of each row; fastest in ascending order of (larger, smaller) of pairs.
     alone, keys, due : ndarray
         As for `settle`.
+    known : ndarray of bool, shape (jobs,)
+        Jobs that were there when X was computed before.
+    prior : float
+        Time every row is taken to have received (s); not so pairs, before X is computed first.
     """
     kinds = alone.shape[1]
     owed = np.zeros((len(members), kinds))
@@ -65,6 +69,9 @@ def deficits(members: Any, alone: Any, keys: Any, due: Any) -> Any:
         if two < 0:
             for j in range(kinds):
                 owed[a, j] = alone[one, j]
+            continue
+        if not (known[one] and known[two]):
+            owed[a, :] = prior
             continue
         key = max(one, two) * len(alone) + min(one, two)
         if at > 0 and keys[at - 1] >= key:

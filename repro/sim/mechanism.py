@@ -196,8 +196,8 @@ class RoundMechanism:
         if self._unplaced:
             fresh = [job for job in self._unplaced if job in self.table.active]
             self._unplaced.clear()
-            alone = np.array([[job, -1] for job in fresh], dtype=np.int64).reshape(-1, 2)
-            self._ledger.add(fresh, self._pace(alone))
+            rows = self._newcomers(fresh)
+            self._ledger.add(rows, self._pace(rows))
         if self._steps and self.settings.ideal == "artifact":
             return self._steps.ideal(self._ledger, now)
         return self._whole_round(now, changed) if self._steps else self._grid_round()
@@ -215,6 +215,21 @@ class RoundMechanism:
         return found
 
     # the choice ----------------------------------------------------------------------------------
+
+    def _newcomers(self, fresh: list[int]) -> Ints:
+        """Return the rows of jobs that arrived since X: alone and, where jobs share, with others.
+
+        Only where such rows may be chosen, and then do not run, do the pairs make a difference.
+        """
+        ledger, rows = self._ledger, []
+        pairs = self.settings.drop_unallocated and bool((ledger.members[:, 1] >= 0).any())
+        there = ledger.members[ledger.alive & (ledger.members[:, 1] < 0), 0].tolist()
+        for job in fresh:
+            rows.append((job, -1))
+            if pairs:
+                rows += [(one, job) for one in there if self._widths[one] == self._widths[job]]
+                there.append(job)
+        return np.array(rows, dtype=np.int64).reshape(-1, 2)
 
     def _pace(self, members: Ints) -> Floats:
         """Return the steps per second of rows; where no table tells, those of the trace."""

@@ -43,6 +43,7 @@ class Ledger:
         self._prior = prior_s
         self._alone = np.zeros((jobs, kinds))
         self._paired: tuple[Ints, Floats] = (np.empty(0, np.int64), np.empty((0, kinds)))
+        self._known = np.zeros(jobs, dtype=np.bool_)
         self.members = np.empty((0, 2), dtype=np.int64)
         self.x = self.time = self.owed = np.empty((0, kinds))
         self.total = np.zeros(kinds)
@@ -64,23 +65,29 @@ class Ledger:
         self.members, self.x, self.speeds = members, x, speeds
         self.able = (speeds[:, 0] > 0) & (speeds[:, 1] > 0)
         self.owed = self._deficits(members)
+        self._known[members[members >= 0]] = True
         self.time = np.full(x.shape, self._prior)
         self.total = np.full(x.shape[1], self._prior * len(x))
         self.alive = np.ones(len(x), dtype=np.bool_)
         self.allocated = np.ones(len(x), dtype=np.bool_)
 
-    def add(self, jobs: list[int], speeds: Floats) -> None:
-        """Add jobs that arrived since X was computed; they have no share of it."""
+    def add(self, rows: Ints, speeds: Floats) -> None:
+        """Add jobs, or pairs of jobs, that arrived since X was computed; they have no share of it.
+
+        Parameters
+        ----------
+        rows, speeds
+            More of ``members`` and ``speeds``.
+        """
         self.speeds = np.concatenate([self.speeds, speeds])
-        self.able = np.concatenate([self.able, speeds[:, 0] > 0])
-        rows = np.full((len(jobs), 2), -1, dtype=np.int64)
-        rows[:, 0] = jobs
-        empty = np.zeros((len(jobs), self.x.shape[1]))
+        self.able = np.concatenate([self.able, (speeds[:, 0] > 0) & (speeds[:, 1] > 0)])
+        empty = np.zeros((len(rows), self.x.shape[1]))
         self.members = np.concatenate([self.members, rows])
         self.x = np.concatenate([self.x, empty])
         self.time = np.concatenate([self.time, empty + self._prior])
-        self.owed = np.concatenate([self.owed, self._alone[jobs]])
-        more = np.ones(len(jobs), dtype=np.bool_)
+        alone = np.where(rows[:, 1:] < 0, self._alone[rows[:, 0]], 0.0)
+        self.owed = np.concatenate([self.owed, alone])
+        more = np.ones(len(rows), dtype=np.bool_)
         self.alive = np.concatenate([self.alive, more])
         self.allocated = np.concatenate([self.allocated, ~more])
 
@@ -112,7 +119,7 @@ class Ledger:
         if (members[:, 1] >= 0).any():
             from repro.sim._carried import deficits
 
-            owed = deficits(members, self._alone, *self._paired)
+            owed = deficits(members, self._alone, *self._paired, self._known, self._prior)
         else:
             owed = self._alone[members[:, 0]]
         return owed

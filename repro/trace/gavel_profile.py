@@ -52,7 +52,9 @@ def calibrate(measured: ThroughputTable) -> pd.DataFrame:
     order = {name: place for place, name in enumerate(frame["quantity"].unique())}
     frame = frame.sort_values("quantity", key=lambda column: column.map(order), kind="stable")
     # The third digit of a logarithm is 0.07 % of a speed, far below what the trends leave open.
-    return frame.round(dict.fromkeys(COLUMNS[4:6], 3) | {"curvature": 4}).reset_index(drop=True)
+    rounded = frame.round(dict.fromkeys(COLUMNS[4:6], 3) | {"curvature": 4}).reset_index(drop=True)
+    # whether 0 or -0 comes out depends on the machine
+    return rounded.assign(**{name: rounded[name] + 0.0 for name in COLUMNS[4:]})
 
 
 def _models() -> dict[str, list[JobType]]:

@@ -280,7 +280,7 @@ def test_infeasible_slo(simulate):
         ("whole_steps=true", "round setting whole_steps counts training steps, rules 'paper' do"),
         ("preemption_overhead_s=360", "round setting preemption_overhead_s is 360 s, a round 360"),
         ("throughputs=speeds.csv", "--set throughputs=speeds.csv: use --throughputs instead"),
-        ("lp_backend=ecos", "policy 'gavel-las': lp_backend is 'ecos'; give "),
+        ("lp_backend=mosek", "policy 'gavel-las': lp_backend is 'mosek'; give "),
     ],
 )
 def test_settings_that_are_refused(simulate, setting, said):

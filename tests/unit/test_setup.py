@@ -30,7 +30,7 @@ def conda() -> dict[str, str]:
 def test_environment_has_the_same_names_and_bounds_as_pyproject():
     project = pyproject()["project"]
     extras = project["optional-dependencies"]
-    wanted = bounds([*project["dependencies"], *extras["dask"], *extras["test"]])
+    wanted = bounds([*project["dependencies"], *extras["dask"], *extras["ecos"], *extras["test"]])
     found = conda()
     assert found.pop("python") == project["requires-python"]
     found.pop("pip")
@@ -40,6 +40,7 @@ def test_environment_has_the_same_names_and_bounds_as_pyproject():
 def test_extras_are_the_promised_ones():
     assert set(pyproject()["project"]["optional-dependencies"]) == {
         "dask",
+        "ecos",
         "course",
         "docs",
         "test",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from repro import simulate
@@ -39,6 +39,7 @@ def test_ten_rounds_are_ten_times_the_shares():
     assert not rounds.duplicated(["round", "type"]).any()
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.lists(st.integers(0, 5), min_size=3, max_size=3), min_size=1, max_size=4),
     st.integers(0, 12),

@@ -49,6 +49,16 @@ def test_series_may_not_set_what_does_not_exist():
         gavel_sweep.rate_points(inputs(series={"LAS": {"colour": "red"}}))
 
 
+def test_without_its_solver_the_centre_stands_in(monkeypatch):
+    from repro.experiments.gavel_cases import solvable
+
+    asked = {"lp_backend": "ecos", "tolerance": 0.05}
+    monkeypatch.setattr("repro.policies._ecos.is_installed", lambda: True)
+    assert solvable(asked) == (asked, False)
+    monkeypatch.setattr("repro.policies._ecos.is_installed", lambda: False)
+    assert solvable(asked) == ({"lp_backend": "centre", "tolerance": 0.05}, True)
+
+
 def test_a_figure_records_a_trace_of_each_seed_and_the_throughputs(tmp_path):
     fig = repro.figure("gavel/fig08_las_single", out=tmp_path)
     gavel_sweep.note_traces(fig, gavel_sweep.rate_points(inputs(seeds=[3, 5])))

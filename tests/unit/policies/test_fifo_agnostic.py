@@ -123,14 +123,6 @@ def test_the_place_of_a_finished_job_goes_to_a_wider_gang():
     assert decide(jobs).fractions.ravel().tolist() == pytest.approx([0.8, 0.8])
 
 
-def test_the_place_of_a_finished_job_goes_to_a_gang_that_is_no_wider_if_asked_for():
-    jobs = Window([1, 3, 2], (4,))
-    decide = FifoAgnostic("last", refill="gang").session(jobs)
-    decide(jobs)
-    jobs.jobs = [1, 2]
-    assert decide(jobs).fractions.ravel().tolist() == [1, 0]
-
-
 def test_a_head_that_does_not_fit_steps_aside():
     jobs = Window([2, 2, 3, 1], (4,))
     decide = FifoAgnostic("last").session(jobs)

@@ -62,8 +62,10 @@ def test_a_job_out_of_x_keeps_what_it_is_owed(ledger):
 def test_pairs_have_deficits_of_their_own(ledger):
     renew(ledger, rows(0, 1, (0, 1)), [0.0, 0.0, 0.5], 0.0)
     renew(ledger, rows((1, 0), 0), [0.5, 0.0], 100.0)
-    # found again whatever the order of its members
-    assert ledger.owed[:, 0].tolist() == [50.0, 0.0]
+    # found again whatever the order of its members, and new pairs are ahead by half a round
+    assert ledger.owed[:, 0].tolist() == [180.0 + 50.0, 0.0]
+    renew(ledger, rows((1, 2), (0, 1)), [0.5, 0.5], 100.0)
+    assert ledger.owed[:, 0].tolist() == [180.0, 180.0 + 100.0]
 
 
 def test_a_pair_that_left_begins_anew(ledger):
@@ -72,17 +74,19 @@ def test_a_pair_that_left_begins_anew(ledger):
     renew(ledger, rows((0, 1), 0), [0.5, 0.5], 100.0)
     assert ledger.owed[:, 0].tolist() == [0.0, 50.0]
     renew(ledger, rows((0, 2), (0, 1)), [0.5, 0.5], 100.0)
-    assert ledger.owed[:, 0].tolist() == [0.0, 50.0]
+    assert ledger.owed[:, 0].tolist() == [180.0, 50.0]
 
 
 def test_arrivals_have_no_share_until_x_is_new(ledger):
     renew(ledger, rows(0), [1.0], 0.0)
-    ledger.add([2, 3], np.ones((2, 2, 1)))
-    assert ledger.members[:, 0].tolist() == [0, 2, 3]
-    assert ledger.x[:, 0].tolist() == [1.0, 0.0, 0.0]
-    assert ledger.allocated.tolist() == [True, False, False]
-    assert ledger.time[:, 0].tolist() == [180.0] * 3
-    assert ledger.speeds.shape == (3, 2, 1)
+    ledger.add(rows(2, 3, (2, 3)), np.array([[[1.0], [1.0]], [[1.0], [1.0]], [[1.0], [0.0]]]))
+    assert ledger.members.tolist() == [[0, -1], [2, -1], [3, -1], [2, 3]]
+    assert ledger.x[:, 0].tolist() == [1.0, 0.0, 0.0, 0.0]
+    assert ledger.allocated.tolist() == [True, False, False, False]
+    assert ledger.able[:, 0].tolist() == [True, True, True, False]
+    assert ledger.time[:, 0].tolist() == [180.0] * 4
+    assert ledger.owed[:, 0].tolist() == [0.0] * 4
+    assert ledger.speeds.shape == (4, 2, 1)
     # the total counts the jobs that X was made for
     assert ledger.total.tolist() == [180.0]
     renew(ledger, rows(0, 2, 3), [0.4, 0.3, 0.3], 100.0)
@@ -119,9 +123,12 @@ def test_deficits_add_up(data):
 @given(data=st.data())
 @settings(max_examples=60, deadline=None)
 def test_deficits_of_pairs_add_up_in_any_order(data):
-    """A pair keeps what it is owed while it stays in X, and nothing once it has left."""
+    """A pair keeps what it is owed while it stays in X, and nothing once it has left.
+
+    The first time that one of its jobs is there it is owed half a round.
+    """
     entries = [0, 1, 2, 3, (0, 1), (0, 2), (1, 2), (2, 3), (1, 3)]
-    ledger, owed, x, elapsed = Ledger(4, 1, 180.0), {}, {}, 0.0
+    ledger, owed, x, elapsed, known = Ledger(4, 1, 180.0), {}, {}, 0.0, set()
     for _ in range(data.draw(st.integers(1, 5))):
         chosen = data.draw(st.lists(st.sampled_from(entries), min_size=1, unique=True))
         turned = [
@@ -131,7 +138,9 @@ def test_deficits_of_pairs_add_up_in_any_order(data):
         shares = [data.draw(st.integers(0, 4)) / 8 for _ in chosen]
         renew(ledger, rows(*turned), shares, elapsed)
         due = {entry: owed[entry] + x[entry] * elapsed for entry in x}
-        owed = {entry: due.get(entry, 0.0) for entry in chosen} | {
+        fresh = {e: 180.0 for e in chosen if isinstance(e, tuple) and not known.issuperset(e)}
+        known |= {job for e in chosen for job in (e if isinstance(e, tuple) else (e,))}
+        owed = {e: due.get(e, fresh.get(e, 0.0)) for e in chosen} | {
             entry: due.get(entry, owed.get(entry, 0.0)) for entry in range(4)
         }
         np.testing.assert_allclose(ledger.owed[:, 0], [owed[entry] for entry in chosen])

@@ -102,6 +102,7 @@ def test_unknown_names_and_options():
         ("gavel-multiple", {"jobs": 0}),
         ("gavel-static", {"priorities": 1}),
         ("gavel-static", {"fixed_duration": -1}),
+        ("gavel-static", {"job_table": "old"}),
         ("gavel-physical", {"rate": -1}),
         ("gavel-physical", {"max_hours": 0.5}),
         ("gavel-physical", {"large_batches": "yes"}),
