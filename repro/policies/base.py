@@ -82,6 +82,8 @@ class Policy:
     exact_ties: ClassVar[bool] = False
     #: of policies that return shares: tells GPU types apart
     tells_types: ClassVar[bool] = True
+    #: of policies that return shares: any two jobs of one gang size may share GPUs
+    pairs_up: ClassVar[bool] = False
     #: of policies that return shares: GPUs idle rather than serve a job without a share
     idle_ok: ClassVar[bool] = False
     #: decide only at multiples of this many seconds; None: at every event

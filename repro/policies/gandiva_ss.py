@@ -139,6 +139,9 @@ class GandivaSS(Policy):
     }
     needs: ClassVar[frozenset[str]] = frozenset({"throughput"})
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "pairs_up", bool(self.any_pair))
+
     def session(self, view: View) -> Callable[[View], Decision]:
         """Return the decision function of one run, which remembers the pairs."""
         capacity = np.asarray(view.gpu_counts, dtype=float)

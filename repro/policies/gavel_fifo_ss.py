@@ -107,6 +107,7 @@ class GavelFifoSS(Policy):
     worth: float = 1.5
 
     needs: ClassVar[frozenset[str]] = frozenset({"throughput"})
+    pairs_up: ClassVar[bool] = True
     idle_ok: ClassVar[bool] = True
 
     def decide(self, view: View) -> Shares:

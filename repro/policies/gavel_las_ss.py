@@ -68,6 +68,7 @@ class GavelLasSS(Policy):
     artifact_index: bool = False
 
     needs: ClassVar[frozenset[str]] = frozenset({"priority_weight", "throughput"})
+    pairs_up: ClassVar[bool] = True
 
     def session(self, view: View) -> Callable[[View], Decision]:
         """Return the decision function of one run, which remembers solved mixes of jobs."""

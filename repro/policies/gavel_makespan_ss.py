@@ -48,6 +48,7 @@ class GavelMakespanSS(Policy):
     short: float = SHORT
 
     needs: ClassVar[frozenset[str]] = frozenset({"throughput", "duration"})
+    pairs_up: ClassVar[bool] = True
     rule_values: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "paper": {"tolerance": 0.0},
         "gavel": {"tolerance": 0.05},

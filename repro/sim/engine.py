@@ -110,6 +110,7 @@ class Engine:
                 policy.name,
                 rounds or RoundSettings(),
                 tells_types=policy.tells_types,
+                pairs_up=policy.pairs_up,
                 idle_ok=policy.idle_ok,
                 seed=seed,
                 ahead=not keep_intervals and self.holdings.light and self._poked is None,

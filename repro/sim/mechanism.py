@@ -40,6 +40,8 @@ class RoundMechanism:
         How rounds go.
     tells_types : bool
         Whether the policy tells GPU types apart (the others see them in shuffled order).
+    pairs_up : bool
+        Whether any two jobs of one gang size may share GPUs.
     idle_ok : bool
         Leave GPUs idle rather than give them to jobs without a share.
     seed : int
@@ -60,12 +62,13 @@ class RoundMechanism:
         settings: RoundSettings,
         *,
         tells_types: bool = True,
+        pairs_up: bool = False,
         idle_ok: bool = False,
         seed: int = 0,
         ahead: bool = False,
     ) -> None:
         self.table, self.speeds, self.policy, self.settings = table, speeds, policy, settings
-        self._idle_ok = idle_ok
+        self._idle_ok, self._pairs_up = idle_ok, pairs_up
         self._shuffles = settings.shuffle_types and not tells_types
         # the public simulator's stream for this purpose
         self._shuffler = random.Random(seed + 5)
@@ -222,14 +225,14 @@ class RoundMechanism:
         Only where such rows may be chosen, and then do not run, do the pairs make a difference.
         """
         ledger, rows = self._ledger, []
-        pairs = self.settings.drop_unallocated and bool((ledger.members[:, 1] >= 0).any())
-        there = ledger.members[ledger.alive & (ledger.members[:, 1] < 0), 0].tolist()
+        there = ledger.members[ledger.alive & (ledger.members[:, 1] < 0), 0]
         for job in fresh:
-            rows.append((job, -1))
-            if pairs:
-                rows += [(one, job) for one in there if self._widths[one] == self._widths[job]]
-                there.append(job)
-        return np.array(rows, dtype=np.int64).reshape(-1, 2)
+            rows.append(np.array([[job, -1]], dtype=np.int64))
+            if self._pairs_up and self.settings.drop_unallocated and not self._idle_ok:
+                others = there[self._widths[there] == self._widths[job]]
+                rows.append(np.stack([others, np.full(len(others), job)], axis=1))
+                there = np.append(there, job)
+        return np.concatenate(rows) if rows else np.empty((0, 2), dtype=np.int64)
 
     def _pace(self, members: Ints) -> Floats:
         """Return the steps per second of rows; where no table tells, those of the trace."""

@@ -2,7 +2,8 @@
 
 Rules as the specification of the public simulator lists them: rounds end with the last whole step,
 X no sooner than an interval after the last, priorities by the part of the time, deficits as second
-key, one queue per GPU type, pairs, and jobs without a share that take GPUs and are dropped.
+key, one queue per GPU type, pairs that begin with no time received, and jobs and pairs without a
+share that take GPUs and are dropped.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ class Reference:
     time: dict = field(default_factory=dict)
     owed: dict = field(default_factory=dict)
     total: dict = field(default_factory=dict)
+    known: set = field(default_factory=set)
 
     def speeds(self, entry, kind):
         """Steps per second of every member of an entry."""
@@ -91,7 +93,8 @@ class Reference:
                 need = True
             entries = self.entries(active)
             for entry in entries:
-                self.time.setdefault(entry, dict.fromkeys(kinds, self.length / 2))
+                prior = self.length / 2 if isinstance(entry, int) else 0.0
+                self.time.setdefault(entry, dict.fromkeys(kinds, prior))
                 self.owed.setdefault(entry, dict.fromkeys(kinds, 0.0))
             if need and (now - last_reset >= self.interval or last_reset == 0):
                 for entry in entries:
@@ -100,7 +103,7 @@ class Reference:
                         received = self.time[entry][kind] - self.length / 2
                         self.owed[entry][kind] += share * (now - last_reset) - received
                         self.time[entry][kind] = self.length / 2
-                self.x = self.policy(active, self.jobs)
+                self.x, self.known = self.policy(active, self.jobs), set(active)
                 listed = [entry for entry in entries if entry in self.x]
                 self.total = dict.fromkeys(kinds, len(listed) * self.length / 2)
                 last_reset, need = now, False
@@ -124,7 +127,8 @@ class Reference:
                     continue
                 if min(self.speeds(entry, kind)) <= 0:
                     continue
-                if entry not in self.x and not isinstance(entry, int):
+                # pairs the policy left out; those of newcomers may be chosen, but do not run
+                if entry not in self.x and set(members(entry)) <= self.known:
                     continue
                 taken |= set(members(entry))
                 free -= gang

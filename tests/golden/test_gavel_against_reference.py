@@ -58,6 +58,9 @@ class Lopsided(Policy):
     pairs: bool = False
     tells_types: ClassVar[bool] = False
 
+    def __post_init__(self):
+        object.__setattr__(self, "pairs_up", self.pairs)
+
     def decide(self, view):
         gangs = {job: view.gpus(job) for job in view.jobs}
         entries, x = shares(view.jobs, gangs, self.pairs)
