@@ -130,9 +130,9 @@ class DecidedDriver:
         """Whether the round mechanism says when jobs end."""
         return self.rounds is not None and self.rounds.foretells
 
-    def endings(self) -> Sequence[tuple[float, int]]:
+    def endings(self) -> Sequence[tuple[float, int]] | None:
         """Return the completions ahead that were not yet returned."""
-        return self.rounds.endings() if self.rounds else ()
+        return self.rounds.endings() if self.rounds else None
 
     def _next_round(self, decision: RunSet) -> tuple[list[int], list[Run]]:
         """Carry out what the round mechanism chose: it counts GPUs and gangs itself."""

@@ -25,8 +25,8 @@ class Driver(Protocol):
     def foretells(self) -> bool:
         """Whether the driver says when jobs end, instead of their rates."""
 
-    def endings(self) -> Sequence[tuple[float, int]]:
-        """Return (end, job) of the completions it foretells."""
+    def endings(self) -> Sequence[tuple[float, int]] | None:
+        """Return (end, job) of the completions it foretells; None: no news."""
 
     @property
     def waits(self) -> bool:
@@ -104,9 +104,9 @@ class RankedDriver:
         if isinstance(self.backlog, Backlog):
             self.backlog.move(job, now)
 
-    def endings(self) -> Sequence[tuple[float, int]]:
+    def endings(self) -> Sequence[tuple[float, int]] | None:
         """Return nothing: rates say when jobs end."""
-        return ()
+        return None
 
     def running(self) -> Iterable[int]:
         """Return the jobs that hold GPUs, best first where the whole list was walked."""

@@ -229,8 +229,8 @@ class Engine:
                 stops, starts = driver.step(now)
                 holdings.foretold = driver.foretells
                 holdings.apply(stops, starts, now, driver.rate_changed)
-                if holdings.foretold:
-                    holdings.expect(driver.endings())
+                if holdings.foretold and (endings := driver.endings()) is not None:
+                    holdings.expect(endings)
                 if settles:
                     holdings.foresee(now, driver.running(), tie_rel)
                 dirty = False

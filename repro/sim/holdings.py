@@ -123,9 +123,9 @@ class Holdings:
         heapify(self.finish)
 
     def expect(self, endings: Iterable[tuple[float, int]]) -> None:
-        """Take note of completions that are known to come."""
-        for end, job in endings:
-            heappush(self.finish, (end, job, self.epoch[job]))
+        """Take note of completions that are known to come, in place of those named before."""
+        self.finish[:] = [(end, job, self.epoch[job]) for end, job in endings]
+        heapify(self.finish)
 
     # applying decisions ------------------------------------------------------------------------
 

@@ -12,11 +12,12 @@ import numpy.typing as npt
 from repro.errors import PolicyError
 from repro.sim.decision import Run, RunSet, Shares
 from repro.sim.feasible import checked
+from repro.sim.fluid import Ideal, check_alone, spread
 from repro.sim.jobs import JobTable
 from repro.sim.received import Ledger
 from repro.sim.rounds import RoundSettings
 from repro.sim.speeds import Speeds
-from repro.sim.steps import WholeSteps, spread
+from repro.sim.steps import WholeSteps
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -47,7 +48,8 @@ class RoundMechanism:
     seed : int
         Seed of the shuffled order.
     ahead : bool
-        With whole steps, play rounds on as long as nothing happens; nobody is told of their runs.
+        With whole steps, play rounds on as long as nothing happens; nobody is told of their runs,
+        nor of those of ideal execution.
 
     References
     ----------
@@ -86,9 +88,13 @@ class RoundMechanism:
         self._alone: dict[tuple[int, int], Run] = {}
         self._unplaced: list[int] = []
         self._computed = -math.inf
-        whole = settings.whole_steps and not self.fluid
-        ahead = ahead and settings.ideal is None
-        self._steps = WholeSteps(table, speeds, settings, idle_ok, ahead) if whole else None
+        #: what keeps count of progress by itself; None: the engine does
+        self._steps: WholeSteps | Ideal | None = None
+        if settings.ideal == "artifact" or (self.fluid and ahead and speeds.known):
+            whole = settings.ideal == "artifact"
+            self._steps = Ideal(table, speeds, policy, whole=whole, ahead=ahead)
+        elif settings.whole_steps and not self.fluid:
+            self._steps = WholeSteps(table, speeds, settings, idle_ok, ahead)
         #: orders of the types in the rounds to come
         self._drawn = np.array([self._order] * (0 if self._shuffles else _AHEAD), dtype=np.int64)
         #: pairs that began to share GPUs, and where
@@ -180,7 +186,7 @@ class RoundMechanism:
 
     def clear(self, now: float) -> bool:
         """Begin a round without jobs; tell whether that counts as a computation of X."""
-        if self._steps is None:
+        if self._steps is None or self.fluid:
             return False
         self._orders()
         self._forget(1)
@@ -194,6 +200,8 @@ class RoundMechanism:
 
     def next_round(self, now: float, changed: bool = False) -> RunSet:
         """Choose the runs of the round that begins now; ``changed`` if X waits to be computed."""
+        if isinstance(self._steps, Ideal):
+            return self._steps.begin(self._ledger, now)
         if self.fluid:
             return RunSet(self._spread(), "exact")
         if self._unplaced:
@@ -201,8 +209,6 @@ class RoundMechanism:
             self._unplaced.clear()
             rows = self._newcomers(fresh)
             self._ledger.add(rows, self._pace(rows))
-        if self._steps and self.settings.ideal == "artifact":
-            return self._steps.ideal(self._ledger, now)
         return self._whole_round(now, changed) if self._steps else self._grid_round()
 
     @property
@@ -210,11 +216,11 @@ class RoundMechanism:
         """Whether completions follow from the steps of a round, not from rates."""
         return self._steps is not None
 
-    def endings(self) -> Sequence[tuple[float, int]]:
-        """Return the completions within this round that were not yet returned."""
+    def endings(self) -> Sequence[tuple[float, int]] | None:
+        """Return the completions to come in place of those told before; None: no news."""
         if self._steps is None:
-            return ()
-        found, self._steps.endings = self._steps.endings, []
+            return None
+        found, self._steps.endings = self._steps.endings, None
         return found
 
     # the choice ----------------------------------------------------------------------------------
@@ -263,7 +269,7 @@ class RoundMechanism:
     def _whole_round(self, now: float, changed: bool) -> RunSet:
         """Play a round of whole steps, and those after it if nobody is told."""
         steps, table = self._steps, self.table
-        assert steps
+        assert isinstance(steps, WholeSteps)
         limit = table.submit[table.arrived] if table.arrived < table.count else math.inf
         if changed:
             limit = min(limit, self._computed + self.settings.min_realloc_interval_s)
@@ -339,10 +345,7 @@ class RoundMechanism:
     def _spread(self) -> list[Run]:
         """Return the runs of ideal execution: each job holds its shares of all types at once."""
         ledger = self._ledger
-        if (ledger.members[:, 1] >= 0).any():
-            raise PolicyError(
-                f"policy {self.policy!r} lets jobs share GPUs; ideal execution takes jobs alone"
-            )
+        check_alone(ledger, self.policy)
         rows = zip(ledger.members[ledger.alive, 0], ledger.x[ledger.alive], strict=True)
         runs = (spread(self.speeds, self.table, job, shares) for job, shares in rows)
         return [run for run in runs if run.parts]

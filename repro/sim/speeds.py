@@ -169,11 +169,16 @@ class Speeds:
             return left * table.solo[job]
         if table.counts_steps:
             return left
+        return left * self.on_reference(job)
+
+    def on_reference(self, job: int) -> float:
+        """Return the steps per second of a job on the type on which durations are meant."""
+        assert self._perf
         kind = self.kind(job)
         if kind not in self._reference:
             (speed,) = self._perf.speeds(*kind, (self._perf.reference,))
             self._reference[kind] = speed
-        return left * self._reference[kind]
+        return self._reference[kind]
 
     def _nowhere(self, job: int) -> TraceError:
         model, gpus = self.kind(job)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from repro.sim.decision import Run, RunSet
 from repro.sim.jobs import JobTable
 from repro.sim.received import Ledger
 from repro.sim.rounds import RoundSettings
@@ -43,8 +42,8 @@ class WholeSteps:
     ----------
     until : float
         End of the present round: the last of its runs to finish its steps (s).
-    endings : list of (float, int)
-        Completions in the present round.
+    endings : list of (float, int) or None
+        Completions in the present round; None: they were told.
 
     References
     ----------
@@ -65,7 +64,7 @@ class WholeSteps:
         self._rolling, self._table, self._speeds = rolling, table, speeds
         self.ahead = ahead
         self.until = -math.inf
-        self.endings: list[tuple[float, int]] = []
+        self.endings: list[tuple[float, int]] | None = None
         self._rule = rolling.Rule(
             capacity=speeds.gpu_counts.astype(np.int64),
             round_s=float(settings.round_s),
@@ -182,30 +181,3 @@ class WholeSteps:
             table.seconds[job], table.service[job] = seconds, seconds * table.gpus[job]
             table.first_start[job], table.last_stop[job] = first, last
             table.preemptions[job] = stops
-
-    def ideal(self, ledger: Ledger, now: float) -> RunSet:
-        """Run every job at its shares until the next arrival, when those that are done end."""
-        table = self._table
-        after = table.arrived < table.count
-        self.until = table.submit[table.arrived] if after else math.inf
-        rows = np.nonzero(ledger.alive & ((ledger.x * ledger.speeds[:, 0]).sum(axis=1) > 0))[0]
-        jobs, x, speeds = ledger.members[rows, 0], ledger.x[rows], ledger.speeds[rows, 0]
-        left = self._jobs.left[jobs]
-        if after:
-            steps = np.minimum(np.floor(x * (self.until - now) * speeds).sum(axis=1), left)
-            ends = np.full(len(jobs), self.until)
-        else:
-            steps, ends = left, now + left / (x * speeds).sum(axis=1)
-        nothing = self._rolling.Round(_NO_INTS, _NO_INTS, np.empty(0), jobs, steps, ends)
-        self._round, self._worked = nothing if len(jobs) else None, jobs
-        done = steps >= left
-        self.endings = list(zip(ends[done].tolist(), jobs[done].tolist(), strict=True))
-        return RunSet([spread(self._speeds, table, *pair) for pair in zip(jobs, x, strict=True)])
-
-
-def spread(speeds: Speeds, table: JobTable, job: int, shares: Floats) -> Run:
-    """Return the run of a job that holds its shares of all types at once."""
-    width = table.gpus[job]
-    pairs = zip(speeds.gpu_types, shares.tolist(), strict=True)
-    parts = tuple((kind, width * share) for kind, share in pairs if share > 1e-12)
-    return Run((int(job),), sum(gpus for _, gpus in parts), parts=parts)

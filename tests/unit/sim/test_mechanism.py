@@ -232,7 +232,7 @@ def test_whole_steps_foretell_completions_once():
     found.next_round(0.0)
     assert found.foretells
     assert list(found.endings()) == [(10.0, 0)]
-    assert list(found.endings()) == []
+    assert found.endings() is None
     assert not found.boundary(359.0) and found.boundary(360.0)
     assert found.next_boundary(10.0) == 360.0
 

@@ -13,8 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from repro import make, simulate
+from repro.perf.throughput import ThroughputTable
 from repro.policies.base import Policy
 from repro.policies.gavel_las import GavelLas
+from repro.sim.decision import Shares
 from repro.sim.view import View
 from repro.trace import synth
 
@@ -38,10 +40,18 @@ class Watched(Policy):
         return decided
 
 
-def both(trace, policy, **options):
+@dataclass(frozen=True)
+class Halves(Policy):
+    """Half of each of two types."""
+
+    def decide(self, view):
+        return Shares(list(view.jobs), view.gpu_types, np.full((len(view.jobs), 2), 0.5))
+
+
+def both(trace, policy, rules="gavel", **options):
     """Return the records with and without intervals; without, rounds are played in one go."""
     runs = [
-        simulate(trace, CLUSTER, policy, rules="gavel", keep_intervals=kept, **options)
+        simulate(trace, CLUSTER, policy, rules=rules, keep_intervals=kept, **options)
         for kept in (True, False)
     ]
     assert len(runs[0].intervals) and not len(runs[1].intervals)
@@ -76,6 +86,29 @@ def test_as_one_by_one_under_other_settings(policy, rounds):
     trace = trace[trace["num_gpus"] <= 2].reset_index(drop=True)
     one, ahead = both(trace, policy, rounds=rounds)
     pd.testing.assert_frame_equal(one, ahead)
+
+
+@pytest.mark.parametrize(
+    ("rules", "ideal"), [("paper", "fluid"), ("gavel", "fluid"), ("gavel", "artifact")]
+)
+@pytest.mark.parametrize("policy", ["gavel-las", "gavel-fifo", "gavel-ftf"])
+def test_ideal_execution_is_the_same_whoever_is_told(policy, rules, ideal):
+    trace = synth.make("gavel-multiple", 5, jobs=30, rate=0.6)
+    trace = trace[trace["num_gpus"] <= 2].reset_index(drop=True)
+    one, ahead = both(trace, policy, rules=rules, rounds={"ideal": ideal})
+    pd.testing.assert_frame_equal(one, ahead, rtol=1e-9)
+
+
+def test_ideal_execution_in_the_seconds_of_a_trace():
+    """Half of a V100 and half of a K80, in seconds on a V100: (1 + 1/4) / 2."""
+    trace = pd.DataFrame(
+        {"job_id": [0], "submit_time": 0.0, "num_gpus": 1, "duration": 100.0, "model": "m"}
+    )
+    table = ThroughputTable({("m", 1): {"v100": 8.0, "k80": 2.0}}, "v100")
+    found = simulate(
+        trace, "1xv100,1xk80", Halves(), perf=table, rounds={"ideal": "fluid"}, keep_intervals=False
+    )
+    assert found.jobs["end_time"].tolist() == pytest.approx([160.0])
 
 
 def test_who_looks_between_the_rounds_sees_them():
