@@ -51,24 +51,29 @@ class JobTypes:
         apart : bool
             A key for every job, in the order of ``jobs``.
         """
+        numbers = self._numbers(jobs)
         if apart:
             each = np.arange(len(jobs))
-            return [self._key(job) for job in jobs], np.ones_like(each), each
-        which = np.fromiter(jobs, dtype=np.int64, count=len(jobs))
-        highest = int(which.max(initial=-1))
-        if highest >= len(self._of_job):
-            more = np.full(highest + 1, -1)
-            self._of_job = np.concatenate([self._of_job, more])
-        numbers = self._of_job[which]
-        if numbers.min(initial=0) < 0:
-            for job in which[numbers < 0].tolist():
-                self._of_job[job] = self._find(self._key(job))
-            numbers = self._of_job[which]
+            return [self._keys[n] for n in numbers.tolist()], np.ones_like(each), each
         counts = np.bincount(numbers, minlength=len(self._keys))
         present = self._order[counts[self._order] > 0]
         place = np.zeros(len(self._keys), dtype=np.int64)
         place[present] = np.arange(len(present))
         return [self._keys[n] for n in present.tolist()], counts[present], place[numbers]
+
+    def _numbers(self, jobs: Sequence[int]) -> Ints:
+        """Return the numbers of the keys of jobs."""
+        which = np.fromiter(jobs, dtype=np.int64, count=len(jobs))
+        highest = int(which.max(initial=-1))
+        if highest >= len(self._of_job):
+            more = np.full(highest + 1, -1)
+            self._of_job = np.concatenate([self._of_job, more])
+        numbers: Ints = self._of_job[which]
+        if numbers.min(initial=0) < 0:
+            for job in which[numbers < 0].tolist():
+                self._of_job[job] = self._find(self._key(job))
+            numbers = self._of_job[which]
+        return numbers
 
     def _find(self, key: Hashable) -> int:
         """Return the number of a key, a new one if it was never seen."""

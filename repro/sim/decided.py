@@ -105,6 +105,7 @@ class DecidedDriver:
             return NOTHING
         self.view.changed, self._changed = self._changed, False
         if rounds:
+            rounds.tell()
             self.view.together = rounds.together
         decision = self.decide(self.view)
         self.view.finished.clear()
@@ -124,6 +125,11 @@ class DecidedDriver:
                 return NOTHING
         rounds.adopt(decision, now)
         return rounds.next_round(now)
+
+    def tell(self) -> None:
+        """Let the round mechanism write into the job table."""
+        if self.rounds:
+            self.rounds.tell()
 
     @property
     def foretells(self) -> bool:

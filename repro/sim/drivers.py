@@ -41,6 +41,9 @@ class Driver(Protocol):
     def step(self, now: float) -> tuple[list[int], list[Run]]:
         """Return the jobs that lose GPUs and the runs that get them."""
 
+    def tell(self) -> None:
+        """Write into the job table what it was not yet told."""
+
     def rate_changed(self, job: int, now: float) -> None:
         """Take note that a started job runs at another rate than nominal."""
 
@@ -103,6 +106,9 @@ class RankedDriver:
         """Read the key and its drift again; a re-sorted list does so anyway."""
         if isinstance(self.backlog, Backlog):
             self.backlog.move(job, now)
+
+    def tell(self) -> None:
+        """Do nothing: the engine keeps the table."""
 
     def endings(self) -> Sequence[tuple[float, int]] | None:
         """Return nothing: rates say when jobs end."""

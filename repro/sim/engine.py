@@ -262,6 +262,7 @@ class Engine:
 
     def result(self, meta: dict[str, Any]) -> Result:
         """Return the records of the finished run."""
+        self.driver.tell()
         return collect(
             self.table,
             self.holdings.intervals,

@@ -100,7 +100,7 @@ class Ideal:
         PolicyError
             If jobs share GPUs.
         """
-        check_alone(ledger, self._policy)
+        _alone(ledger, self._policy)
         pace = ledger.speeds[:, 0]
         rows = np.nonzero(ledger.alive & ((ledger.x * pace).sum(axis=1) > 0))[0]
         jobs, x = ledger.members[rows, 0], ledger.x[rows]
@@ -123,7 +123,7 @@ class Ideal:
         before, self._jobs, self._rate, self._since = self._jobs, jobs, rate, now
         if not self.ahead:
             pairs = zip(jobs.tolist(), x, strict=True)
-            return RunSet([spread(self._speeds, table, *pair) for pair in pairs])
+            return RunSet([_run(self._speeds, table, *pair) for pair in pairs])
         for job in np.setdiff1d(before, jobs).tolist():
             self._stop(job, now)
             table.preemptions[job] += 1
@@ -143,17 +143,34 @@ class Ideal:
         return found
 
 
-def check_alone(ledger: Ledger, policy: str) -> None:
-    """Refuse rows of two jobs."""
+def spread(ledger: Ledger, speeds: Speeds, table: JobTable, policy: str) -> list[Run]:
+    """Return the runs of all jobs that have shares, each on all types at once.
+
+    Raises
+    ------
+    PolicyError
+        If jobs share GPUs.
+    """
+    jobs, x = _alone(ledger, policy)
+    return [
+        run
+        for job, shares in zip(jobs, x, strict=True)
+        if (run := _run(speeds, table, job, shares)).parts
+    ]
+
+
+def _alone(ledger: Ledger, policy: str) -> tuple[list[int], Floats]:
+    """Return the jobs of a ledger and their shares."""
     if (ledger.members[:, 1] >= 0).any():
         raise PolicyError(
             f"policy {policy!r} lets jobs share GPUs; ideal execution takes jobs alone"
         )
+    return ledger.members[ledger.alive, 0].tolist(), ledger.x[ledger.alive]
 
 
-def spread(speeds: Speeds, table: JobTable, job: int, shares: Floats) -> Run:
+def _run(speeds: Speeds, table: JobTable, job: int, shares: Floats) -> Run:
     """Return the run of a job that holds its shares of all types at once."""
     width = table.gpus[job]
     pairs = zip(speeds.gpu_types, shares.tolist(), strict=True)
     parts = tuple((kind, width * share) for kind, share in pairs if share > 1e-12)
-    return Run((int(job),), sum(gpus for _, gpus in parts), parts=parts)
+    return Run((job,), sum(gpus for _, gpus in parts), parts=parts)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from repro.errors import PolicyError
 from repro.sim.decision import Run, RunSet, Shares
 from repro.sim.feasible import checked
-from repro.sim.fluid import Ideal, check_alone, spread
+from repro.sim.fluid import Ideal, spread
 from repro.sim.jobs import JobTable
 from repro.sim.received import Ledger
 from repro.sim.rounds import RoundSettings
@@ -151,6 +151,11 @@ class RoundMechanism:
         if self._steps:
             self._steps.settle(self._ledger, now)
 
+    def tell(self) -> None:
+        """Write into the job table what it was not yet told."""
+        if isinstance(self._steps, WholeSteps):
+            self._steps.tell()
+
     def adopt(self, shares: Shares, now: float) -> None:
         """Take over a new allocation matrix after checking it; rounding errors are trimmed."""
         kinds = self.speeds.gpu_types
@@ -203,7 +208,7 @@ class RoundMechanism:
         if isinstance(self._steps, Ideal):
             return self._steps.begin(self._ledger, now)
         if self.fluid:
-            return RunSet(self._spread(), "exact")
+            return RunSet(spread(self._ledger, self.speeds, self.table, self.policy), "exact")
         if self._unplaced:
             fresh = [job for job in self._unplaced if job in self.table.active]
             self._unplaced.clear()
@@ -293,7 +298,7 @@ class RoundMechanism:
         rows, kinds = walk(
             ledger.members,
             self._widths[ledger.members[:, 0]],
-            ledger.able & ledger.alive[:, None],
+            ledger.able,
             ranks(ledger.x, ledger.time, ledger.total, settings.prior_rounds == 0),
             ledger.owed,
             ledger.x,
@@ -341,11 +346,3 @@ class RoundMechanism:
             found = Run((one,), self.table.gpus[one], self.speeds.gpu_types[kind])
             self._alone[one, kind] = found
         return found
-
-    def _spread(self) -> list[Run]:
-        """Return the runs of ideal execution: each job holds its shares of all types at once."""
-        ledger = self._ledger
-        check_alone(ledger, self.policy)
-        rows = zip(ledger.members[ledger.alive, 0], ledger.x[ledger.alive], strict=True)
-        runs = (spread(self.speeds, self.table, job, shares) for job, shares in rows)
-        return [run for run in runs if run.parts]

@@ -32,7 +32,7 @@ class Ledger:
     speeds : ndarray, shape (rows, 2, GPU types)
         Steps per second of the members of each row; 0 where they cannot run.
     able : ndarray of bool, shape (rows, GPU types)
-        Where all members can run.
+        Where all members can run; nowhere once one of them has finished.
     alive : ndarray of bool, shape (rows,)
         False once a member has finished.
     allocated : ndarray of bool, shape (rows,)
@@ -93,7 +93,8 @@ class Ledger:
 
     def finish(self, job: int) -> None:
         """Take the rows of a finished job out."""
-        self.alive[(self.members[:, 0] == job) | (self.members[:, 1] == job)] = False
+        rows = np.nonzero((self.members[:, 0] == job) | (self.members[:, 1] == job))[0]
+        self.alive[rows] = self.able[rows] = False
 
     def give(self, rows: Ints, kinds: Ints, seconds: Floats | float) -> None:
         """Note that rows, each named once, held GPUs of a type."""

@@ -90,6 +90,9 @@ class WholeSteps:
             taken=np.zeros(n, dtype=np.bool_),
         )
         self._round: rolling.Round | None = None
+        #: jobs whose entries in the table are out of date; when steps were booked last (s)
+        self._stale = np.zeros(n, dtype=np.bool_)
+        self._booked = 0.0
         self._running = self._worked = _NO_INTS
         self._gap = 0.0
 
@@ -98,13 +101,9 @@ class WholeSteps:
         if self._round is None:
             return
         self._rolling.book(self._rows(ledger), self._jobs, self._round, self._gap)
-        table, jobs = self._table, self._worked
-        left, since, rate = table.left, table.since, table.rate
-        for job, steps in zip(jobs.tolist(), self._jobs.left[jobs].tolist(), strict=True):
-            left[job], since[job] = steps, now
-        if self.ahead:
-            for job, pace in zip(jobs.tolist(), self._jobs.rate[jobs].tolist(), strict=True):
-                rate[job] = pace
+        self._stale[self._worked], self._booked = True, now
+        if not self.ahead:
+            self.tell()
         if len(self._round.rows):
             # an idle gap before a round counts to its first steps
             self._gap = self.until
@@ -133,8 +132,7 @@ class WholeSteps:
         self._round = last if len(last.jobs) else None
         done = state.left[last.jobs] - last.steps <= 0
         self.endings = list(zip(last.last[done].tolist(), last.jobs[done].tolist(), strict=True))
-        if self.ahead:
-            self._tell(played.moved)
+        self._stale[played.moved] = True
         return last, played
 
     def holds(self, jobs: Ints) -> npt.NDArray[np.bool_]:
@@ -150,13 +148,13 @@ class WholeSteps:
             state.last[job] = now
         state.kind[job] = state.partner[job] = -1
         if self.ahead:
-            self._tell(np.array([job]))
+            self._write(np.array([job]))
 
     def _rows(self, ledger: Ledger) -> rolling.Rows:
         plain = np.ascontiguousarray
         return self._rolling.Rows(
             plain(ledger.members),
-            ledger.able & ledger.alive[:, None],
+            ledger.able,
             ledger.allocated,
             plain(ledger.x),
             plain(ledger.owed),
@@ -165,19 +163,39 @@ class WholeSteps:
             plain(ledger.speeds),
         )
 
-    def _tell(self, moved: Ints) -> None:
-        """Write into the table who holds GPUs since when, and what was held before."""
+    def tell(self) -> None:
+        """Write into the table how far jobs are and, with ``ahead``, what they hold and held."""
+        table, state = self._table, self._jobs
+        stale = np.nonzero(self._stale)[0]
+        self._stale[:] = False
+        left, since = table.left, table.since
+        for job, steps in zip(stale.tolist(), state.left[stale].tolist(), strict=True):
+            left[job], since[job] = steps, self._booked
+        if self.ahead:
+            self._write(stale)
+
+    def _write(self, jobs: Ints) -> None:
+        """Write into the table what jobs hold since when, and what they held before."""
         table, state = self._table, self._jobs
         columns = (
-            state.kind[moved] >= 0,
-            *(column[moved] for column in (state.hold, state.seconds, state.first)),
-            *(column[moved] for column in (state.last, state.stops)),
+            state.kind[jobs] >= 0,
+            *(
+                column[jobs]
+                for column in (
+                    state.hold,
+                    state.seconds,
+                    state.first,
+                    state.last,
+                    state.stops,
+                    state.rate,
+                )
+            ),
         )
-        for job, running, hold, seconds, first, last, stops in zip(
-            moved.tolist(), *(column.tolist() for column in columns), strict=True
+        for job, running, hold, seconds, first, last, stops, rate in zip(
+            jobs.tolist(), *(column.tolist() for column in columns), strict=True
         ):
-            table.running[job], table.hold[job] = running, hold
-            table.held[job] = table.gpus[job]
-            table.seconds[job], table.service[job] = seconds, seconds * table.gpus[job]
+            gpus = table.gpus[job]
+            table.running[job], table.hold[job], table.held[job] = running, hold, gpus
+            table.seconds[job], table.service[job] = seconds, seconds * gpus
             table.first_start[job], table.last_stop[job] = first, last
-            table.preemptions[job] = stops
+            table.preemptions[job], table.rate[job] = stops, rate
