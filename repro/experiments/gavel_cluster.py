@@ -65,9 +65,9 @@ def sweep_points(inputs: Mapping[str, Any], seed: int = 0) -> dict[str, list[Poi
     Parameters
     ----------
     inputs : mapping
-        clusters (part of V100s to cluster), jct and makespan (trace, agnostic, aware, and rates
-        per part with the measured jobs, or the number of jobs), and what
-        :func:`repro.experiments.gavel_sweep.rate_points` reads.
+        clusters (part of V100s to cluster), jct and makespan (trace, agnostic and aware: each the
+        policy and its settings, and rates per part with the measured jobs, or the number of jobs),
+        and what :func:`repro.experiments.gavel_sweep.rate_points` reads.
     seed : int
         Added to each of ``seeds``.
 
@@ -81,14 +81,14 @@ def sweep_points(inputs: Mapping[str, Any], seed: int = 0) -> dict[str, list[Poi
     of_jct: list[Point] = []
     for part, rates in jct["rates"].items():
         series = {
-            f"V100s: {part} {role}": {"policy": jct[role], "cluster": inputs["clusters"][part]}
+            f"V100s: {part} {role}": {**jct[role], "cluster": inputs["clusters"][part]}
             for role in ("agnostic", "aware")
         }
         shared = {**inputs, **jct, "cluster": "", "series": series, "rates": rates}
         of_jct += rate_points(shared, seed)
     of_makespan: list[Point] = []
     for part, cluster in inputs["clusters"].items():
-        series = {f"all {role}": {"policy": static[role]} for role in ("agnostic", "aware")}
+        series = {f"all {role}": static[role] for role in ("agnostic", "aware")}
         jobs = [static["jobs"]]
         shared = {**inputs, **static, "cluster": cluster, "series": series, "jobs": jobs}
         of_makespan += [point._replace(x=float(part)) for point in size_points(shared, seed)]

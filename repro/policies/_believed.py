@@ -78,12 +78,12 @@ class Believed:
 
     def learn(self, types: PairTypes, one: int, other: int, gpu_type: str | None) -> bool:
         """Take note that two jobs have shared GPUs; tell whether that changed what is believed."""
-        a, b = self.kind(one), self.kind(other)
-        if a is None or b is None:
-            return False
         seen = types.number(one), types.number(other), gpu_type
         if seen in self._learnt:
             return False
         self._learnt.add(seen)
+        a, b = self.kind(one), self.kind(other)
+        if a is None or b is None:
+            return False
         self._estimator.observe(a, b, gpu_type)
         return types.learn(one, other)

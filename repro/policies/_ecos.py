@@ -170,13 +170,19 @@ def _shares_of(crowd: Crowd, each: Ints, above: int) -> tuple[Array, Columns, Ar
     jobs, kinds = len(each), crowd.worth.shape[1]
     values = np.where(crowd.usable, crowd.worth, 0.0)[each].T
     size = jobs * kinds
-    place, kind = np.arange(size), np.repeat(np.arange(kinds), jobs)
-    job = np.tile(np.arange(jobs), kinds)
-    rows = above + np.column_stack([place, size + kind, size + kinds + job])
-    one = np.ones(size)
-    parts = np.column_stack([-one, np.tile(crowd.widths[each].astype(float), kinds), one])
+    parts = np.ones((size, 3))
+    parts[:, 0] = -1.0
+    parts[:, 1].reshape(kinds, jobs)[:] = crowd.widths[each]
     heights = np.concatenate([np.zeros(size), crowd.gpus.astype(float), np.ones(jobs)])
-    return values, (rows, parts), heights
+    return values, (above + _rows(jobs, kinds), parts), heights
+
+
+@functools.lru_cache(maxsize=1024)
+def _rows(jobs: int, kinds: int) -> Ints:
+    """Return the rows of each share: its own, that of its GPU type, that of its job."""
+    size = jobs * kinds
+    place, kind = np.arange(size), np.repeat(np.arange(kinds), jobs)
+    return np.column_stack([place, size + kind, size + kinds + np.tile(np.arange(jobs), kinds)])
 
 
 def _by_job(found: Array, crowd: Crowd, each: Ints) -> Array:
@@ -195,12 +201,12 @@ def _solve(cost: Array, columns: list[Columns], heights: Array, cones: int = 0) 
     import ecos
     from scipy.sparse import csc_matrix
 
-    entries = np.concatenate([np.full(len(rows), rows.shape[1]) for rows, _ in columns])
+    entries = np.repeat([rows.shape[1] for rows, _ in columns], [len(rows) for rows, _ in columns])
     ends = np.append(0, np.cumsum(entries))
     rows = np.concatenate([rows.ravel() for rows, _ in columns])
     parts = np.concatenate([parts.ravel() for _, parts in columns])
     matrix = csc_matrix((parts, rows, ends), shape=(len(heights), len(cost)))
-    if not cones:
+    if not cones and not parts.all():
         # as in the simulator: zeros change the order of elimination, and with it the last bits
         matrix.eliminate_zeros()
     dims = {"l": len(heights) - 3 * cones, "q": [3] * cones, "e": 0}

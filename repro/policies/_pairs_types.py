@@ -82,7 +82,7 @@ class PairTypes:
             self._of_job = np.concatenate([self._of_job, more])
         numbers = self._of_job[rows]
         for n in np.flatnonzero(numbers < 0).tolist():
-            numbers[n] = self._of_job[rows[n]] = self.number(jobs[n])
+            numbers[n] = self._of_job[rows[n]] = self._find(jobs[n])
         if len(self._keys) > len(self._speeds):
             self._grow()
         counts = np.bincount(numbers, minlength=len(self._keys))
@@ -111,6 +111,10 @@ class PairTypes:
 
     def number(self, job: int) -> int:
         """Return the number of the type of a job, in the order in which types appeared."""
+        known = self._of_job.item(job) if job < len(self._of_job) else -1
+        return known if known >= 0 else self._find(job)
+
+    def _find(self, job: int) -> int:
         key = self._key(job)
         number = self._number.get(key)
         if number is None:

@@ -153,9 +153,9 @@ def test_published_curve_agrees_with_itself():
 def test_cluster_sweep_pairs_policies_at_each_part():
     given = inputs(
         clusters={0.5: "8xv100,8xk80"},
-        jct={"trace": "gavel-single", "agnostic": "las-agnostic", "aware": "gavel-las",
+        jct={"trace": "gavel-single", "agnostic": {"policy": "las-agnostic"}, "aware": {"policy": "gavel-las"},
              "measured": [3, 5], "rates": {0.5: [1.0]}},
-        makespan={"trace": "gavel-static", "agnostic": "las-agnostic", "aware": "gavel-las",
+        makespan={"trace": "gavel-static", "agnostic": {"policy": "las-agnostic"}, "aware": {"policy": "gavel-las"},
                   "jobs": 30},
     )  # fmt: skip
     points = gavel_cluster.sweep_points(given)
