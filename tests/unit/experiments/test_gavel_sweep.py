@@ -151,13 +151,12 @@ def test_published_curve_agrees_with_itself():
 
 
 def test_cluster_sweep_pairs_policies_at_each_part():
+    roles = {"agnostic": {"policy": "las-agnostic"}, "aware": {"policy": "gavel-las"}}
     given = inputs(
         clusters={0.5: "8xv100,8xk80"},
-        jct={"trace": "gavel-single", "agnostic": {"policy": "las-agnostic"}, "aware": {"policy": "gavel-las"},
-             "measured": [3, 5], "rates": {0.5: [1.0]}},
-        makespan={"trace": "gavel-static", "agnostic": {"policy": "las-agnostic"}, "aware": {"policy": "gavel-las"},
-                  "jobs": 30},
-    )  # fmt: skip
+        jct={"trace": "gavel-single", **roles, "measured": [3, 5], "rates": {0.5: [1.0]}},
+        makespan={"trace": "gavel-static", **roles, "jobs": 30},
+    )
     points = gavel_cluster.sweep_points(given)
     jobs = gavel_sweep.run_points(points["makespan"], workers=1)
     found = gavel_cluster.quotients(gavel_sweep.makespans(jobs), "makespan_h")
