@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -66,7 +67,7 @@ class Crowd:
                 f"{self.worth[row].tolist()}"
             )
 
-    @property
+    @cached_property
     def usable(self) -> npt.NDArray[np.bool_]:
         """Which row may use which GPU type, shape (rows, GPU types)."""
         fits: npt.NDArray[np.bool_] = self.widths[:, None] <= self.gpus[None, :]
@@ -74,6 +75,10 @@ class Crowd:
 
     def sparse_shares(self) -> Array:
         """Return small shares with room left everywhere, shape (rows, GPU types)."""
+        return self._sparse.copy()
+
+    @cached_property
+    def _sparse(self) -> Array:
         usable = self.usable
         load = (self.counts * self.widths) @ usable
         fair = np.where(usable, self.gpus / np.maximum(load, 1e-300), np.inf)

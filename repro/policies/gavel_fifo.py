@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from repro.errors import PolicyError
+from repro.policies._in_order import fastest_with_room
 from repro.policies._lp import best_shares, runnable
 from repro.policies.base import Policy, register
 from repro.policies.fifo_agnostic import placed
@@ -51,18 +52,9 @@ class GavelFifo(Policy):
         return self._programme(view, jobs) if self.form == "lp" else self._greedy(view, jobs)
 
     def _greedy(self, view: View, jobs: tuple[int, ...]) -> Shares:
-        free = np.array(view.gpu_counts, dtype=int)
-        place: dict[int, int] = {}
-        for job in jobs:
-            room = free >= view.gpus(job)
-            if not room.any():
-                break
-            speeds = np.where(room, view.speeds(job), 0.0)
-            kind = int(speeds.argmax())
-            if speeds[kind] > 0:
-                place[job] = kind
-                free[kind] -= view.gpus(job)
-        return placed(view, jobs, place)
+        speeds, widths = map(view.speeds, jobs), map(view.gpus, jobs)
+        place, _ = fastest_with_room(speeds, widths, view.gpu_counts)
+        return placed(view, jobs, {jobs[row]: kind for row, kind in place.items()})
 
     def _programme(self, view: View, jobs: tuple[int, ...]) -> Shares:
         speeds = np.array([view.speeds(job) for job in jobs])

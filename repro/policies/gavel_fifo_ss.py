@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from repro.policies._in_order import fastest_with_room
 from repro.policies._pairs import Array
 from repro.policies._pairs_rows import Rows
 from repro.policies.base import Policy, register
@@ -57,19 +58,7 @@ def fifo_pairs(
     >>> fifo_pairs([fast] * 3, [1, 1, 1], np.ones(2), lambda a, b, kind: 1.6 + 0.1 * b)
     ([(0, -1), (1, 2)], [1, 0])
     """
-    free = np.array(capacity)
-    place: dict[int, int] = {}
-    waiting = len(speeds)
-    for job, (speed, width) in enumerate(zip(speeds, widths, strict=True)):
-        room = free >= width
-        if not room.any():
-            waiting = job
-            break
-        able = np.where(room, speed, 0.0)
-        kind = int(able.argmax())
-        if able[kind] > 0:
-            place[job] = kind
-            free[kind] -= width
+    place, waiting = fastest_with_room(speeds, widths, capacity)
     joined: dict[int, int] = {}
     for job in range(waiting, len(speeds)):
         best, host = worth, -1
