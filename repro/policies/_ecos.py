@@ -21,6 +21,8 @@ Ints = npt.NDArray[np.int64]
 #: Rows and values of the entries of some unknowns, each of shape (unknowns, entries of each).
 Columns = tuple[Ints, Array]
 
+#: Overshoot that the simulation puts down to rounding anyway.
+ROOM = 1e-7
 #: ECOS's codes for an optimum, and for one of reduced accuracy.
 _SOLVED = (0, 10)
 
@@ -87,6 +89,8 @@ def ecos_level(crowd: Crowd, scale: Array, floor: Array | None = None) -> Centre
 def ecos_point(crowd: Crowd, floor: Array) -> Array | None:
     """Return ECOS's shares of all that give every job at least its floor; None if it finds none.
 
+    An answer of reduced accuracy counts as none, as in the simulator.
+
     Parameters
     ----------
     crowd, floor
@@ -97,7 +101,9 @@ def ecos_point(crowd: Crowd, floor: Array) -> Array | None:
     last = len(heights) + np.tile(each, crowd.worth.shape[1])
     entries = (np.column_stack([rows, last]), np.column_stack([parts, -values.ravel()]))
     answer = _solve(np.zeros(len(rows)), [entries], np.append(heights, -floor))
-    return None if answer is None else _by_job(answer["x"], crowd, each)
+    if answer is None or answer["info"]["exitFlag"]:
+        return None
+    return _by_job(answer["x"], crowd, each)
 
 
 def ecos_ratio(crowd: Crowd, left: Array, due: Array, spent: Array) -> Centre | None:
@@ -188,7 +194,11 @@ def _rows(jobs: int, kinds: int) -> Ints:
 def _by_job(found: Array, crowd: Crowd, each: Ints) -> Array:
     """Return shares by job and type, none where the job cannot run."""
     shares = np.clip(found.reshape(crowd.worth.shape[1], -1).T, 0.0, 1.0)
-    return np.where(crowd.usable[each], shares, 0.0)
+    shares = np.where(crowd.usable[each], shares, 0.0)
+    # an answer of reduced accuracy may promise more time or GPUs than there are
+    used = (crowd.widths[each] @ shares / np.maximum(crowd.gpus, 1e-300)).max()
+    worst = max(float(shares.sum(axis=1).max()), float(used))
+    return shares / worst if worst > 1.0 + ROOM else shares
 
 
 def _solve(cost: Array, columns: list[Columns], heights: Array, cones: int = 0) -> Any:

@@ -105,6 +105,8 @@ def makespan_shares(
     ([[0.529, 0.471], [0.471, 0.529]], 61.818)
     """
     left = np.maximum(left, 1e-9 * max(float(left.max()), 1e-300))
+    if backend == "ecos" and tolerance > 0:
+        return _bisected(crowd, left, tolerance)
     best = level_shares(crowd, left, backend)
     if not tolerance > 0:
         return best.shares, 1.0 / best.level
@@ -114,9 +116,23 @@ def makespan_shares(
     while (1.0 + tolerance) * low < high:
         middle = 0.5 * (low + high)
         low, high = (low, middle) if middle * best.level > 1.0 else (middle, high)
-    if backend == "ecos":
-        found = ecos_point(crowd, left / high)
-        if found is not None:
-            return found, high
     needed = level_shares(crowd, left / high, backend)
     return central_point(crowd, left / high, needed), high
+
+
+def _bisected(crowd: Crowd, left: Array, tolerance: float) -> tuple[Array, float]:
+    """Return the shares of the last makespan of the bisection that ECOS calls possible, and it."""
+    low, high = SHORTEST, LONGEST
+    found, limit = None, high
+    while found is None:
+        while (1.0 + tolerance) * low < high:
+            middle = 0.5 * (low + high)
+            shares = ecos_point(crowd, left / middle)
+            if shares is None:
+                low = middle
+            else:
+                found, high = shares, middle
+        if found is None:
+            low, high = limit, 10.0 * limit
+            limit = high
+    return found, high

@@ -7,7 +7,7 @@ import pytest
 
 from repro.errors import ParamError
 from repro.policies._centre import Crowd, central_level, central_ratio
-from repro.policies._ecos import ecos_level, ecos_point, ecos_ratio, worth_as_written
+from repro.policies._ecos import _by_job, ecos_level, ecos_point, ecos_ratio, worth_as_written
 from repro.policies.gavel_las import las_shares
 
 LECTURE = np.array([[40.0, 10.0], [12.0, 4.0], [100.0, 50.0]])
@@ -85,3 +85,22 @@ def test_without_the_package_one_clear_line(monkeypatch):
     monkeypatch.setattr("repro.policies._ecos.is_installed", lambda: False)
     with pytest.raises(ParamError, match=r"needs the package ecos.*pip install ecos"):
         las_shares(LECTURE, [1] * 3, [1] * 3, [1.0] * 3, [1, 1], "ecos")
+
+
+def test_no_more_is_promised_than_there_is():
+    """ECOS may stop early; what it then calls a solution is scaled to fit."""
+    crowd = Crowd(np.ones((2, 1)), np.ones(2), np.ones(2), np.ones(1))
+    found = _by_job(np.array([0.75, 0.5]), crowd, np.arange(2))
+    np.testing.assert_allclose(found, [[0.6], [0.4]])
+    np.testing.assert_array_equal(
+        _by_job(np.array([0.5, 0.25]), crowd, np.arange(2)), [[0.5], [0.25]]
+    )
+
+
+def test_an_answer_of_reduced_accuracy_is_no_point(monkeypatch):
+    crowd = Crowd(np.ones((1, 1)), np.ones(1), np.ones(1), np.ones(1))
+    answer = {"x": np.array([0.5]), "info": {"exitFlag": 10}}
+    monkeypatch.setattr("repro.policies._ecos._solve", lambda *given: answer)
+    assert ecos_point(crowd, np.array([0.1])) is None
+    answer["info"]["exitFlag"] = 0
+    assert ecos_point(crowd, np.array([0.1])).tolist() == [[0.5]]
