@@ -33,7 +33,7 @@ def point(trace, policy):
     [
         ("gavel-las", 0.8, 5500, 100),
         ("gavel-las", 4.8, 6500, 200),
-        ("las-agnostic", 4.8, 7500, 300),
+        ("las-agnostic", 4.8, 7500, 100),
     ],
 )
 def test_a_point_of_figure_8(benchmark, policy, rate, jobs, limit):
