@@ -100,7 +100,7 @@ class Ideal:
         PolicyError
             If jobs share GPUs.
         """
-        _alone(ledger, self._policy)
+        _check_alone(ledger, self._policy)
         pace = ledger.speeds[:, 0]
         rows = np.nonzero(ledger.alive & ((ledger.x * pace).sum(axis=1) > 0))[0]
         jobs, x = ledger.members[rows, 0], ledger.x[rows]
@@ -151,21 +151,18 @@ def spread(ledger: Ledger, speeds: Speeds, table: JobTable, policy: str) -> list
     PolicyError
         If jobs share GPUs.
     """
-    jobs, x = _alone(ledger, policy)
-    return [
-        run
-        for job, shares in zip(jobs, x, strict=True)
-        if (run := _run(speeds, table, job, shares)).parts
-    ]
+    _check_alone(ledger, policy)
+    jobs, x = ledger.members[ledger.alive, 0].tolist(), ledger.x[ledger.alive]
+    runs = (_run(speeds, table, *pair) for pair in zip(jobs, x, strict=True))
+    return [run for run in runs if run.parts]
 
 
-def _alone(ledger: Ledger, policy: str) -> tuple[list[int], Floats]:
-    """Return the jobs of a ledger and their shares."""
+def _check_alone(ledger: Ledger, policy: str) -> None:
+    """Refuse rows of two jobs."""
     if (ledger.members[:, 1] >= 0).any():
         raise PolicyError(
             f"policy {policy!r} lets jobs share GPUs; ideal execution takes jobs alone"
         )
-    return ledger.members[ledger.alive, 0].tolist(), ledger.x[ledger.alive]
 
 
 def _run(speeds: Speeds, table: JobTable, job: int, shares: Floats) -> Run:
