@@ -54,26 +54,28 @@ def ecos_level(crowd: Crowd, scale: Array, floor: Array | None = None) -> Centre
         If the package is not installed.
     """
     each = np.repeat(np.arange(len(crowd.worth)), crowd.counts.astype(int))
+    jobs, kinds = len(each), crowd.worth.shape[1]
     promised = floor is not None
     floor = np.zeros(len(scale)) if floor is None else floor
     led = (scale[each] > 0) & (floor[each] > -np.inf)
     bound, least = each[led], np.where(led, scale[each], 1.0)
-    values, (rows, parts), heights = _shares_of(crowd, each, len(each))
-    jobs = np.tile(np.arange(len(each)), crowd.worth.shape[1])
+    values, parts, heights = _shares_of(crowd, each)
+    matrix = _level_matrix(jobs, kinds, promised)
+    matrix.data = np.empty(matrix.nnz)
+    matrix.data[:jobs] = led
+    entries = matrix.data[jobs:].reshape(jobs * kinds, 4 + promised)
     # a job without a scale has an empty row, which holds whatever z is
-    told = np.where(led, values / least, 0.0).ravel()
-    rows, parts = np.column_stack([jobs, rows]), np.column_stack([-told, parts])
-    tops = np.append(np.where(led, -floor[each] / least, 1.0), heights)
+    entries[:, 0] = np.where(led, -values / least, 0.0).ravel()
+    entries[:, 1:4] = parts
+    tops = np.concatenate([np.where(led, -floor[each] / least, 1.0), heights])
     if promised:
         # the simulator writes the floors down once more by themselves
         held = floor[each] > -np.inf
-        kept = np.where(held, values, 0.0).ravel()
-        rows, parts = np.column_stack([rows, len(tops) + jobs]), np.column_stack([parts, -kept])
+        entries[:, 4] = np.where(held, -values, 0.0).ravel()
         tops = np.append(tops, np.where(held, -floor[each], 1.0))
-    level = (np.arange(len(each))[None, :], led.astype(float)[None, :])
-    cost = np.zeros(1 + len(rows))
+    cost = np.zeros(matrix.shape[1])
     cost[0] = -1.0
-    answer = _solve(cost, [level, (rows, parts)], tops)
+    answer = _solve(cost, matrix, tops)
     if answer is None:
         return None
     first = np.searchsorted(each, np.arange(len(crowd.worth)))
@@ -97,10 +99,12 @@ def ecos_point(crowd: Crowd, floor: Array) -> Array | None:
         As for `repro.policies._centre.central_point`, with one job per row.
     """
     each = np.arange(len(crowd.worth))
-    values, (rows, parts), heights = _shares_of(crowd, each, 0)
+    values, parts, heights = _shares_of(crowd, each)
+    rows = _rows(*crowd.worth.shape)
     last = len(heights) + np.tile(each, crowd.worth.shape[1])
     entries = (np.column_stack([rows, last]), np.column_stack([parts, -values.ravel()]))
-    answer = _solve(np.zeros(len(rows)), [entries], np.append(heights, -floor))
+    tops = np.append(heights, -floor)
+    answer = _solve(np.zeros(len(rows)), _assembled([entries], len(tops)), tops)
     if answer is None or answer["info"]["exitFlag"]:
         return None
     return _by_job(answer["x"], crowd, each)
@@ -123,7 +127,8 @@ def ecos_ratio(crowd: Crowd, left: Array, due: Array, spent: Array) -> Centre | 
     """
     jobs = len(crowd.worth)
     each = np.arange(jobs)
-    values, (rows, parts), heights = _shares_of(crowd, each, jobs)
+    values, parts, heights = _shares_of(crowd, each)
+    rows = jobs + _rows(*crowd.worth.shape)
     # |(u - q, 2)| <= u + q
     cone = jobs + len(heights) + 3 * each
     mine, speed = np.tile(cone, crowd.worth.shape[1]), -values.ravel()
@@ -140,7 +145,8 @@ def ecos_ratio(crowd: Crowd, left: Array, due: Array, spent: Array) -> Centre | 
     cost = np.zeros(1 + len(rows) + jobs)
     cost[0] = 1.0
     tops = np.concatenate([-spent / due, heights, np.tile([0.0, 0.0, 2.0], jobs)])
-    answer = _solve(cost, [level, shares, inverse], tops, cones=jobs)
+    matrix = _assembled([level, shares, inverse], len(tops))
+    answer = _solve(cost, matrix, tops, cones=jobs)
     if answer is None:
         return None
     nothing = np.zeros(jobs)
@@ -168,10 +174,24 @@ def worth_as_written(speeds: Array, widths: Array, weights: Array, gpus: Array) 
     return scaled
 
 
-def _shares_of(crowd: Crowd, each: Ints, above: int) -> tuple[Array, Columns, Array]:
-    """Return values by type and job, and the rows that keep shares within time and GPUs.
+def _shares_of(crowd: Crowd, each: Ints) -> tuple[Array, Array, Array]:
+    """Return values by type and job, and what keeps shares within time and GPUs.
 
-    The rows come behind ``above`` others: shares are not negative, GPUs of a type, time of a job.
+    Parameters
+    ----------
+    crowd : Crowd
+        The jobs.
+    each : ndarray, shape (jobs,)
+        Row of each job.
+
+    Returns
+    -------
+    values : ndarray, shape (GPU types, jobs)
+        Value of all the time on a type.
+    parts : ndarray, shape (GPU types * jobs, 3)
+        Entries of each share in its `_rows`.
+    heights : ndarray
+        Limits of these rows.
     """
     jobs, kinds = len(each), crowd.worth.shape[1]
     values = np.where(crowd.usable, crowd.worth, 0.0)[each].T
@@ -179,8 +199,10 @@ def _shares_of(crowd: Crowd, each: Ints, above: int) -> tuple[Array, Columns, Ar
     parts = np.ones((size, 3))
     parts[:, 0] = -1.0
     parts[:, 1].reshape(kinds, jobs)[:] = crowd.widths[each]
-    heights = np.concatenate([np.zeros(size), crowd.gpus.astype(float), np.ones(jobs)])
-    return values, (above + _rows(jobs, kinds), parts), heights
+    heights = np.ones(size + kinds + jobs)
+    heights[:size] = 0.0
+    heights[size : size + kinds] = crowd.gpus
+    return values, parts, heights
 
 
 @functools.lru_cache(maxsize=1024)
@@ -201,7 +223,29 @@ def _by_job(found: Array, crowd: Crowd, each: Ints) -> Array:
     return shares / worst if worst > 1.0 + ROOM else shares
 
 
-def _solve(cost: Array, columns: list[Columns], heights: Array, cones: int = 0) -> Any:
+def _assembled(columns: list[Columns], height: int) -> Any:
+    """Return a sparse matrix of columns, each with its zeros."""
+    from scipy.sparse import csc_matrix
+
+    entries = np.repeat([rows.shape[1] for rows, _ in columns], [len(rows) for rows, _ in columns])
+    ends = np.append(0, np.cumsum(entries))
+    rows = np.concatenate([rows.ravel() for rows, _ in columns])
+    parts = np.concatenate([parts.ravel() for _, parts in columns])
+    return csc_matrix((parts, rows, ends), shape=(height, len(ends) - 1))
+
+
+@functools.lru_cache(maxsize=1024)
+def _level_matrix(jobs: int, kinds: int, promised: bool) -> Any:
+    """Return the matrix of `ecos_level`, all ones: the level, then shares type by type."""
+    each = np.tile(np.arange(jobs), kinds)
+    height = 2 * jobs + jobs * kinds + kinds
+    rows = np.column_stack([each, jobs + _rows(jobs, kinds)] + [height + each] * promised)
+    level = np.arange(jobs)[None, :]
+    columns = [(level, np.ones(level.shape)), (rows, np.ones(rows.shape))]
+    return _assembled(columns, height + jobs * promised)
+
+
+def _solve(cost: Array, matrix: Any, heights: Array, cones: int = 0) -> Any:
     """Minimise cost x with heights - G x in the cones, the last ones of second order."""
     if not is_installed():
         raise ParamError(
@@ -209,15 +253,10 @@ def _solve(cost: Array, columns: list[Columns], heights: Array, cones: int = 0) 
             "run pip install ecos, or use lp_backend=centre"
         )
     import ecos
-    from scipy.sparse import csc_matrix
 
-    entries = np.repeat([rows.shape[1] for rows, _ in columns], [len(rows) for rows, _ in columns])
-    ends = np.append(0, np.cumsum(entries))
-    rows = np.concatenate([rows.ravel() for rows, _ in columns])
-    parts = np.concatenate([parts.ravel() for _, parts in columns])
-    matrix = csc_matrix((parts, rows, ends), shape=(len(heights), len(cost)))
-    if not cones and not parts.all():
+    if not cones and not matrix.data.all():
         # as in the simulator: zeros change the order of elimination, and with it the last bits
+        matrix = matrix.copy()
         matrix.eliminate_zeros()
     dims = {"l": len(heights) - 3 * cones, "q": [3] * cones, "e": 0}
     answer = ecos.solve(cost, matrix, heights, dims, verbose=False)

@@ -16,6 +16,40 @@ Array = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
+class Asked:
+    """A number per job that never changes, asked for once.
+
+    Parameters
+    ----------
+    ask : callable
+        Row number of a job to its number, which is not NaN.
+
+    Examples
+    --------
+    >>> widths = Asked(lambda job: 2.0 * job)
+    >>> widths([3, 1]).tolist()
+    [6.0, 2.0]
+    """
+
+    def __init__(self, ask: Callable[[int], float]) -> None:
+        self._ask = ask
+        self._found = np.full(64, np.nan)
+
+    def __call__(self, jobs: Sequence[int]) -> Array:
+        """Return the numbers of several jobs."""
+        which = np.fromiter(jobs, np.int64, len(jobs))
+        highest = int(which.max(initial=-1))
+        if highest >= len(self._found):
+            self._found = np.concatenate([self._found, np.full(highest + 1, np.nan)])
+        numbers: Array = self._found[which]
+        unknown = np.isnan(numbers)
+        if unknown.any():
+            for job in which[unknown].tolist():
+                self._found[job] = self._ask(job)
+            numbers = self._found[which]
+        return numbers
+
+
 class JobTypes:
     """Groups jobs by a key that never changes, in an order that the order of jobs does not affect.
 
@@ -33,11 +67,9 @@ class JobTypes:
     """
 
     def __init__(self, key: Callable[[int], Hashable]) -> None:
-        self._key = key
         self._number: dict[Hashable, int] = {}
         self._keys: list[Any] = []
-        #: number of each job's key, -1 = not asked for yet
-        self._of_job = np.full(64, -1)
+        self._of_job = Asked(lambda job: self._find(key(job)))
         #: key numbers in order
         self._order: Ints = np.empty(0, dtype=np.int64)
 
@@ -51,7 +83,7 @@ class JobTypes:
         apart : bool
             A key for every job, in the order of ``jobs``.
         """
-        numbers = self._numbers(jobs)
+        numbers = self.numbers(jobs)
         if apart:
             each = np.arange(len(jobs))
             return [self._keys[n] for n in numbers.tolist()], np.ones_like(each), each
@@ -61,19 +93,9 @@ class JobTypes:
         place[present] = np.arange(len(present))
         return [self._keys[n] for n in present.tolist()], counts[present], place[numbers]
 
-    def _numbers(self, jobs: Sequence[int]) -> Ints:
-        """Return the numbers of the keys of jobs."""
-        which = np.fromiter(jobs, dtype=np.int64, count=len(jobs))
-        highest = int(which.max(initial=-1))
-        if highest >= len(self._of_job):
-            more = np.full(highest + 1, -1)
-            self._of_job = np.concatenate([self._of_job, more])
-        numbers: Ints = self._of_job[which]
-        if numbers.min(initial=0) < 0:
-            for job in which[numbers < 0].tolist():
-                self._of_job[job] = self._find(self._key(job))
-            numbers = self._of_job[which]
-        return numbers
+    def numbers(self, jobs: Sequence[int]) -> Ints:
+        """Return the numbers of the keys of jobs, in the order in which keys were first seen."""
+        return self._of_job(jobs).astype(np.int64)
 
     def _find(self, key: Hashable) -> int:
         """Return the number of a key, a new one if it was never seen."""
@@ -112,6 +134,8 @@ class JobSpeeds:
         self._throughputs, self._reference = throughputs, reference
         self._known: dict[Hashable, Array] = {}
         self._kinds = JobTypes(view.kind)
+        #: speeds by number of the kind
+        self._rows = np.empty((0, len(view.gpu_types)))
 
     def of(self, job: int) -> Array:
         """Return steps per second on each GPU type, 0 where the job cannot run."""
@@ -122,11 +146,12 @@ class JobSpeeds:
 
     def rows(self, jobs: Sequence[int]) -> Array:
         """Return the speeds of several jobs, shape (jobs, GPU types)."""
-        kinds, _, row = self._kinds.group(jobs)
-        for number, kind in enumerate(kinds):
-            if kind not in self._known:
-                self.of(jobs[int(np.argmax(row == number))])
-        return np.array([self._known[kind] for kind in kinds])[row]
+        numbers = self._kinds.numbers(jobs)
+        while len(self._rows) <= numbers.max(initial=-1):
+            job = jobs[int(np.argmax(numbers == len(self._rows)))]
+            self._rows = np.concatenate([self._rows, self.of(job)[None, :]])
+        found: Array = self._rows[numbers]
+        return found
 
     def _find(self, job: int, model: str | None, width: int) -> Array:
         view = self.view

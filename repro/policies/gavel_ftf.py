@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from repro.policies._centre import Crowd, central_ratio
 from repro.policies._ecos import ecos_ratio
 from repro.policies._fairness import Array, Backend
-from repro.policies._jobtypes import JobSpeeds
+from repro.policies._jobtypes import Asked, JobSpeeds
 from repro.policies._maxmin import vertex_ratio
 from repro.policies.base import Policy, register
 from repro.sim.decision import Decision, Shares
@@ -50,27 +51,26 @@ class GavelFtf(Policy):
     def session(self, view: View) -> Callable[[View], Decision]:
         """Return the decision function of one run, which remembers isolated time."""
         speeds = self._speeds(view)
-        # job -> steps left and isolated speed at the last call, isolated time so far
-        memory: dict[int, tuple[float, float, float]] = {}
+        submits, gangs = Asked(view.submit), Asked(view.gpus)
+        # at the last call: jobs, ascending, their steps left, isolated speeds and isolated time
+        was, state = np.array([-1]), np.ones((3, 1))
 
         def decide(view: View) -> Shares:
-            jobs = tuple(view.jobs)
-            values = speeds.rows(jobs)
-            widths = np.array([view.gpus(job) for job in jobs])
-            left = np.array([view.remaining_steps(job) for job in jobs])
+            nonlocal was, state
+            jobs = view.jobs
+            values, left = speeds.rows(jobs), view.steps_left(jobs)
+            widths = gangs(jobs).astype(np.int64)
             alone = (values * isolated_shares(widths, view.gpu_counts)).sum(axis=1)
-            before = np.array([memory.get(job, (0.0, 1.0, -1.0)) for job in jobs])
-            past = np.where(
-                before[:, 2] < 0.0, 0.0, before[:, 2] + (before[:, 0] - left) / before[:, 1]
-            )
-            memory.clear()
-            state = zip(left.tolist(), alone.tolist(), past.tolist(), strict=True)
-            memory.update(zip(jobs, state, strict=True))
+            rows = np.array(jobs)
+            place = np.minimum(np.searchsorted(was, rows), len(was) - 1)
+            before, speed, time = state[:, place]
+            past = np.where(was[place] == rows, time + (before - left) / speed, 0.0)
+            was, state = rows, np.array([left, alone, past])
             crowd = Crowd(
                 values, np.ones(len(jobs)), widths, view.gpu_counts,
                 lambda row: f"job in row {jobs[row]}",
             )  # fmt: skip
-            spent = view.now - np.array([view.submit(job) for job in jobs])
+            spent = view.now - submits(jobs)
             shares, _ = ftf_shares(crowd, left, past + left / alone, spent, self.lp_backend)
             return Shares(jobs, view.gpu_types, shares)
 
@@ -112,7 +112,7 @@ def ftf_shares(
     return vertex_ratio(crowd, left, due, spent)
 
 
-def isolated_shares(widths: Array, gpus: Array) -> Array:
+def isolated_shares(widths: npt.NDArray[Any], gpus: Array) -> Array:
     """Return each job's shares if it had its own part of every GPU type (Gavel's X^isolated).
 
     Parameters

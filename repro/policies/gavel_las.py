@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -13,7 +13,7 @@ from repro.perf.throughput import ThroughputTable
 from repro.policies._centre import Crowd
 from repro.policies._ecos import worth_as_written
 from repro.policies._fairness import Array, Backend, level_shares
-from repro.policies._jobtypes import JobSpeeds, JobTypes, equal_share
+from repro.policies._jobtypes import Asked, Ints, JobSpeeds, JobTypes, equal_share
 from repro.policies.base import Policy, register
 from repro.sim.decision import Decision, Shares
 from repro.sim.view import View
@@ -54,28 +54,25 @@ class GavelLas(Policy):
     def session(self, view: View) -> Callable[[View], Decision]:
         """Return the decision function of one run, which remembers solved mixes of jobs."""
         speeds = JobSpeeds(view, self.name, self.throughputs)
-        weights = view.column("priority_weight", 1.0).astype(float).tolist()
+        gangs, weights = Asked(view.gpus), view.column("priority_weight", 1.0).astype(float)
         types = JobTypes(lambda job: (view.kind(job), view.gpus(job), weights[job]))
-        first: dict[object, Array] = {}
         solved: dict[object, Array] = {}
+
+        def shares(jobs: Sequence[int], counts: Ints) -> Array:
+            return las_shares(
+                speeds.rows(jobs), counts, gangs(jobs), weights[list(jobs)], view.gpu_counts,
+                self.lp_backend, lambda number: f"job type {view.kind(jobs[number])}",
+            )  # fmt: skip
 
         def decide(view: View) -> Shares:
             jobs = tuple(view.jobs)
-            keys, counts, row = types.group(jobs, apart=self.lp_backend == "ecos")
+            if self.lp_backend == "ecos":
+                return Shares(jobs, view.gpu_types, shares(jobs, np.ones(len(jobs), np.int64)))
+            keys, counts, row = types.group(jobs)
             mix = (tuple(keys), counts.tobytes())
             if mix not in solved:
-                for number, key in enumerate(keys):
-                    if key not in first:
-                        first[key] = speeds.of(jobs[int(np.argmax(row == number))])
-                solved[mix] = las_shares(
-                    np.array([first[key] for key in keys]),
-                    counts,
-                    np.array([width for _, width, _ in keys]),
-                    np.array([weight for _, _, weight in keys]),
-                    view.gpu_counts,
-                    self.lp_backend,
-                    lambda number: f"job type {keys[number][0]}",
-                )
+                first = np.unique(row, return_index=True)[1]
+                solved[mix] = shares([jobs[at] for at in first.tolist()], counts)
             return Shares(jobs, view.gpu_types, solved[mix][row])
 
         return decide

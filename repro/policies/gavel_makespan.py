@@ -72,8 +72,9 @@ class GavelMakespan(Policy):
                 view.gpu_counts,
                 lambda row: f"job in row {jobs[row]}",
             )
-            left = np.array([view.remaining_steps(job) for job in jobs])
-            shares, _ = makespan_shares(crowd, left, self.tolerance or 0.0, self.lp_backend)
+            shares, _ = makespan_shares(
+                crowd, view.steps_left(jobs), self.tolerance or 0.0, self.lp_backend
+            )
             return Shares(jobs, view.gpu_types, shares)
 
         return decide

@@ -70,7 +70,7 @@ class GavelMakespanSS(Policy):
             mix = types.mix(jobs)
             rows, _ = makespan_pairs(
                 mix.speeds, mix.paired, mix.widths, capacity, mix.place,
-                np.array([view.remaining_steps(job) for job in jobs]),
+                view.steps_left(jobs),
                 tolerance=self.tolerance or 0.0, pairs=self.pairs, short=self.short,
             )  # fmt: skip
             numbers = np.append(np.array(jobs, dtype=np.int64), -1)

@@ -84,10 +84,10 @@ class GavelMinCostSlo(Policy):
 
     def _rates(self, view: View, jobs: tuple[int, ...], slo: Array) -> Array:
         """Return the steps per second each job needs until its deadline; 0 = no constraint."""
-        rates = np.zeros(len(jobs))
-        for row, job in enumerate(jobs):
-            left = view.submit(job) + slo[job] * view.duration(job) - view.now
-            rates[row] = view.remaining_steps(job) / left if left > 0 else np.inf
+        submit = np.array([view.submit(job) for job in jobs])
+        duration = np.array([view.duration(job) for job in jobs])
+        left = submit + slo[list(jobs)] * duration - view.now
+        rates = np.where(left > 0, view.steps_left(jobs) / np.where(left > 0, left, 1.0), np.inf)
         lost = rates > self._fastest(view, jobs) * (1 + 1e-9)
         if self.drop_lost and not self.strict:
             rates[lost] = 0.0

@@ -39,7 +39,7 @@ class GavelSjf(Policy):
         jobs = tuple(view.jobs)
         free = np.array(view.gpu_counts, dtype=int)
         speeds = np.array([view.speeds(job) for job in jobs]).reshape(len(jobs), len(free))
-        left = np.array([view.remaining_steps(job) for job in jobs])[:, None]
+        left = view.steps_left(jobs)[:, None]
         durations = np.where(speeds > 0, left / np.where(speeds > 0, speeds, 1.0), np.inf)
         place: dict[int, int] = {}
         for pair in np.argsort(durations, axis=None, kind="stable").tolist():

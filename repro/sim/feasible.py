@@ -50,43 +50,72 @@ def checked(
     PolicyError
         If shares are negative, add up to more than 1 for a job, or to more GPUs than there are.
     """
-    jobs, two = members[:, 0], members[:, 1] >= 0
-    width = widths[jobs]
-    if two.any() and (width[two] != widths[members[two, 1]]).any():
-        raise PolicyError(f"{who}: jobs that share GPUs must be of one size")
-    used = width @ x
-    limits = speeds.gpu_counts
-    spent = x @ np.ones(x.shape[1])
-    time = np.bincount(jobs, spent, minlength=1)
-    if two.any():
-        more = np.bincount(members[two, 1], spent[two], minlength=len(time))
-        more[: len(time)] += time
-        time = more
-    if len(x) and (
-        not x.min() >= -TOLERANCE
-        or time.max() > 1 + TOLERANCE
-        or (used > limits * (1 + TOLERANCE)).any()
-    ):
-        wrong = _violated(members, x, time.astype(float), used, speeds, ids)
-        raise PolicyError(f"{who}: shares must {wrong[0]}: at {now:g} s {wrong[1]}")
-    trimmed: Floats = np.clip(x, 0.0, None) * np.minimum(1.0, limits / np.maximum(used, 1e-300))
-    return trimmed
+    # the compiler takes longer to import than most runs to simulate
+    from repro.sim._rows import trim
+
+    x = np.ascontiguousarray(x, dtype=float)
+    possible, trimmed = trim(members, x, widths, speeds.gpu_counts, TOLERANCE)
+    if not possible:
+        wrong = _violated(members, x, widths, speeds, ids)
+        raise PolicyError(f"{who}: {wrong[0]}: at {now:g} s {wrong[1]}")
+    found: Floats = trimmed
+    return found
+
+
+def in_order(members: Ints, x: Floats) -> tuple[Ints, Floats]:
+    """Return rows and shares in the order in which jobs and their pairs came into being.
+
+    Jobs that are all alone stay in the order of the policy.
+
+    Parameters
+    ----------
+    members, x
+        As for `checked`.
+    """
+    one, two = members[:, 0], members[:, 1]
+    pairs = two >= 0
+    if not pairs.any():
+        return members, x
+    swapped = pairs & (two < one)
+    if swapped.any():
+        members = np.where(swapped[:, None], members[:, ::-1], members)
+        one, two = members[:, 0], members[:, 1]
+    jobs = int(members.max(initial=0)) + 2
+    place = np.where(two < 0, one * jobs - 1, two * jobs + one)
+    if (place[1:] > place[:-1]).all():
+        return members, x
+    order = np.argsort(place, kind="stable")
+    return members[order], x[order]
 
 
 def _violated(
-    members: Ints, x: Floats, time: Floats, used: Floats, speeds: Speeds, ids: Sequence[object]
+    members: Ints, x: Floats, widths: Ints, speeds: Speeds, ids: Sequence[object]
 ) -> tuple[str, str]:
     """Say what impossible shares violate, and where or by whom most."""
     kinds, limits = speeds.gpu_types, speeds.gpu_counts
     if not x.min() >= -TOLERANCE:
         # of several, a number that is none comes first
         row, column = (int(at) for at in np.unravel_index(x.argmin(), x.shape))
-        one, two = (ids[job] for job in members[row])
-        whose = f"job {one!r}" if members[row, 1] < 0 else f"jobs {one!r} and {two!r}"
-        return "be >= 0", f"that of {whose} in {kinds[column]!r} is {x[row, column]:g}"
+        whose = _named(members[row], ids)
+        return "shares must be >= 0", f"that of {whose} in {kinds[column]!r} is {x[row, column]:g}"
+    there = members >= 0
+    unequal = there[:, 1] & (widths[members[:, 0]] != widths[members[:, 1]])
+    if unequal.any():
+        one, two = members[int(unequal.argmax())]
+        gangs = f"ask for {widths[one]} and {widths[two]} GPUs"
+        return "jobs that share GPUs must be of one size", f"{_named((one, two), ids)} {gangs}"
+    time = np.bincount(members[there], np.repeat(x.sum(axis=1), there.sum(axis=1)))
     if time.max() > 1 + TOLERANCE:
         job = int(time.argmax())
-        return "sum to at most 1 per job", f"those of job {ids[job]!r} sum to {time[job]:.9g}"
+        whose = f"those of job {ids[job]!r} sum to {time[job]:.9g}"
+        return "shares must sum to at most 1 per job", whose
+    used = widths[members[:, 0]] @ x
     column = int((used / np.maximum(limits, 1e-300)).argmax())
     taken = f"they take {used[column]:.9g} of {limits[column]:g} GPUs of {kinds[column]!r}"
-    return "fit the GPUs of each type", taken
+    return "shares must fit the GPUs of each type", taken
+
+
+def _named(row: Sequence[int] | Ints, ids: Sequence[object]) -> str:
+    """Return the words that name the jobs of a row."""
+    one, two = row
+    return f"job {ids[one]!r}" if two < 0 else f"jobs {ids[one]!r} and {ids[two]!r}"

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from repro.errors import PolicyError
 from repro.sim.decision import Run, RunSet, Shares
-from repro.sim.feasible import checked
+from repro.sim.feasible import checked, in_order
 from repro.sim.fluid import Ideal, spread
 from repro.sim.jobs import JobTable
 from repro.sim.received import Ledger
@@ -156,6 +156,10 @@ class RoundMechanism:
         if isinstance(self._steps, WholeSteps):
             self._steps.tell()
 
+    def units_left(self, jobs: Sequence[int]) -> Floats | None:
+        """Return the units of work left when the last round ended; None: ask the job table."""
+        return self._steps.units_left(jobs) if isinstance(self._steps, WholeSteps) else None
+
     def adopt(self, shares: Shares, now: float) -> None:
         """Take over a new allocation matrix after checking it; rounding errors are trimmed."""
         kinds = self.speeds.gpu_types
@@ -173,17 +177,7 @@ class RoundMechanism:
             x = columns
         ids = self.table.ids
         x = checked(members, x, self._widths, self.speeds, ids, f"policy {self.policy!r}", now)
-        if (members[:, 1] >= 0).any():
-            # among equals, in the order in which jobs and their pairs came into being
-            one, two = members[:, 0], members[:, 1]
-            if ((two >= 0) & (two < one)).any():
-                swapped = (two >= 0) & (two < one)
-                members = np.where(swapped[:, None], members[:, ::-1], members)
-                one, two = members[:, 0], members[:, 1]
-            place = np.where(two < 0, one * self.table.count - 1, two * self.table.count + one)
-            if not (place[1:] > place[:-1]).all():
-                order = np.argsort(place, kind="stable")
-                members, x = members[order], x[order]
+        members, x = in_order(members, x)
         elapsed = now - self._computed if self.has_shares else 0.0
         self._ledger.renew(members, x, self._pace(members), elapsed)
         self._unplaced.clear()
@@ -197,9 +191,9 @@ class RoundMechanism:
         self._forget(1)
         if not self.may_compute(now):
             return False
-        kinds = len(self.speeds.gpu_types)
-        none = np.empty((0, 2), dtype=np.int64), np.empty((0, kinds)), np.empty((0, 2, kinds))
-        self._ledger.renew(*none, now - self._computed)
+        nobody = np.empty((0, 2), dtype=np.int64)
+        none = np.empty((0, len(self.speeds.gpu_types)))
+        self._ledger.renew(nobody, none, self._pace(nobody), now - self._computed)
         self._computed = now
         return True
 
@@ -235,15 +229,17 @@ class RoundMechanism:
 
         Only where such rows may be chosen, and then do not run, do the pairs make a difference.
         """
-        ledger, rows = self._ledger, []
+        alone = np.array([(job, -1) for job in fresh], dtype=np.int64).reshape(-1, 2)
+        if not self._pairs_up or not self.settings.drop_unallocated or self._idle_ok:
+            return alone
+        ledger, rows = self._ledger, [alone[:0]]
         there = ledger.members[ledger.alive & (ledger.members[:, 1] < 0), 0]
-        for job in fresh:
-            rows.append(np.array([[job, -1]], dtype=np.int64))
-            if self._pairs_up and self.settings.drop_unallocated and not self._idle_ok:
-                others = there[self._widths[there] == self._widths[job]]
-                rows.append(np.stack([others, np.full(len(others), job)], axis=1))
-                there = np.append(there, job)
-        return np.concatenate(rows) if rows else np.empty((0, 2), dtype=np.int64)
+        for number, job in enumerate(fresh):
+            rows.append(alone[number : number + 1])
+            others = there[self._widths[there] == self._widths[job]]
+            rows.append(np.stack([others, np.full(len(others), job)], axis=1))
+            there = np.append(there, job)
+        return np.concatenate(rows)
 
     def _pace(self, members: Ints) -> Floats:
         """Return the steps per second of rows; where no table tells, those of the trace."""

@@ -40,10 +40,14 @@ class Ledger:
     """
 
     def __init__(self, jobs: int, kinds: int, prior_s: float) -> None:
-        self._prior = prior_s
+        # the compiler takes longer to import than most runs to simulate
+        from repro.sim import _rows
+
+        self._rows, self._prior = _rows, prior_s
         self._alone = np.zeros((jobs, kinds))
         self._paired: tuple[Ints, Floats] = (np.empty(0, np.int64), np.empty((0, kinds)))
-        self._known = np.zeros(jobs, dtype=np.bool_)
+        #: jobs that were ever in X; the last entry stands for none
+        self._known = np.zeros(jobs + 1, dtype=np.bool_)
         self.members = np.empty((0, 2), dtype=np.int64)
         self.x = self.time = self.owed = np.empty((0, kinds))
         self.total = np.zeros(kinds)
@@ -61,11 +65,14 @@ class Ledger:
         elapsed : float
             Seconds since the old X was computed.
         """
-        self._carry(elapsed)
+        rows = self._rows
+        self._paired = rows.settle(
+            self.members, self.x, self.time, self.owed, self._prior, elapsed, self._alone
+        )
         self.members, self.x, self.speeds = members, x, speeds
-        self.able = (speeds[:, 0] > 0) & (speeds[:, 1] > 0)
-        self.owed = self._deficits(members)
-        self._known[members[members >= 0]] = True
+        self.able = rows.able(speeds)
+        self.owed = rows.deficits(members, self._alone, *self._paired, self._known, self._prior)
+        self._known[members] = True
         self.time = np.full(x.shape, self._prior)
         self.total = np.full(x.shape[1], self._prior * len(x))
         self.alive = np.ones(len(x), dtype=np.bool_)
@@ -79,48 +86,23 @@ class Ledger:
         rows, speeds
             More of ``members`` and ``speeds``.
         """
-        self.speeds = np.concatenate([self.speeds, speeds])
-        self.able = np.concatenate([self.able, (speeds[:, 0] > 0) & (speeds[:, 1] > 0)])
-        empty = np.zeros((len(rows), self.x.shape[1]))
-        self.members = np.concatenate([self.members, rows])
-        self.x = np.concatenate([self.x, empty])
-        self.time = np.concatenate([self.time, empty + self._prior])
+        join, empty = self._rows.join, np.zeros((len(rows), self.x.shape[1]))
         alone = np.where(rows[:, 1:] < 0, self._alone[rows[:, 0]], 0.0)
-        self.owed = np.concatenate([self.owed, alone])
+        self.speeds = np.concatenate([self.speeds, speeds])
+        self.able = join(self.able, self._rows.able(speeds))
+        self.members = join(self.members, rows)
+        self.x = join(self.x, empty)
+        self.time = join(self.time, empty + self._prior)
+        self.owed = join(self.owed, alone)
         more = np.ones(len(rows), dtype=np.bool_)
         self.alive = np.concatenate([self.alive, more])
         self.allocated = np.concatenate([self.allocated, ~more])
 
     def finish(self, job: int) -> None:
         """Take the rows of a finished job out."""
-        rows = np.nonzero((self.members[:, 0] == job) | (self.members[:, 1] == job))[0]
-        self.alive[rows] = self.able[rows] = False
+        self._rows.leave(self.members, job, self.alive, self.able)
 
     def give(self, rows: Ints, kinds: Ints, seconds: Floats | float) -> None:
         """Note that rows, each named once, held GPUs of a type."""
         self.time[rows, kinds] += seconds
         np.add.at(self.total, kinds, seconds)
-
-    def _carry(self, elapsed: float) -> None:
-        if (self.members[:, 1] >= 0).any():
-            # the compiler takes longer to import than most runs to simulate
-            from repro.sim._carried import settle
-
-            self._paired = settle(
-                self.members, self.x, self.time, self.owed, self._prior, elapsed, self._alone
-            )
-            return
-        owed = self.owed + self.x * elapsed - (self.time - self._prior)
-        self._alone[self.members[:, 0]] = owed
-        if len(self._paired[0]):
-            self._paired = np.empty(0, np.int64), owed[:0]
-
-    def _deficits(self, members: Ints) -> Floats:
-        owed: Floats
-        if (members[:, 1] >= 0).any():
-            from repro.sim._carried import deficits
-
-            owed = deficits(members, self._alone, *self._paired, self._known, self._prior)
-        else:
-            owed = self._alone[members[:, 0]]
-        return owed

@@ -130,6 +130,18 @@ class Speeds:
         -------
         ndarray, shape (rows, 2, GPU types)
         """
+        # the compiler takes longer to import than most runs to simulate
+        from repro.sim._rows import speeds
+
+        known, answer = speeds(members, self._codes, self._known, self._rows)
+        if not known:
+            self._learn(members)
+            _, answer = speeds(members, self._codes, self._known, self._rows)
+        found: Array = answer
+        return found
+
+    def _learn(self, members: npt.NDArray[np.int64]) -> None:
+        """Find out about the speeds of rows that were never asked for."""
         codes = self._codes
         for job in members[codes[members] < 0].tolist():
             if job >= 0 and codes[job] < 0:
@@ -146,8 +158,6 @@ class Speeds:
                 self.pair(job, self._examples[second - 1]) if second else self.of(job)
             )
             self._known[first, second] = True
-        answer: Array = self._rows[one, two]
-        return answer
 
     def _grow(self) -> None:
         """Make room for the kinds that are known: by number of the one, of the other plus 1."""
@@ -161,15 +171,14 @@ class Speeds:
             )
             self._rows, self._known = rows, known
 
-    def remaining_steps(self, job: int, now: float) -> float:
-        """Return the steps left; seconds at the reference allocation where speeds are unknown."""
+    def steps_per_unit(self, jobs: Sequence[int]) -> Array | float:
+        """Return the steps of a unit of work; seconds where speeds are unknown."""
         table = self._table
-        left = table.remaining(job, now)
         if self._perf is None:
-            return left * table.solo[job]
+            return np.array([table.solo[job] for job in jobs])
         if table.counts_steps:
-            return left
-        return left * self.on_reference(job)
+            return 1.0
+        return np.array([self.on_reference(job) for job in jobs])
 
     def on_reference(self, job: int) -> float:
         """Return the steps per second of a job on the type on which durations are meant."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -147,8 +148,12 @@ class WholeSteps:
             state.seconds[job] += now - state.hold[job]
             state.last[job] = now
         state.kind[job] = state.partner[job] = -1
-        if self.ahead:
-            self._write(np.array([job]))
+        self._stale[job] = True
+
+    def units_left(self, jobs: Sequence[int]) -> Floats:
+        """Return the units of work left when the last round ended."""
+        found: Floats = self._jobs.left[np.fromiter(jobs, np.int64, len(jobs))]
+        return found
 
     def _rows(self, ledger: Ledger) -> rolling.Rows:
         plain = np.ascontiguousarray

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,16 @@ from repro.errors import PolicyError
 from repro.sim.jobs import JobTable
 from repro.sim.rounds import gpus_by_type
 from repro.sim.speeds import Speeds
+
+
+class Untold(Protocol):
+    """What keeps count of progress by itself."""
+
+    def tell(self) -> None:
+        """Write into the job table what it was not yet told."""
+
+    def units_left(self, jobs: Sequence[int]) -> npt.NDArray[np.float64] | None:
+        """Return the units of work left of several jobs; None: ask the job table."""
 
 
 class View:
@@ -53,6 +64,17 @@ class View:
         self.together: list[tuple[int, int, str | None]] = []
         #: rows that finished since the last decision
         self.finished: list[int] = []
+        #: what keeps count of progress by itself, and whether the job table knows of it
+        self.rounds: Untold | None = None
+        self.told = True
+
+    @property
+    def _progress(self) -> JobTable:
+        """The job table with what jobs hold and held, and how far they are."""
+        if not self.told and self.rounds:
+            self.told = True
+            self.rounds.tell()
+        return self._table
 
     def _require(self, need: str) -> None:
         if need not in self.needs:
@@ -78,12 +100,12 @@ class View:
     @property
     def running(self) -> list[int]:
         """Row numbers of the jobs that hold GPUs, in order of arrival."""
-        held = self._table.running
+        held = self._progress.running
         return [job for job in self._table.active if held[job]]
 
     def is_running(self, job: int) -> bool:
         """Tell whether the job holds GPUs."""
-        return self._table.running[job]
+        return self._progress.running[job]
 
     def job_id(self, job: int) -> object:
         """Return the name of the job in the trace, for messages."""
@@ -95,7 +117,7 @@ class View:
 
     def held(self, job: int) -> float:
         """Return the GPUs the job holds now."""
-        return self._table.held[job] if self._table.running[job] else 0.0
+        return self._progress.held[job] if self._table.running[job] else 0.0
 
     def submit(self, job: int) -> float:
         """Return the submission time (s)."""
@@ -103,29 +125,29 @@ class View:
 
     def first_start(self, job: int) -> float:
         """Return the instant the job first got GPUs (s), infinity if never."""
-        return self._table.first_start[job]
+        return self._progress.first_start[job]
 
     def rate(self, job: int) -> float:
         """Return the speed relative to running alone now, 1 (nominal) while waiting.
 
         It is 0 while a job holds GPUs that are still being checkpointed or loaded.
         """
-        table = self._table
+        table = self._progress
         if not table.running[job]:
             return 1.0
         return table.rate[job] * table.solo[job] if self.now >= table.since[job] else 0.0
 
     def run_seconds(self, job: int) -> float:
         """Return the seconds the job has held GPUs (t_J in Tiresias)."""
-        return self._table.run_seconds(job, self.now)
+        return self._progress.run_seconds(job, self.now)
 
     def attained(self, job: int) -> float:
         """Return the attained service in GPU-seconds (W_J * t_J in Tiresias)."""
-        return self._table.attained(job, self.now)
+        return self._progress.attained(job, self.now)
 
     def waiting(self, job: int) -> float:
         """Return the seconds since the job last held GPUs, 0 while it runs."""
-        return 0.0 if self._table.running[job] else self.now - self._table.last_stop[job]
+        return 0.0 if self._progress.running[job] else self.now - self._table.last_stop[job]
 
     def duration(self, job: int) -> float:
         """Return the true duration (s); needs ``"duration"``."""
@@ -135,7 +157,7 @@ class View:
     def remaining(self, job: int) -> float:
         """Return the true work left (s alone at the GPUs asked for); needs ``"duration"``."""
         self._require("duration")
-        return self._table.remaining(job, self.now) * self._table.solo[job]
+        return self._progress.remaining(job, self.now) * self._table.solo[job]
 
     def iteration_s(self, job: int) -> float:
         """Return the seconds of one iteration alone; needs ``"iteration_time"``, NaN if unknown."""
@@ -215,8 +237,16 @@ class View:
 
         Seconds where the trace does not count steps.
         """
+        return float(self.steps_left([job])[0])
+
+    def steps_left(self, jobs: Sequence[int]) -> npt.NDArray[np.float64]:
+        """Return the training steps left of several jobs, as `remaining_steps`."""
         self._require("duration")
-        return self._speeds.remaining_steps(job, self.now)
+        units = self.rounds.units_left(jobs) if self.rounds else None
+        if units is None:
+            table, now = self._progress, self.now
+            units = np.array([table.remaining(job, now) for job in jobs])
+        return units * self._speeds.steps_per_unit(jobs)
 
     def capacity(self) -> Mapping[str | None, int]:
         """Return GPUs per type; a cluster without types has the one key None."""

@@ -30,7 +30,7 @@ def view(seed=0, jobs=JOBS):
         speeds=lambda job: speeds[model[job]],
         gpus=lambda job: 1,
         submit=submit.__getitem__,
-        remaining_steps=left.__getitem__,
+        steps_left=lambda jobs: np.array([left[job] for job in jobs]),
         column=lambda name, default: np.full(jobs, default),
     )
 

@@ -43,7 +43,7 @@ def fake_view(now, left, submits):
         speeds=lambda job: np.array([2.0]),
         gpus=lambda job: 1,
         submit=lambda job: submits[job],
-        remaining_steps=lambda job: left[job],
+        steps_left=lambda jobs: np.array([left[job] for job in jobs]),
     )
 
 

@@ -27,8 +27,8 @@ class Window:
     def speeds(self, job):
         return self._speeds[job]
 
-    def remaining_steps(self, job):
-        return self._left[job]
+    def steps_left(self, jobs):
+        return np.array([self._left[job] for job in jobs])
 
 
 def test_the_shortest_job_has_the_type_that_ends_it_soonest():

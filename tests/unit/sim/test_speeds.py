@@ -107,12 +107,12 @@ def test_no_rows():
     assert speeds().rows(np.empty((0, 2), dtype=np.int64)).shape == (0, 2, 2)
 
 
-def test_steps_left():
-    in_steps = Speeds(table(KINDS, True, iterations=80.0), SPEEDS, {"v100": 4, "k80": 1})
-    assert in_steps.remaining_steps(0, 0.0) == 80
+def test_steps_of_a_unit_of_work():
+    assert Speeds(table(KINDS, True, iterations=80.0), SPEEDS, {"v100": 4}).steps_per_unit([0]) == 1
     # 10 s on a V100, where durations are meant
     in_seconds = speeds()
-    assert [in_seconds.remaining_steps(job, 0.0) for job in (0, 1)] == [80, 10]
-    # seconds where speeds are unknown
+    left = [in_seconds.on_reference(job) for job in (0, 1)]
+    assert in_seconds.steps_per_unit([0, 1]).tolist() == left == [8, 1]
+    # seconds where speeds are unknown: 10 s for 80 steps
     unknown = Speeds(table(KINDS, True, iterations=80.0), None, {None: 4})
-    assert unknown.remaining_steps(0, 0.0) == pytest.approx(10)
+    assert unknown.steps_per_unit([0]).tolist() == pytest.approx([10 / 80])
