@@ -62,7 +62,7 @@ def speeds(members: Any, codes: Any, known: Any, table: Any) -> tuple[bool, Any]
     members : ndarray, shape (rows, 2)
         Jobs of each row, -1 for none.
     codes : ndarray, shape (jobs,)
-        Number of the kind of each job, -1 = unknown.
+        Number of the kind of each job.
     known : ndarray of bool, shape (kinds of jobs, kinds of jobs + 1)
         By kind of the one, and of the other plus 1, 0 for none: which speeds are known.
     table : ndarray, shape (kinds of jobs, kinds of jobs + 1, 2, GPU types)
@@ -74,9 +74,7 @@ def speeds(members: Any, codes: Any, known: Any, table: Any) -> tuple[bool, Any]
         one, two = codes[members[a, 0]], 0
         if members[a, 1] >= 0:
             two = codes[members[a, 1]] + 1
-            if two == 0:
-                return False, found
-        if one < 0 or not known[one, two]:
+        if not known[one, two]:
             return False, found
         for member in range(2):
             for j in range(kinds):
@@ -104,12 +102,47 @@ def leave(members: Any, job: int, alive: Any, able: Any) -> None:
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
-def join(one: Any, other: Any) -> Any:
-    """Return rows of a matrix followed by those of another."""
-    found = np.empty((len(one) + len(other), one.shape[1]), dtype=one.dtype)
-    found[: len(one)] = one
-    found[len(one) :] = other
-    return found
+def join(
+    members: Any, x: Any, time: Any, owed: Any, speeds: Any, able: Any, alive: Any, allocated: Any,
+    rows: Any, paces: Any, alone: Any, prior: float,
+) -> Any:  # fmt: skip
+    """Return the attributes of `repro.sim.received.Ledger` with rows added that have no share.
+
+    Parameters
+    ----------
+    members, x, time, owed, speeds, able, alive, allocated : ndarray
+        Those attributes.
+    rows, paces : ndarray
+        More of ``members`` and ``speeds``.
+    alone : ndarray, shape (jobs, GPU types)
+        Deficits of jobs alone (s).
+    prior : float
+        Time every row is taken to have received (s).
+    """
+    old, count, kinds = len(members), len(members) + len(rows), x.shape[1]
+    new_members, new_speeds = np.empty((count, 2), members.dtype), np.empty((count, 2, kinds))
+    new_x, new_owed = np.zeros((count, kinds)), np.zeros((count, kinds))
+    new_time, new_able = np.empty((count, kinds)), np.empty((count, kinds), np.bool_)
+    new_alive, new_allocated = np.ones(count, np.bool_), np.zeros(count, np.bool_)
+    for a in range(old):
+        new_alive[a], new_allocated[a] = alive[a], allocated[a]
+        new_members[a, 0], new_members[a, 1] = members[a, 0], members[a, 1]
+        for j in range(kinds):
+            new_x[a, j], new_time[a, j], new_owed[a, j] = x[a, j], time[a, j], owed[a, j]
+            new_able[a, j] = able[a, j]
+            new_speeds[a, 0, j], new_speeds[a, 1, j] = speeds[a, 0, j], speeds[a, 1, j]
+    for n in range(len(rows)):
+        a = old + n
+        new_members[a, 0], new_members[a, 1] = rows[n, 0], rows[n, 1]
+        for j in range(kinds):
+            new_time[a, j] = prior
+            if rows[n, 1] < 0:
+                new_owed[a, j] = alone[rows[n, 0], j]
+            new_able[a, j] = paces[n, 0, j] > 0.0 and paces[n, 1, j] > 0.0
+            new_speeds[a, 0, j], new_speeds[a, 1, j] = paces[n, 0, j], paces[n, 1, j]
+    return (
+        new_members, new_x, new_time, new_owed, new_speeds, new_able, new_alive, new_allocated
+    )  # fmt: skip
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]

@@ -86,17 +86,12 @@ class Ledger:
         rows, speeds
             More of ``members`` and ``speeds``.
         """
-        join, empty = self._rows.join, np.zeros((len(rows), self.x.shape[1]))
-        alone = np.where(rows[:, 1:] < 0, self._alone[rows[:, 0]], 0.0)
-        self.speeds = np.concatenate([self.speeds, speeds])
-        self.able = join(self.able, self._rows.able(speeds))
-        self.members = join(self.members, rows)
-        self.x = join(self.x, empty)
-        self.time = join(self.time, empty + self._prior)
-        self.owed = join(self.owed, alone)
-        more = np.ones(len(rows), dtype=np.bool_)
-        self.alive = np.concatenate([self.alive, more])
-        self.allocated = np.concatenate([self.allocated, ~more])
+        joined = self._rows.join(
+            self.members, self.x, self.time, self.owed, self.speeds, self.able, self.alive,
+            self.allocated, rows, speeds, self._alone, self._prior,
+        )  # fmt: skip
+        self.members, self.x, self.time, self.owed = joined[:4]
+        self.speeds, self.able, self.alive, self.allocated = joined[4:]
 
     def finish(self, job: int) -> None:
         """Take the rows of a finished job out."""

@@ -61,10 +61,9 @@ class Speeds:
         self._alone: dict[Hashable, Array] = {}
         self._reference: dict[Hashable, float] = {}
         self._paired: dict[Hashable, Array] = {}
-        #: number of the kind of each job, -1 = not asked for yet; one job of each kind
-        self._codes = np.full(table.count, -1)
-        self._code: dict[Hashable, int] = {}
-        self._examples: dict[int, int] = {}
+        #: number of the kind of each job; by number of the one, and of the other plus 1 or 0 for
+        #: none: what is known, and speeds
+        self._codes = np.zeros(table.count, dtype=np.int64)
         self._known = np.zeros((0, 1), dtype=np.bool_)
         self._rows = np.zeros((0, 1, 2, len(self.gpu_types)))
 
@@ -133,6 +132,8 @@ class Speeds:
         # the compiler takes longer to import than most runs to simulate
         from repro.sim._rows import speeds
 
+        if not len(self._known):
+            self._number()
         known, answer = speeds(members, self._codes, self._known, self._rows)
         if not known:
             self._learn(members)
@@ -140,36 +141,24 @@ class Speeds:
         found: Array = answer
         return found
 
+    def _number(self) -> None:
+        """Give every kind of job a number, and make room for speeds."""
+        table, code = self._table, dict[Hashable, int]()
+        for job, gpus in enumerate(table.gpus):
+            kind = gpus if self._perf is None else self.kind(job)
+            self._codes[job] = code.setdefault(kind, len(code))
+        self._known = np.zeros((len(code), len(code) + 1), dtype=np.bool_)
+        self._rows = np.zeros((*self._known.shape, 2, len(self.gpu_types)))
+
     def _learn(self, members: npt.NDArray[np.int64]) -> None:
         """Find out about the speeds of rows that were never asked for."""
-        codes = self._codes
-        for job in members[codes[members] < 0].tolist():
-            if job >= 0 and codes[job] < 0:
-                self.of(job)
-                codes[job] = self._code.setdefault(self.kind(job), len(self._code))
-                self._examples.setdefault(int(codes[job]), job)
-        one = codes[members[:, 0]]
-        two = np.where(members[:, 1] >= 0, codes[members[:, 1]] + 1, 0)
-        self._grow()
-        fresh = ~self._known[one, two]
-        for first, second in set(zip(one[fresh].tolist(), two[fresh].tolist(), strict=True)):
-            job = self._examples[first]
-            self._rows[first, second] = (
-                self.pair(job, self._examples[second - 1]) if second else self.of(job)
-            )
-            self._known[first, second] = True
-
-    def _grow(self) -> None:
-        """Make room for the kinds that are known: by number of the one, of the other plus 1."""
-        have, want = len(self._known), len(self._code)
-        if have < want:
-            rows = np.zeros((2 * want, 2 * want + 1, 2, len(self.gpu_types)))
-            known = np.zeros(rows.shape[:2], dtype=np.bool_)
-            rows[:have, : have + 1], known[:have, : have + 1] = (
-                self._rows[:, : have + 1],
-                self._known[:, : have + 1],
-            )
-            self._rows, self._known = rows, known
+        one = self._codes[members[:, 0]]
+        two = np.where(members[:, 1] >= 0, self._codes[members[:, 1]] + 1, 0)
+        for row in np.flatnonzero(~self._known[one, two]).tolist():
+            place, (job, other) = (one[row], two[row]), members[row].tolist()
+            if not self._known[place]:
+                self._rows[place] = self.of(job) if other < 0 else self.pair(job, other)
+                self._known[place] = True
 
     def steps_per_unit(self, jobs: Sequence[int]) -> Array | float:
         """Return the steps of a unit of work; seconds where speeds are unknown."""
