@@ -239,7 +239,9 @@ def run_points(points: Sequence[Point], workers: int | None = None) -> pd.DataFr
     # Several series may share a case, such as the rounds of six minutes in two figures.
     cases = {name: point.case for name, point in zip(digests, points, strict=True)}
     kept = {name: held for name, case in cases.items() if (held := _held(name)) is not None}
-    missing = [name for name in cases if name not in kept]
+    # queues at high rates make long runs; those that begin first leave no processor idle at the end
+    sizes = {name: point.x for name, point in zip(digests, points, strict=True)}
+    missing = sorted((name for name in cases if name not in kept), key=sizes.__getitem__)[::-1]
     with _workers(len(missing), workers) as settings:
         parallel = joblib.Parallel(return_as="generator_unordered", **settings)
         tasks = (joblib.delayed(_named)(name, cases[name]) for name in missing)

@@ -117,7 +117,8 @@ class View:
 
     def held(self, job: int) -> float:
         """Return the GPUs the job holds now."""
-        return self._progress.held[job] if self._table.running[job] else 0.0
+        table = self._progress
+        return table.held[job] if table.running[job] else 0.0
 
     def submit(self, job: int) -> float:
         """Return the submission time (s)."""

@@ -97,6 +97,9 @@ def test_a_killed_sweep_goes_on_from_the_points_it_has(monkeypatch):
     monkeypatch.setattr(gavel_sweep, "measure", lambda case: counted.append(case) or real(case))
     both = gavel_sweep.run_points(points, workers=1)
     assert len(counted) == len(points) - 1
+    # the longest first
+    rates = [case.options["rate"] for case in counted]
+    assert rates == sorted(rates, reverse=True)
     pd.testing.assert_frame_equal(both[: len(done)], done)
     counted.clear()
     pd.testing.assert_frame_equal(gavel_sweep.run_points(points, workers=2), both)

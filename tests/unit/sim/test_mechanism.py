@@ -83,6 +83,11 @@ def test_impossible_shares(entries, x, said):
         ((0, 1), [[1, 0], [0.7, 0.4]], "1 per job: at 720 s those of job 'b' sum to 1.1"),
         ((0, (0, 2)), [[0.5, 0], [0, 0.6]], "1 per job: at 720 s those of job 'a' sum to 1.1"),
         ((0, 1, 2), [[0, 1], [0, 1], [0, 0.5]], "type: at 720 s they take 2.5 of 2 GPUs of 'v100'"),
+        (
+            (0, (1, 3)),
+            [[0.25, 0], [0.5, 0]],
+            "one size: at 720 s jobs 'b' and 'd' ask for 1 and 2 GPUs",
+        ),
         ((0, 3), [[0.25, 0], [1.0, 0]], "type: at 720 s they take 2.25 of 2 GPUs of 'k80'"),
     ],
 )

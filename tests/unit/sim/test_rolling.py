@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
@@ -28,7 +29,7 @@ class Watched(Policy):
     """Gavel's LAS with somebody who looks at every decision."""
 
     look: Callable[[View], None]
-    needs: ClassVar[frozenset[str]] = GavelLas.needs
+    needs: ClassVar[frozenset[str]] = GavelLas.needs | {"duration"}
 
     def session(self, view):
         decide = GavelLas().session(view)
@@ -127,22 +128,41 @@ def test_who_looks_between_the_rounds_sees_them():
     assert set(seen) == {1}
 
 
-def test_what_is_told_at_a_decision_is_what_was_held():
-    """Attained service as a policy sees it does not depend on how rounds are played."""
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "attained", "is_running", "held", "first_start", "rate", "run_seconds", "waiting",
+        "remaining", "remaining_steps",
+    ],
+)  # fmt: skip
+def test_what_is_told_at_a_decision_is_what_was_held(asked):
+    """Progress as a policy sees it does not depend on how rounds are played, or what it asked."""
     trace = synth.make("gavel-single", 2, jobs=12, rate=2.0)
 
     def services(keep):
         told = []
 
         def look(view):
-            told.append([(job, view.attained(job), view.is_running(job)) for job in view.jobs])
+            told.append([(job, float(getattr(view, asked)(job))) for job in view.jobs])
 
         policy = Watched(look)
         simulate(trace, "1xv100,1xk80", policy, rules="gavel", keep_intervals=keep)
         return told
 
-    assert services(False) == [
-        [(job, pytest.approx(served), running) for job, served, running in one]
-        for one in services(True)
-    ]
-    assert np.sum([served for one in services(True) for _, served, _ in one]) > 0
+    first, second = services(False), services(True)
+    assert first == [[(job, pytest.approx(told)) for job, told in one] for one in second]
+    assert len({told for one in first for _, told in one}) > 1
+
+
+def test_several_jobs_have_the_steps_left_that_each_has():
+    seen = []
+
+    def look(view):
+        steps = [view.remaining_steps(job) for job in view.jobs]
+        seen.append((view.steps_left(view.jobs).tolist(), steps))
+
+    trace = synth.make("gavel-single", 2, jobs=12, rate=2.0)
+    for rules, keep in itertools.product(["gavel", "paper"], [True, False]):
+        simulate(trace, "1xv100,1xk80", Watched(look), rules=rules, keep_intervals=keep)
+    assert all(several == single for several, single in seen)
+    assert len(seen) > 40
