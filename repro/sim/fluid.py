@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -49,8 +50,14 @@ class Ideal:
         self._whole, self.ahead = whole, ahead
         self.until = -math.inf
         self.endings: list[tuple[float, int]] | None = None
+        n = table.count
         self._left = np.array(table.left, dtype=float)
         self._widths = np.array(table.gpus, dtype=float)
+        #: what the columns of the job table will hold, and which jobs are out of date there
+        self._running, self._hold, self._held = np.zeros(n, np.bool_), np.zeros(n), np.zeros(n)
+        self._seconds, self._service, self._pace = np.zeros(n), np.zeros(n), np.zeros(n)
+        self._first, self._last = np.full(n, math.inf), np.array(table.submit, dtype=float)
+        self._stops, self._stale = np.zeros(n, np.int64), np.zeros(n, np.bool_)
         #: steps per unit of work: the trace counts steps, or seconds on the reference type
         self._unit = np.full(table.count, 1.0 if table.counts_steps else math.nan)
         self._jobs = np.empty(0, dtype=np.int64)
@@ -68,29 +75,47 @@ class Ideal:
         there = ~self._done[jobs]
         self._jobs, self._rate = jobs[there], self._rate[there]
         self._steps = np.zeros(len(self._jobs))
-        left, since = table.left, table.since
-        for job, units in zip(self._jobs.tolist(), self._left[self._jobs].tolist(), strict=True):
-            left[job], since[job] = units, now
-            if self.ahead:
-                self._hold(job, now)
+        if self.ahead:
+            self._book(jobs, now)
+        else:
+            table.write(self._jobs, left=self._left, since=np.full(table.count, now))
 
-    def _hold(self, job: int, now: float) -> None:
+    def _book(self, jobs: Ints, now: float) -> None:
         """Book the GPUs held up to now; the next hold begins."""
-        table = self._table
-        spent = now - table.hold[job]
-        table.seconds[job] += spent
-        table.service[job] += spent * table.held[job]
-        table.hold[job] = now
+        jobs = jobs[self._running[jobs]]
+        spent = now - self._hold[jobs]
+        self._seconds[jobs] += spent
+        self._service[jobs] += spent * self._held[jobs]
+        self._hold[jobs] = now
+        self._stale[jobs] = True
 
     def finish(self, job: int, now: float) -> None:
         """Let a job give its GPUs back for the last time."""
         self._done[job] = True
-        if self.ahead and self._table.running[job]:
-            self._stop(job, now)
+        if self._running[job]:
+            self._stop(np.array([job]), now)
 
-    def _stop(self, job: int, now: float) -> None:
-        self._hold(job, now)
-        self._table.running[job], self._table.last_stop[job] = False, now
+    def _stop(self, jobs: Ints, now: float) -> None:
+        self._book(jobs, now)
+        self._running[jobs], self._last[jobs] = False, now
+
+    def tell(self) -> None:
+        """Write into the table how far jobs are, what they hold and held."""
+        if not self.ahead:
+            return
+        stale = np.nonzero(self._stale)[0]
+        self._stale[:] = False
+        self._table.write(
+            stale, left=self._left, since=np.full(len(self._left), self._since),
+            running=self._running, hold=self._hold, held=self._held, seconds=self._seconds,
+            service=self._service, first_start=self._first, last_stop=self._last,
+            preemptions=self._stops, rate=self._pace,
+        )  # fmt: skip
+
+    def units_left(self, jobs: Sequence[int]) -> Floats:
+        """Return the units of work left at the last decision."""
+        found: Floats = self._left[np.fromiter(jobs, np.int64, len(jobs))]
+        return found
 
     def begin(self, ledger: Ledger, now: float) -> RunSet:
         """Let every job run at its shares until the next event.
@@ -124,16 +149,18 @@ class Ideal:
         if not self.ahead:
             pairs = zip(jobs.tolist(), x, strict=True)
             return RunSet([_run(self._speeds, table, *pair) for pair in pairs])
-        for job in np.setdiff1d(before, jobs).tolist():
-            self._stop(job, now)
-            table.preemptions[job] += 1
-        held = self._widths[jobs] * x.sum(axis=1)
-        for job, units, gpus in zip(jobs.tolist(), rate.tolist(), held.tolist(), strict=True):
-            if not table.running[job]:
-                table.running[job], table.hold[job] = True, now
-                table.first_start[job] = min(table.first_start[job], now)
-            table.rate[job], table.held[job] = units, gpus
-            table.since[job] = now
+        new = jobs[~self._running[jobs]]
+        self._first[new] = np.minimum(self._first[new], now)
+        self._hold[new] = now
+        # running is what both hold; whoever only held before stops
+        self._running[before] = False
+        self._running[jobs] = True
+        gone = before[~self._running[before]]
+        self._running[gone] = True
+        self._stop(gone, now)
+        self._stops[gone] += 1
+        self._pace[jobs], self._held[jobs] = rate, self._widths[jobs] * x.sum(axis=1)
+        self._stale[jobs] = True
         return RunSet((), keep=True)
 
     def _units(self, jobs: Ints) -> Floats:

@@ -6,11 +6,14 @@ import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from repro.errors import TraceError
 
 T = TypeVar("T")
+Ints = npt.NDArray[np.int64]
 
 
 class JobTable:
@@ -142,6 +145,22 @@ class JobTable:
         if "iteration_time" not in self.frame:
             return math.nan
         return float(self.column("iteration_time")[job])
+
+    def write(self, jobs: Ints, **columns: npt.NDArray[Any]) -> None:
+        """Write columns of state for some jobs.
+
+        Parameters
+        ----------
+        jobs : ndarray of int
+            Row numbers.
+        **columns : ndarray, shape (jobs of the table,)
+            New values by name of the column.
+        """
+        rows = jobs.tolist()
+        for name, column in columns.items():
+            values = getattr(self, name)
+            for job, value in zip(rows, column[jobs].tolist(), strict=True):
+                values[job] = value
 
     def remaining(self, job: int, now: float) -> float:
         """Return the units of work left."""

@@ -153,12 +153,12 @@ class RoundMechanism:
 
     def tell(self) -> None:
         """Write into the job table what it was not yet told."""
-        if isinstance(self._steps, WholeSteps):
+        if self._steps:
             self._steps.tell()
 
     def units_left(self, jobs: Sequence[int]) -> Floats | None:
         """Return the units of work left when the last round ended; None: ask the job table."""
-        return self._steps.units_left(jobs) if isinstance(self._steps, WholeSteps) else None
+        return self._steps.units_left(jobs) if self._steps else None
 
     def adopt(self, shares: Shares, now: float) -> None:
         """Take over a new allocation matrix after checking it; rounding errors are trimmed."""

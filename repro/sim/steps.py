@@ -173,34 +173,11 @@ class WholeSteps:
         table, state = self._table, self._jobs
         stale = np.nonzero(self._stale)[0]
         self._stale[:] = False
-        left, since = table.left, table.since
-        for job, steps in zip(stale.tolist(), state.left[stale].tolist(), strict=True):
-            left[job], since[job] = steps, self._booked
+        table.write(stale, left=state.left, since=np.full(len(state.left), self._booked))
         if self.ahead:
-            self._write(stale)
-
-    def _write(self, jobs: Ints) -> None:
-        """Write into the table what jobs hold since when, and what they held before."""
-        table, state = self._table, self._jobs
-        columns = (
-            state.kind[jobs] >= 0,
-            *(
-                column[jobs]
-                for column in (
-                    state.hold,
-                    state.seconds,
-                    state.first,
-                    state.last,
-                    state.stops,
-                    state.rate,
-                )
-            ),
-        )
-        for job, running, hold, seconds, first, last, stops, rate in zip(
-            jobs.tolist(), *(column.tolist() for column in columns), strict=True
-        ):
-            gpus = table.gpus[job]
-            table.running[job], table.hold[job], table.held[job] = running, hold, gpus
-            table.seconds[job], table.service[job] = seconds, seconds * gpus
-            table.first_start[job], table.last_stop[job] = first, last
-            table.preemptions[job], table.rate[job] = stops, rate
+            table.write(
+                stale, running=state.kind >= 0, hold=state.hold, held=state.widths,
+                seconds=state.seconds, service=state.seconds * state.widths,
+                first_start=state.first, last_stop=state.last, preemptions=state.stops,
+                rate=state.rate,
+            )  # fmt: skip
