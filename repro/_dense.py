@@ -16,24 +16,28 @@ _BLOCK = 4
 
 @numba.njit(cache=True, error_model="numpy", fastmath=SUMS)  # type: ignore[untyped-decorator,unused-ignore]
 def factorise(matrix: Any) -> None:
-    """Overwrite the upper half of a positive definite matrix by its Cholesky factor."""
-    size = matrix.shape[0]
+    """Overwrite the upper half of a positive definite matrix by its Cholesky factor.
+
+    Columns beyond the square are right-hand sides: they become solutions with the factor's
+    transpose.
+    """
+    size, width = matrix.shape
     for begin in range(0, size, _BLOCK):
         end = min(begin + _BLOCK, size)
         for k in range(begin, end):
             for above in range(begin, k):
                 factor = matrix[above, k]
-                for j in range(k, size):
+                for j in range(k, width):
                     matrix[k, j] -= factor * matrix[above, j]
             inverse = 1.0 / np.sqrt(max(matrix[k, k], SINGULAR))
-            for j in range(k, size):
+            for j in range(k, width):
                 matrix[k, j] *= inverse
         if end - begin < _BLOCK:
             break
         for i in range(end, size):
             a, b = matrix[begin, i], matrix[begin + 1, i]
             c, d = matrix[begin + 2, i], matrix[begin + 3, i]
-            for j in range(i, size):
+            for j in range(i, width):
                 matrix[i, j] -= (
                     a * matrix[begin, j] + b * matrix[begin + 1, j]
                     + c * matrix[begin + 2, j] + d * matrix[begin + 3, j]

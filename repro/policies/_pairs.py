@@ -22,7 +22,7 @@ MOST_STEPS = 60
 class Programme:
     """Maximise v subject to A x + free v <= limits, x >= 0; one column per (types, GPU type).
 
-    Rows: time of each type, value of each type, GPUs of each GPU type.
+    Rows: for each width, time and value of its types; then GPUs of each GPU type.
 
     Parameters
     ----------
@@ -31,11 +31,14 @@ class Programme:
     column : ndarray of int, shape (columns,)
         GPU type.
     rows, coefs : ndarray, shape (columns, 5)
-        Sparse A: row numbers, ascending, and coefficients.
+        Sparse A: row numbers (time of both members, value of both, GPUs) and coefficients. A job
+        alone is its own second member; its first has coefficients 0.
     free, limits, row_weights : ndarray, shape (rows,)
         Coefficients of v, right-hand sides, constraints on jobs that each row stands for.
     column_weights : ndarray, shape (columns,)
         Jobs or pairs of jobs that each column stands for.
+    blocks : ndarray of int
+        First row of each width, and of the GPU types.
     """
 
     first: Ints
@@ -47,6 +50,7 @@ class Programme:
     limits: Array
     row_weights: Array
     column_weights: Array
+    blocks: Ints
 
 
 @dataclass(frozen=True)
@@ -121,7 +125,7 @@ def programme(
     --------
     >>> one = np.ones((1, 1))
     >>> programme(one, 0.8 * one[None], np.array([2.0]), one[0], one[0]).coefs
-    array([[ 1. ,  0. , -1. ,  0. ,  1. ],
+    array([[ 0. ,  1. ,  0. , -1. ,  1. ],
            [ 2. ,  0. , -1.6,  0. ,  1. ]])
     """
     # the compiler takes longer to import than most policies to run
@@ -129,18 +133,16 @@ def programme(
 
     types, kinds = values.shape
     within = counts >= 2 if within is None else within
-    first, second, column, rows, coefs, weights = columns(
+    first, second, column, rows, coefs, weights, blocks, time, value = columns(
         values, paired, counts, widths, capacity, within, OFFERS[pairs]
     )
-    demand = counts if demand is None else demand
-    limits = counts if limits is None else limits
-    return Programme(
-        first, second, column, rows, coefs,
-        free=np.concatenate([np.zeros(types), demand, np.zeros(kinds)]),
-        limits=np.concatenate([limits, np.zeros(types), capacity]).astype(float),
-        row_weights=np.concatenate([counts, counts, np.ones(kinds)]).astype(float),
-        column_weights=weights,
-    )  # fmt: skip
+    free, bounds = np.zeros(2 * types + kinds), np.zeros(2 * types + kinds)
+    row_weights = np.ones(2 * types + kinds)
+    free[value] = counts if demand is None else demand
+    bounds[time] = counts if limits is None else limits
+    bounds[2 * types :] = capacity
+    row_weights[time] = row_weights[value] = counts
+    return Programme(first, second, column, rows, coefs, free, bounds, row_weights, weights, blocks)
 
 
 def solve(
@@ -171,7 +173,8 @@ def solve(
             free, limits, goal = np.zeros_like(free), limits - given * free, 0.0
         x, level, _, steps = centre(
             problem.rows, problem.coefs, free, limits, problem.column_weights,
-            problem.row_weights, problem.first == problem.second, goal, TOLERANCE, MOST_STEPS,
+            problem.row_weights, problem.first == problem.second, problem.blocks, goal, TOLERANCE,
+            MOST_STEPS,
         )  # fmt: skip
         if steps >= 0 and np.isfinite(x).all():
             return np.maximum(x, 0.0), float(level) if given is None else given

@@ -21,10 +21,30 @@ def _runs(values: Any, paired: Any, a: int, b: int, j: int, offer: int) -> bool:
 
 
 @numba.njit(cache=True, error_model="numpy")  # type: ignore[untyped-decorator,unused-ignore]
+def _blocks(widths: Any) -> Any:
+    """Return types by width, the rows of their time and value, and where each width begins."""
+    types = len(widths)
+    order = np.argsort(widths, kind="mergesort")
+    time, value = np.empty(types, dtype=np.int64), np.empty(types, dtype=np.int64)
+    starts = np.empty(types + 1, dtype=np.int64)
+    count, begin = 0, 0
+    while begin < types:
+        end = begin
+        while end < types and widths[order[end]] == widths[order[begin]]:
+            end += 1
+        for place in range(begin, end):
+            time[order[place]], value[order[place]] = begin + place, end + place
+        starts[count] = 2 * begin
+        count, begin = count + 1, end
+    starts[count] = 2 * types
+    return order, time, value, starts[: count + 1]
+
+
+@numba.njit(cache=True, error_model="numpy")  # type: ignore[untyped-decorator,unused-ignore]
 def columns(
     values: Any, paired: Any, counts: Any, widths: Any, capacity: Any, within: Any, offer: int
 ) -> Any:
-    """Return first, second, column, rows, coefs and weights, as `Programme` describes them.
+    """Return the names and coefficients of columns, and where rows are, for `Programme`.
 
     Parameters
     ----------
@@ -32,27 +52,36 @@ def columns(
         As for `repro.policies._pairs.programme`.
     offer : int
         Of `OFFERS`.
+
+    Returns
+    -------
+    tuple
+        first, second, column, rows, coefs, weights and blocks; the rows of time and value of types.
     """
     types, kinds = values.shape
+    order, time, value, blocks = _blocks(widths)
     most = kinds * types * (types + 3) // 2
     names = np.empty((3, most), dtype=np.int64)
     first, second, column = names[0], names[1], names[2]
     rows, coefs = np.empty((most, 5), dtype=np.int64), np.zeros((most, 5))
     weights = np.empty(most)
     k = 0
-    for a in range(types):
-        for j in range(kinds):
+    for j in range(kinds):
+        for a in order:
             if widths[a] > capacity[j] or not (values[a, j] > 0.0 or offer == 0):
                 continue
             first[k], second[k], column[k], weights[k] = a, -1, j, counts[a]
-            coefs[k, 0], coefs[k, 2] = 1.0, -values[a, j]
+            coefs[k, 1], coefs[k, 3] = 1.0, -values[a, j]
             k += 1
     alone, running = k, False
-    for a in range(types):
-        for b in range(a, types):
-            if widths[a] != widths[b] or (a == b and not within[a]):
-                continue
-            for j in range(kinds):
+    for place in range(types):
+        a = order[place]
+        for j in range(kinds):
+            for b in order[place:]:
+                if widths[a] != widths[b]:
+                    break
+                if a == b and not within[a]:
+                    continue
                 runs = _runs(values, paired, a, b, j, offer)
                 running |= runs
                 if widths[a] > capacity[j] or not (runs or offer == 0):
@@ -68,12 +97,16 @@ def columns(
                 k += 1
     # where no pair runs, none is offered
     count = k if running else alone
+    lead = 0
     for k in range(count):
-        mate = second[k] if second[k] >= 0 else first[k]
-        rows[k, 0], rows[k, 1] = first[k], mate
-        rows[k, 2], rows[k, 3] = types + first[k], types + mate
+        a, b = first[k], second[k]
+        if b < 0:
+            # the first rows of a job alone have no coefficient: they only keep runs together
+            lead = a if k == 0 or widths[a] != widths[lead] else lead
+            a, b = lead, a
+        rows[k, 0], rows[k, 1], rows[k, 2], rows[k, 3] = time[a], time[b], value[a], value[b]
         rows[k, 4] = 2 * types + column[k]
-        coefs[k, 4] = widths[first[k]]
+        coefs[k, 4] = widths[b]
     return (
         first[:count],
         second[:count],
@@ -81,6 +114,9 @@ def columns(
         rows[:count],
         coefs[:count],
         weights[:count],
+        blocks,
+        time,
+        value,
     )
 
 
@@ -93,23 +129,22 @@ def sort_out(
     A column that brings a member nothing was only offered; it is never carried out.
     """
     alone = np.zeros((types, kinds))
-    pairs, together = np.empty((2, len(x)), dtype=np.int64), np.zeros((len(x), kinds))
-    last = -1
+    number = np.full((types, types), -1)
+    for k in range(len(x)):
+        if second[k] >= 0:
+            number[first[k], second[k]] = 0
+    pairs = np.argwhere(number == 0)
+    for n in range(len(pairs)):
+        number[pairs[n, 0], pairs[n, 1]] = n
+    together = np.zeros((len(pairs), kinds))
     for k in range(len(x)):
         a, b = first[k], second[k]
-        carried = coefs[k, 2] < 0.0 and (coefs[k, 3] < 0.0 or b < 0 or a == b)
         if b < 0:
-            if carried:
+            if coefs[k, 3] < 0.0:
                 alone[a, column[k]] = x[k]
-            continue
-        # columns come sorted by pair
-        if last < 0 or pairs[0, last] != a or pairs[1, last] != b:
-            last += 1
-            pairs[0, last], pairs[1, last] = a, b
-        if carried:
-            together[last, column[k]] = x[k]
-    count = last + 1
-    return alone, pairs[0, :count], pairs[1, :count], together[:count]
+        elif coefs[k, 2] < 0.0 and (coefs[k, 3] < 0.0 or a == b):
+            together[number[a, b], column[k]] = x[k]
+    return alone, pairs[:, 0].copy(), pairs[:, 1].copy(), together
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]

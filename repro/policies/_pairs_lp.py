@@ -13,64 +13,15 @@ from typing import Any
 import numba
 import numpy as np
 
-from repro._dense import SUMS, back_solve, factorise
-
-#: Relative addition to the diagonal: near the optimum rows may depend on each other.
-STEADY = 1e-13
-
-
-@numba.njit(cache=True, error_model="numpy", fastmath=SUMS)  # type: ignore[untyped-decorator,unused-ignore]
-def normal_matrix(rows: Any, coefs: Any, width: Any, slack: Any, matrix: Any) -> None:
-    """Set the upper half to that of A diag(width) A' + diag(slack); the rows of a column ascend."""
-    matrix[:] = 0.0
-    for k in range(rows.shape[0]):
-        r0, r1, r2, r3, r4 = rows[k, 0], rows[k, 1], rows[k, 2], rows[k, 3], rows[k, 4]
-        c0, c1, c2, c3, c4 = coefs[k, 0], coefs[k, 1], coefs[k, 2], coefs[k, 3], coefs[k, 4]
-        w0, w1, w2, w3 = c0 * width[k], c1 * width[k], c2 * width[k], c3 * width[k]
-        matrix[r0, r0] += w0 * c0
-        matrix[r0, r1] += w0 * c1
-        matrix[r0, r2] += w0 * c2
-        matrix[r0, r3] += w0 * c3
-        matrix[r0, r4] += w0 * c4
-        matrix[r1, r1] += w1 * c1
-        matrix[r1, r2] += w1 * c2
-        matrix[r1, r3] += w1 * c3
-        matrix[r1, r4] += w1 * c4
-        matrix[r2, r2] += w2 * c2
-        matrix[r2, r3] += w2 * c3
-        matrix[r2, r4] += w2 * c4
-        matrix[r3, r3] += w3 * c3
-        matrix[r3, r4] += w3 * c4
-        matrix[r4, r4] += c4 * width[k] * c4
-    for i in range(len(slack)):
-        matrix[i, i] = (matrix[i, i] + slack[i]) * (1.0 + STEADY)
-
-
-@numba.njit(cache=True, error_model="numpy", fastmath=SUMS)  # type: ignore[untyped-decorator,unused-ignore]
-def times(rows: Any, coefs: Any, x: Any, out: Any) -> None:
-    """Set ``out`` to A x, in two halves, as consecutive columns touch the same rows."""
-    half = rows.shape[0] // 2
-    other = np.zeros(len(out))
-    out[:] = 0.0
-    for k in range(half):
-        for p in range(5):
-            out[rows[k, p]] += coefs[k, p] * x[k]
-            other[rows[half + k, p]] += coefs[half + k, p] * x[half + k]
-    for k in range(2 * half, rows.shape[0]):
-        for p in range(5):
-            out[rows[k, p]] += coefs[k, p] * x[k]
-    for i in range(len(out)):
-        out[i] += other[i]
-
-
-@numba.njit(cache=True, error_model="numpy", fastmath=SUMS)  # type: ignore[untyped-decorator,unused-ignore]
-def times_transposed(rows: Any, coefs: Any, y: Any, out: Any) -> None:
-    """Set ``out`` to A' y."""
-    for k in range(rows.shape[0]):
-        total = 0.0
-        for p in range(5):
-            total += coefs[k, p] * y[rows[k, p]]
-        out[k] = total
+from repro._dense import SUMS
+from repro.policies._pairs_matrix import (
+    factorise_blocks,
+    find_runs,
+    normal_matrix,
+    solve_blocks,
+    times,
+    times_transposed,
+)
 
 
 @numba.njit(cache=True, error_model="numpy", fastmath=SUMS)  # type: ignore[untyped-decorator,unused-ignore]
@@ -162,7 +113,7 @@ def balance(rows: Any, coefs: Any, free: Any, own: Any) -> Any:
 @numba.njit(cache=True, error_model="numpy", fastmath=SUMS)  # type: ignore[untyped-decorator,unused-ignore]
 def centre(
     rows: Any, coefs: Any, free: Any, limits: Any, column_weights: Any, row_weights: Any,
-    own: Any, goal: float, tolerance: float, most_steps: int,
+    own: Any, blocks: Any, goal: float, tolerance: float, most_steps: int,
 ) -> Any:  # fmt: skip
     """Maximise goal v subject to A x + free v <= limits, x >= 0; v has no sign.
 
@@ -172,7 +123,7 @@ def centre(
     Parameters
     ----------
     rows : ndarray of int, shape (columns, 5)
-        Rows each column touches, ascending; an entry may repeat a row with coefficient 0.
+        Rows each column touches, as `repro.policies._pairs.Programme` has them.
     coefs : ndarray, shape (columns, 5)
         Coefficients there.
     free : ndarray, shape (rows,)
@@ -183,6 +134,8 @@ def centre(
         How many equal variables and constraints each column and row stands for.
     own : ndarray of bool, shape (columns,)
         Columns whose members share their rows, see `balance`.
+    blocks : ndarray of int
+        First row of each block of types of one width, and of the GPU types.
     goal : float
         1; or 0, with ``free`` all 0, for a point amid all that satisfy the constraints.
     tolerance : float
@@ -197,29 +150,27 @@ def centre(
     """
     size, count = len(limits), rows.shape[0]
     scale, scale_low = balance(rows, coefs, free / row_weights, own)
-    coefs = coefs.copy()
+    scaled = np.empty((5, count))
     for k in range(count):
         for p in range(5):
-            coefs[k, p] *= scale_low[k] / scale[rows[k, p]]
+            scaled[p, k] = coefs[k, p] * (scale_low[k] / scale[rows[k, p]])
     free, limits = free / scale, limits / scale
     weights = column_weights.sum() + row_weights.sum() + 1.0
     norm = max(1.0, np.sqrt(dot(limits, limits)))
-    rows = rows.astype(np.uint64)
-    upper = np.empty((size, size))
-    primal, y1, y2, ds, target = np.empty((5, size))
+    runs = find_runs(rows, blocks)
+    upper = np.empty((size, (blocks[1:] - blocks[:-1]).max() + size - blocks[-1] + 2))
+    primal, y1, y2, ds, target, inverse = np.empty((6, size))
     dual, low, wide, t, ahead, dy_low, ds_low, target_low = np.empty((8, count))
 
     # start: least-squares points, shifted into the positive orthant
-    normal_matrix(rows, coefs, column_weights, row_weights, upper)
-    factorise(upper)
+    normal_matrix(runs, blocks, scaled, column_weights, row_weights, upper)
     probe = free.copy()
-    back_solve(upper, probe)
-    curve = dot(free, probe)
     y1[:] = -limits
-    back_solve(upper, y1)
+    factorise_blocks(upper, blocks, probe, y1, inverse)
+    curve = dot(free, probe)
     v = -dot(free, y1) / curve if curve > 0.0 else 0.0
     y1 += v * probe
-    times_transposed(rows, coefs, y1, t)
+    times_transposed(runs, scaled, y1, t)
     x, s, s_low = -column_weights * t, -y1, -t
     shift = max(-s.min(), -s_low.min())
     if shift >= 0.0:
@@ -228,7 +179,7 @@ def centre(
     s, s_low = s * row_weights, s_low * column_weights
     y = probe * (goal / curve if curve > 0.0 else 0.0)
     y_low = np.empty(count)
-    times_transposed(rows, coefs, y, y_low)
+    times_transposed(runs, scaled, y, y_low)
     shift = max(-y.min(), -y_low.min())
     if shift >= 0.0:
         y += 1.0 + shift
@@ -237,8 +188,8 @@ def centre(
     none, nothing = np.zeros(size), np.zeros(count)
 
     for number in range(most_steps):
-        times_transposed(rows, coefs, y, t)
-        times(rows, coefs, x, primal)
+        times_transposed(runs, scaled, y, t)
+        times(runs, scaled, x, primal)
         dual_free = -dot(free, y) + goal * tau
         primal += s + free * v - limits * tau
         for k in range(count):
@@ -256,13 +207,11 @@ def centre(
             return x * scale_low / tau, v / tau, y / scale / tau, number
         if not (mu > 0.0) or not np.isfinite(mu):
             break
-        normal_matrix(rows, coefs, wide, s / y, upper)
-        factorise(upper)
+        normal_matrix(runs, blocks, scaled, wide, s / y, upper)
         probe[:] = free
-        back_solve(upper, probe)
-        curve = dot(free, probe)
         y1[:] = -limits
-        back_solve(upper, y1)
+        factorise_blocks(upper, blocks, probe, y1, inverse)
+        curve = dot(free, probe)
         v1 = (goal - dot(free, y1)) / curve if curve > 0.0 else 0.0
         y1 += v1 * probe
         below = kappa / tau + goal * v1 - dot(limits, y1)
@@ -274,14 +223,14 @@ def centre(
             # columns eliminated: their steps if the rows asked for nothing, and the rows' answer
             for k in range(count):
                 ahead[k] = pull * (wide[k] * dual[k] + low[k]) + target_low[k] / y_low[k]
-            times(rows, coefs, ahead, y2)
+            times(runs, scaled, ahead, y2)
             y2 += pull * primal + target / y
-            back_solve(upper, y2)
+            solve_blocks(upper, blocks, inverse, y2)
             v2 = (pull * dual_free - dot(free, y2)) / curve if curve > 0.0 else 0.0
             y2 += v2 * probe
             d_tau = (pull * gap + target_tau / tau - goal * v2 + dot(limits, y2)) / below
             y2 += d_tau * y1
-            times_transposed(rows, coefs, y2, t)
+            times_transposed(runs, scaled, y2, t)
             for k in range(count):
                 dy_low[k] = t[k] - pull * dual[k]
             d_kappa = (target_tau - kappa * d_tau) / tau
