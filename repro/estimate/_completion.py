@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 import numpy.typing as npt
 
@@ -53,10 +55,15 @@ def complete(
     # the compiler takes longer to import than one completion
     from repro.estimate._ridge import alternate
 
-    rng = np.random.default_rng(seed)
-    left = rng.standard_normal((values.shape[0], rank))
-    right = rng.standard_normal((values.shape[1], rank))
+    left, right = _start(values.shape[0], values.shape[1], rank, seed)
     given = np.where(known, values, 0.0)
     gaps = np.ascontiguousarray(known, dtype=np.bool_)
     product = alternate(given, gaps, left, right, penalty, _STOP, _SWEEPS)
     return np.where(known, values, product)
+
+
+@lru_cache(maxsize=16)
+def _start(rows: int, columns: int, rank: int, seed: int) -> tuple[Array, Array]:
+    """Return the factors the search starts from, which it leaves as they are."""
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((rows, rank)), rng.standard_normal((columns, rank))

@@ -156,6 +156,7 @@ class PairEstimator:
         self._true = slowdowns(table, models, gpu_types, gang)
         #: rows of the references beside each other, flattened over GPU types
         self._known = self._true[chosen][:, :, chosen].reshape(references, -1)
+        self._norms = np.linalg.norm(self._known, axis=1)
         self._chosen = chosen
         self._kinds: dict[Hashable, Kind] = {}
         self._types = {kind: column for column, kind in enumerate(gpu_types)}
@@ -240,5 +241,5 @@ class PairEstimator:
         own = values[-1]
         if not np.linalg.norm(own) > 0:
             return None
-        norms = np.maximum(np.linalg.norm(self._known, axis=1) * np.linalg.norm(own), 1e-300)
+        norms = np.maximum(self._norms * np.linalg.norm(own), 1e-300)
         return self.references[int(np.argmin(1 - self._known @ own / norms))]

@@ -20,27 +20,35 @@ class Mix:
     ----------
     keys : tuple
         One per type.
+    numbers : ndarray of int, shape (types,)
+        Types in the order in which the run met them.
     counts, widths : ndarray, shape (types,)
         Jobs of the type, and GPUs of each of them.
     place : ndarray of int, shape (jobs,)
         Type of each job.
     speeds : ndarray, shape (types, GPU types)
         Steps per second alone.
-    paired : ndarray, shape (types, types, GPU types)
-        ``paired[a, b]``: steps per second of a job of type a that shares its GPUs with one of b.
+    all_paired : ndarray, shape (all types, all types, GPU types)
+        As ``paired``, by number; learning changes it.
     """
 
     keys: tuple[Any, ...]
+    numbers: Ints
     counts: Array
     widths: Array
     place: Ints
     speeds: Array
-    paired: Array
+    all_paired: Array
 
     @property
-    def signature(self) -> tuple[Any, ...]:
-        """What decides the shares of types."""
-        return self.keys, tuple(self.counts.tolist())
+    def paired(self) -> Array:
+        """Steps per second of a job of type a that shares its GPUs with one of b, at ``[a, b]``."""
+        return self.all_paired[self.numbers[:, None], self.numbers]
+
+    @property
+    def signature(self) -> tuple[bytes, bytes]:
+        """What decides the shares of types within one run."""
+        return self.numbers.tobytes(), self.counts.tobytes()
 
 
 class PairTypes:
@@ -66,6 +74,7 @@ class PairTypes:
         self._view, self._key, self._pair = view, key, pair or view.pair_speeds
         self._number: dict[Hashable, int] = {}
         self._keys: list[Any] = []
+        self._names: list[str] = []
         self._examples: list[int] = []
         kinds = len(view.gpu_types)
         self._speeds, self._paired = np.empty((0, kinds)), np.empty((0, 0, kinds))
@@ -92,11 +101,12 @@ class PairTypes:
         place[present] = np.arange(len(present))
         return Mix(
             tuple([self._keys[n] for n in present.tolist()]),
+            present,
             counts[present].astype(float),
             self._widths[present],
             place[numbers],
             self._speeds[present],
-            self._paired[np.ix_(present, present)],
+            self._paired,
         )
 
     def learn(self, one: int, other: int) -> bool:
@@ -136,4 +146,5 @@ class PairTypes:
         self._widths = np.array([view.gpus(example) for example in examples], dtype=float)
         self._paired = paired
         self._rank = np.empty(size, dtype=np.int64)
-        self._rank[sorted(range(size), key=lambda n: repr(self._keys[n]))] = np.arange(size)
+        self._names += [repr(key) for key in self._keys[known:]]
+        self._rank[sorted(range(size), key=self._names.__getitem__)] = np.arange(size)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -35,6 +36,8 @@ class Groupings:
         self._draws = random.Random(seed)
         self._gain, self._worth = gain, worth
         self._mate: dict[int, int] = {}
+        #: jobs whose gain beside their mate was found good enough
+        self._good: set[int] = set()
 
     def update(self, jobs: list[int], widths: list[int], gpus: int) -> list[tuple[int, int]]:
         """Return (job, -1) for jobs alone and (job, job) for pairs, after dissolving and drawing.
@@ -51,10 +54,13 @@ class Groupings:
             GPUs of the cluster.
         """
         present = set(jobs)
-        mate = self._mate
-        for job in list(mate):
-            other = mate[job]
-            if not {job, other} <= present or self._gain(job, other) < self._worth:
+        mate, good = self._mate, self._good
+        for job, other in list(mate.items()):
+            stay = job in present and other in present
+            if stay and job not in good and self._gain(job, other) >= self._worth:
+                good.add(job)
+            if not stay or job not in good:
+                good.discard(job)
                 del mate[job]
         if sum(widths) <= gpus:
             return [(job, -1) for job in jobs]
@@ -92,6 +98,12 @@ def equal_time(widths: Array, capacity: Array) -> Array:
     return fair
 
 
+@lru_cache(maxsize=64)
+def _upper(size: int) -> tuple[npt.NDArray[np.int64], ...]:
+    """Return the places above the diagonal, row by row."""
+    return np.triu_indices(size, 1)
+
+
 def _other_pairs(
     jobs: list[int], widths: list[int], members: list[tuple[int, int]]
 ) -> npt.NDArray[np.int64]:
@@ -99,7 +111,7 @@ def _other_pairs(
     mate = dict(members)
     job, width = np.array(jobs, dtype=np.int64), np.array(widths)
     other = np.array([mate.get(one, -1) for one in jobs], dtype=np.int64)
-    one, two = np.triu_indices(len(jobs), 1)
+    one, two = _upper(len(jobs))
     kept = (width[one] == width[two]) & (other[one] != job[two])
     return np.stack([job[one[kept]], job[two[kept]]], axis=1)
 
