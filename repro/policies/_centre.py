@@ -235,8 +235,9 @@ def _run(
     usable = crowd.usable
     values = np.where(usable, crowd.worth, 0.0)
     top = values.max(axis=1)
-    v = values / top[:, None]
-    u = (v * start).sum(axis=1)
+    v = np.zeros((kinds + 1, rows))
+    v[:kinds] = (values / top[:, None]).T
+    u = (v[:kinds] * start.T).sum(axis=0)
     zero = np.zeros(rows)
     if curve is None:
         s, g, h, linear = scale * unit / top, floor / top, zero, np.ones(rows)
@@ -244,32 +245,35 @@ def _run(
         # seconds, in units of the time due
         s, g, h, linear = zero + 1.0, floor / scale, curve / (top * scale), zero
     bound = g > -np.inf
-    s, g, h, linear = (np.where(bound, part, 0.0) for part in (s, g, h, linear))
-    barrier = np.ones((rows, kinds + 3))
-    barrier[:, :kinds] = usable
+    s, g, h = (np.where(bound, part, 0.0) for part in (s, g, h))
+    barrier = np.ones((kinds + 3, rows))
+    barrier[:kinds] = usable.T
     # u x >= 1 as a second-order cone weighs half; eliminating its variable leaves these weights
-    barrier[:, kinds + 1] = bound if curve is None else 1.5
-    barrier[:, kinds + 2] = 0.0 if curve is None else 0.5
-    slacks = np.ones((rows, kinds + 3))
-    slacks[:, :kinds] = np.where(usable, start, 1.0)
-    slacks[:, kinds] = 1.0 - start.sum(axis=1)
-    slacks[:, kinds + 2] = u
+    barrier[kinds + 1] = bound if curve is None else 1.5
+    barrier[kinds + 2] = 0.0 if curve is None else 0.5
+    slacks = np.zeros((kinds + 3, rows))
+    slacks[:kinds] = np.where(usable, start, 0.0).T
+    slacks[kinds] = 1.0 - start.sum(axis=1)
+    slacks[kinds + 2] = u
     room = linear * u - h / u - s * level - g
-    slacks[:, kinds + 1] = np.where(bound, np.maximum(room, 1e-3 * (1e-3 + np.abs(g))), 1.0)
+    slacks[kinds + 1] = np.where(bound, np.maximum(room, 1e-3 * (1e-3 + np.abs(g))), 0.0)
     counts = crowd.counts.astype(float)
-    total = float(counts @ barrier.sum(axis=1)) + kinds
+    total = float(barrier.sum(axis=0) @ counts) + kinds
+    widths = crowd.widths.astype(float)
+    job = np.stack([counts, counts * widths, counts * s, widths, s, g, linear, h])
     z, duals, _, ended = follow(
-        v, counts, crowd.widths.astype(float), s, g, linear, h, barrier,
-        crowd.gpus.astype(float), slacks, level, free, ACCURACY / total if free else 1.0,
+        v, job, barrier, crowd.gpus.astype(float), slacks, level, free,
+        ACCURACY / total if free else 1.0,
     )  # fmt: skip
     if not ended:
         return None
-    shares = np.where(usable, slacks[:, :kinds], 0.0)
+    shares = np.ascontiguousarray(slacks[:kinds].T)
     if free:
         # off the optimal face a share only tends to 0; strict complementarity tells which
-        shares[shares * (1.0 + abs(z)) < duals[:, :kinds]] = 0.0
+        shares[shares * (1.0 + abs(z)) < duals[:kinds].T] = 0.0
         # so that equal priorities of rounds are equal
         shares = np.round(shares, 12)
-    u = slacks[:, kinds + 2]
-    price = duals[:, kinds + 1] * u / (1.0 + abs(z))
-    return Centre(shares, float(z) * unit, slacks[:, kinds + 1] / u, price)
+    u = slacks[kinds + 2]
+    price = duals[kinds + 1] * u / (1.0 + abs(z))
+    slack = np.where(bound, slacks[kinds + 1], 1.0) / u
+    return Centre(shares, float(z) * unit, slack, price)
