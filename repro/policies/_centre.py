@@ -73,6 +73,31 @@ class Crowd:
         fits: npt.NDArray[np.bool_] = self.widths[:, None] <= self.gpus[None, :]
         return (self.worth > 0) & fits
 
+    @cached_property
+    def values(self) -> Array:
+        """``worth``, 0 where the row may not use the GPU type, shape (rows, GPU types)."""
+        return np.where(self.usable, self.worth, 0.0)
+
+    @cached_property
+    def best(self) -> Array:
+        """Value to one job of all its time on its best GPU type, shape (rows,)."""
+        best: Array = self.values.max(axis=1)
+        return best
+
+    @cached_property
+    def _sizes(self) -> Array:
+        """Jobs, GPUs of all and GPUs of one, shape (3, rows)."""
+        counts, widths = self.counts.astype(float), self.widths.astype(float)
+        return np.array([counts, counts * widths, widths])
+
+    @cached_property
+    def _relative(self) -> Array:
+        """Values as parts of the best, and those of idle time, shape (GPU types + 1, rows)."""
+        rows, kinds = self.worth.shape
+        lines = np.zeros((kinds + 1, rows))
+        lines[:kinds] = self.values.T / self.best
+        return lines
+
     def sparse_shares(self) -> Array:
         """Return small shares with room left everywhere, shape (rows, GPU types)."""
         return self._sparse.copy()
@@ -144,7 +169,7 @@ def central_level(crowd: Crowd, scale: Array, floor: Array | None = None) -> Cen
     rows = len(crowd.worth)
     floor = np.zeros(rows) if floor is None else floor
     start = crowd.sparse_shares()
-    value = (np.where(crowd.usable, crowd.worth, 0.0) * start).sum(axis=1)
+    value = (crowd.values * start).sum(axis=1)
     led = scale > 0
     unit = float((value[led] / scale[led]).min())
     first = float(((value - floor)[led] / (scale[led] * unit)).min()) - 0.5
@@ -212,7 +237,7 @@ def central_ratio(crowd: Crowd, left: Array, due: Array, spent: Array) -> Centre
     1.666667
     """
     start = crowd.sparse_shares()
-    value = (np.where(crowd.usable, crowd.worth, 0.0) * start).sum(axis=1)
+    value = (crowd.values * start).sum(axis=1)
     worst = float(((spent + left / value) / due).max())
     return _run(crowd, due, spent, start, 1.0, -1.5 * worst, curve=left)
 
@@ -232,42 +257,36 @@ def _run(
     from repro.policies._interior import follow
 
     rows, kinds = crowd.worth.shape
-    usable = crowd.usable
-    values = np.where(usable, crowd.worth, 0.0)
-    top = values.max(axis=1)
-    v = np.zeros((kinds + 1, rows))
-    v[:kinds] = (values / top[:, None]).T
-    u = (v[:kinds] * start.T).sum(axis=0)
-    zero = np.zeros(rows)
+    counts, loads, widths = crowd._sizes
+    v, top = crowd._relative, crowd.best
+    zero, one = np.zeros(rows), np.ones(rows)
     if curve is None:
-        s, g, h, linear = scale * unit / top, floor / top, zero, np.ones(rows)
+        s, g, h, linear = scale * (unit / top), floor / top, zero, one
     else:
         # seconds, in units of the time due
-        s, g, h, linear = zero + 1.0, floor / scale, curve / (top * scale), zero
+        s, g, h, linear = one, floor / scale, curve / (top * scale), zero
     bound = g > -np.inf
-    s, g, h = (np.where(bound, part, 0.0) for part in (s, g, h))
+    if not bound.all():
+        s, g, h = (np.where(bound, part, 0.0) for part in (s, g, h))
     barrier = np.ones((kinds + 3, rows))
-    barrier[:kinds] = usable.T
+    barrier[:kinds] = crowd.usable.T
     # u x >= 1 as a second-order cone weighs half; eliminating its variable leaves these weights
     barrier[kinds + 1] = bound if curve is None else 1.5
     barrier[kinds + 2] = 0.0 if curve is None else 0.5
-    slacks = np.zeros((kinds + 3, rows))
-    slacks[:kinds] = np.where(usable, start, 0.0).T
+    slacks = np.empty((kinds + 3, rows))
+    slacks[:kinds] = start.T * crowd.usable.T
     slacks[kinds] = 1.0 - start.sum(axis=1)
-    slacks[kinds + 2] = u
+    slacks[kinds + 2] = u = (v[:kinds] * slacks[:kinds]).sum(axis=0)
     room = linear * u - h / u - s * level - g
     slacks[kinds + 1] = np.where(bound, np.maximum(room, 1e-3 * (1e-3 + np.abs(g))), 0.0)
-    counts = crowd.counts.astype(float)
     total = float(barrier.sum(axis=0) @ counts) + kinds
-    widths = crowd.widths.astype(float)
-    job = np.stack([counts, counts * widths, counts * s, widths, s, g, linear, h])
     z, duals, _, ended = follow(
-        v, job, barrier, crowd.gpus.astype(float), slacks, level, free,
-        ACCURACY / total if free else 1.0,
+        v, np.array([counts, loads, counts * s, widths, s, g, linear, h]), barrier,
+        crowd.gpus.astype(float), slacks, level, free, ACCURACY / total if free else 1.0,
     )  # fmt: skip
     if not ended:
         return None
-    shares = np.ascontiguousarray(slacks[:kinds].T)
+    shares = slacks[:kinds].T.copy()
     if free:
         # off the optimal face a share only tends to 0; strict complementarity tells which
         shares[shares * (1.0 + abs(z)) < duals[:kinds].T] = 0.0
@@ -275,5 +294,4 @@ def _run(
         shares = np.round(shares, 12)
     u = slacks[kinds + 2]
     price = duals[kinds + 1] * u / (1.0 + abs(z))
-    slack = np.where(bound, slacks[kinds + 1], 1.0) / u
-    return Centre(shares, float(z) * unit, slack, price)
+    return Centre(shares, float(z) * unit, np.where(bound, slacks[kinds + 1], 1.0) / u, price)

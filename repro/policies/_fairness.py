@@ -145,9 +145,8 @@ def _full_time(
     shares, reached, fixed
         The state at the last stop of that sort.
     """
-    best = np.where(crowd.usable, crowd.worth, 0.0).max(axis=1)
     rises = weight > 0
-    stops = np.where(rises, (best - reached) / np.where(rises, weight, 1.0), 0.0)
+    stops = np.where(rises, (crowd.best - reached) / np.where(rises, weight, 1.0), 0.0)
     levels = np.unique(stops[rises])
     low, high = -1, len(levels) - 1
     while low < high:

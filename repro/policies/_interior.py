@@ -57,20 +57,21 @@ def follow(
     stays as given. Returns z, the duals, the steps, and whether it ended well.
     """
     n, rows = gpus.size, v.shape[1]
-    on = np.where(barrier > 0.0, 1.0, 0.0)
-    y, iy, over = np.zeros_like(s), np.zeros_like(s), np.zeros_like(s)
-    q, pi, flows = gpus.copy(), np.zeros(n), (n * (n + 1) // 2, rows)
-    now, move = (s, y, q, pi), (np.zeros_like(s), np.zeros_like(s), np.zeros(n), np.zeros(n))
-    ds, dy, dq, dpi = move
+    slacks, types, pairs = (n + 3, rows), (n + 1, rows), (n * (n + 1) // 2, rows)
+    y, ds, dy, iy = np.zeros(slacks), np.zeros(slacks), np.zeros(slacks), np.zeros(slacks)
+    on, over, q, pi = np.zeros(slacks), np.zeros(slacks), gpus.copy(), np.zeros(n)
+    dq, dpi = np.zeros(n), np.zeros(n)
+    now, move = (s, y, q, pi), (ds, dy, dq, dpi)
     work = (
-        iy, over, np.zeros_like(v), np.zeros_like(v), np.zeros(flows), np.zeros(flows),
-        np.zeros((15, rows)), np.zeros_like(v), np.zeros_like(v), np.zeros_like(v),
+        iy, over, np.zeros(types), np.zeros(types), np.zeros(pairs), np.zeros(pairs),
+        np.zeros((15, rows)), np.zeros(types), np.zeros(types), np.zeros(types),
         np.zeros((n + 1, n + 1)),
     )  # fmt: skip
     total, push = float(n), 0.0
     for k in range(rows):
         for j in range(n + 3):
             total += job[COUNT, k] * barrier[j, k]
+            on[j, k] = 1.0 if barrier[j, k] > 0.0 else 0.0
         for j in range(n):
             q[j] -= job[LOAD, k] * s[j, k]
         if on[n + 1, k] > 0.0:
@@ -87,12 +88,12 @@ def follow(
     for number in range(STEPS):
         measure(v, job, on, now, z, work)
         eliminate(v, job, now, free, work)
-        goal, second, passes = end, 0.0, 2
-        if done:
-            # from the path to the optimum it leads to
-            goal, passes = 0.0, 3
+        # a step to no complementarity foretells; at the end it leads from the path to the optimum
+        goal, second, passes = 0.0, 0.0, 3 if done else 1
+        if last and not done:
+            goal, passes = end, 2
         elif not last:
-            direction(v, job, barrier, gpus, now, free, 0.0, 0.0, 1, work, move)
+            direction(v, job, barrier, gpus, now, free, goal, second, passes, work, move)
             a = min(1.0, reach(ds, over, dq, q))
             d = min(1.0, reach(dy, iy, dpi, pi))
             left = 0.0
@@ -102,16 +103,22 @@ def follow(
                 for k in range(rows):
                     left += job[COUNT, k] * (s[j, k] + a * ds[j, k]) * (y[j, k] + d * dy[j, k])
             ratio = left / (total * mu)
-            goal, second, passes = max(end, mu * ratio * ratio * ratio), 1.0, 1
+            goal, second = max(end, mu * ratio * ratio * ratio), 1.0
             if a_was < JAMMED:
                 # back towards the path first: next to the boundary no step leads far
                 goal, second = mu, 0.0
         dz = direction(v, job, barrier, gpus, now, free, goal, second, passes, work, move)
         if done:
-            if np.abs(ds[:n]).max() < 1e-7:
+            small = True
+            for j in range(n):
+                for k in range(rows):
+                    small &= abs(ds[j, k]) < 1e-7
+            if small:
                 # else rounding errors say otherwise
                 z += dz
-                s[: n + 2] = np.maximum(0.0, s[: n + 2] + ds[: n + 2])
+                for j in range(n + 2):
+                    for k in range(rows):
+                        s[j, k] = max(0.0, s[j, k] + ds[j, k])
             return z, y, number, True
         a = min(1.0, 0.995 * reach(ds, over, dq, q))
         d = min(1.0, 0.995 * reach(dy, iy, dpi, pi))
@@ -150,4 +157,4 @@ def follow(
                 done = True
         if mu < 2.0 * end:
             last = True
-    return z, y, STEPS, False
+    return z, y, STEPS, done

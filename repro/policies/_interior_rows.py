@@ -225,9 +225,11 @@ def direction(
     for k in range(rows):
         row[BEND, k] = dy[n + 2, k] * over[n + 2, k]
     dz = 0.0
-    # a further pass solves for the rounding errors of the one before
-    for _ in range(passes):
+    for number in range(passes + 1):
         lean(job, dpi, dz, work)
+        if number == passes:
+            break
+        # a further pass solves for the rounding errors of the one before
         for j in range(n):
             add = 0.0
             for k in range(rows):
@@ -253,7 +255,6 @@ def direction(
         for j in range(n):
             dpi[j] += side[j]
         dz += side[n]
-    lean(job, dpi, dz, work)
     for j in range(n + 1):
         for k in range(rows):
             ds[j, k] = e[j, k] * row[FILL, k] * row[GAP, k] + f[j, k] * row[R, k]
