@@ -132,6 +132,11 @@ class DecidedDriver:
             self.rounds.tell()
 
     @property
+    def patient(self) -> bool:
+        """Whether the round mechanism hears of events only between rounds."""
+        return self.rounds is not None and self.rounds.patient
+
+    @property
     def foretells(self) -> bool:
         """Whether the round mechanism says when jobs end."""
         return self.rounds is not None and self.rounds.foretells

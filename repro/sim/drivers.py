@@ -29,6 +29,10 @@ class Driver(Protocol):
         """Return (end, job) of the completions it foretells; None: no news."""
 
     @property
+    def patient(self) -> bool:
+        """Whether arrivals and completions may be told as late as at the next wake-up."""
+
+    @property
     def waits(self) -> bool:
         """Whether a job waits for GPUs."""
 
@@ -57,7 +61,7 @@ class Driver(Protocol):
 class RankedDriver:
     """Drives an `Order` through its backlog."""
 
-    foretells = False
+    foretells = patient = False
 
     def __init__(
         self,

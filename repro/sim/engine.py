@@ -198,7 +198,10 @@ class Engine:
             near = max(tie_s, tie_rel * target) if tie_s and target < math.inf else 0.0
             if self._next < count and submit[self._next] <= target + near:
                 target = submit[self._next]
-            target = min(target, self._decision_time(dirty))
+            wake = self._decision_time(dirty)
+            # whoever plays rounds to their end need not hear at once what happens meanwhile
+            late = target < wake < math.inf and wake <= self._stop and driver.patient
+            target = wake if late else min(target, wake)
             if target == math.inf and self._poked is None:
                 raise self._waiting_for_ever()
             if target > self._stop:
@@ -208,10 +211,11 @@ class Engine:
             # an arrival takes the completion next to it along, and only that one
             due = ends if abs(ends - now) <= near else now
             while finish and finish[0][0] <= due:
-                _, job, stamp = heappop(finish)
+                end, job, stamp = heappop(finish)
                 if epoch[job] == stamp:
-                    driver.finish(job, now)
-                    holdings.complete(job, now)
+                    ended = end if late else now
+                    driver.finish(job, ended)
+                    holdings.complete(job, ended)
                     if awaited:
                         awaited.discard(job)
                     left -= 1

@@ -211,6 +211,11 @@ class RoundMechanism:
         return self._whole_round(now, changed) if self._steps else self._grid_round()
 
     @property
+    def patient(self) -> bool:
+        """Whether rounds of whole steps are played to their end with nobody watching."""
+        return isinstance(self._steps, WholeSteps) and self._steps.ahead
+
+    @property
     def foretells(self) -> bool:
         """Whether completions follow from the steps of a round, not from rates."""
         return self._steps is not None

@@ -72,6 +72,25 @@ def test_as_one_by_one(policy, interval_s, seed, rate):
     pd.testing.assert_frame_equal(one, ahead)
 
 
+@pytest.mark.parametrize("stop", [5e4, 1e5, 3e5])
+def test_who_ends_before_the_run_is_stopped(stop):
+    """A run that is stopped within a round knows the completions until then, and no others."""
+    trace = synth.make("gavel-single", 4, jobs=30, rate=0.5)
+    one, ahead = both(trace, "las-agnostic", stop_time=stop)
+    pd.testing.assert_series_equal(one["end_time"], ahead["end_time"])
+    assert one["end_time"].notna().any() and one["end_time"].isna().any()
+    assert ahead["end_time"].max() <= stop
+
+
+def test_awaited_jobs_end_as_they_do_with_the_others():
+    trace = synth.make("gavel-single", 4, jobs=30, rate=0.5)
+    one, ahead = both(trace, "gavel-las", until=[12, 3, 20])
+    ended = one["end_time"].notna()
+    assert ended.sum() >= 3
+    # whoever ends in the last round too may be known already
+    assert ahead.loc[ended, "end_time"].tolist() == one.loc[ended, "end_time"].tolist()
+
+
 @pytest.mark.parametrize("policy", ["gavel-las", "las-agnostic", "fifo-agnostic"])
 @pytest.mark.parametrize(
     "rounds",
