@@ -105,7 +105,7 @@ class DecidedDriver:
             return NOTHING
         self.view.changed, self._changed = self._changed, False
         if rounds:
-            self.view.rounds, self.view.told = rounds, False
+            self.view.ask_later(rounds)
             self.view.together = rounds.together
         decision = self.decide(self.view)
         self.view.finished.clear()

@@ -65,16 +65,20 @@ class View:
         #: rows that finished since the last decision
         self.finished: list[int] = []
         #: what keeps count of progress by itself, and whether the job table knows of it
-        self.rounds: Untold | None = None
-        self.told = True
+        self._rounds: Untold | None = None
+        self._told = True
 
     @property
     def _progress(self) -> JobTable:
         """The job table with what jobs hold and held, and how far they are."""
-        if not self.told and self.rounds:
-            self.told = True
-            self.rounds.tell()
+        if not self._told and self._rounds:
+            self._told = True
+            self._rounds.tell()
         return self._table
+
+    def ask_later(self, rounds: Untold) -> None:
+        """Let progress be asked for when the policy does."""
+        self._rounds, self._told = rounds, False
 
     def _require(self, need: str) -> None:
         if need not in self.needs:
@@ -243,7 +247,7 @@ class View:
     def steps_left(self, jobs: Sequence[int]) -> npt.NDArray[np.float64]:
         """Return the training steps left of several jobs, as `remaining_steps`."""
         self._require("duration")
-        units = self.rounds.units_left(jobs) if self.rounds else None
+        units = self._rounds.units_left(jobs) if self._rounds else None
         if units is None:
             table, now = self._progress, self.now
             units = np.array([table.remaining(job, now) for job in jobs])
