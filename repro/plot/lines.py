@@ -113,7 +113,7 @@ def line_chart(
         axes.plot(across(rows), rows[y], linewidth=3.2, alpha=0.4, **pale)
         axes.fill_between(across(rows), rows[low], rows[high], alpha=0.13, linewidth=0, **pale)
     if published_band is not None and extra:
-        label = "published" if len(set(published_band)) == 1 else "published, ±1 s.d."
+        label = "published curves" if len(set(published_band)) == 1 else "published, ±1 s.d."
         axes.plot([], [], color="#555555", alpha=0.5, linewidth=3.2, label=label)
     if named:
         axes.set_xticks(list(places.values()), list(places))
