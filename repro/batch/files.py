@@ -1,50 +1,19 @@
-"""Result files: written whole or not at all, JSON that every reader accepts."""
+"""Result files: their names, and JSON that every reader accepts."""
 
 from __future__ import annotations
 
 import json
 import math
-import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from repro.errors import ReproError
+from repro.files.whole import write_whole
+
+__all__ = ["ERROR", "RESULT", "read_json", "sweep", "to_json", "write_whole"]
 
 RESULT = "result.json"
 ERROR = "error.json"
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file so that a reader or a kill sees the old or the new one, never a part.
-
-    Parameters
-    ----------
-    path : Path
-        Missing folders are made.
-    data : bytes
-        The whole content.
-
-    Raises
-    ------
-    ReproError
-        If the folder or file cannot be written.
-    """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, unfinished = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
-        try:
-            with os.fdopen(handle, "wb") as stream:
-                stream.write(data)
-            # mkstemp is private to the user; results are meant to be read by others.
-            os.chmod(unfinished, 0o644)
-            os.replace(unfinished, path)
-        except BaseException:
-            Path(unfinished).unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise ReproError(f"{path}: cannot be written ({error.strerror}); check the path") from None
 
 
 def sweep(folder: Path) -> None:

@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -15,6 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from repro import paths
+from repro.files.whole import write_whole
 from repro.perf.throughput_files import load_throughputs
 from repro.trace.gavel_profile import calibrate as calibrate_gavel
 from repro.trace.muri_profile import TRACES as _MURI
@@ -94,21 +93,14 @@ def write(table: pd.DataFrame, path: Path, header: str) -> None:
 
     Examples
     --------
+    >>> import tempfile
     >>> target = Path(tempfile.mkdtemp()) / "t.csv"
     >>> write(pd.DataFrame({"a": [1]}), target, "made up")
     >>> target.read_text()
     '# made up\na\n1\n'
     """
     text = f"# {header}\n" + table.to_csv(index=False, float_format="%.10g", lineterminator="\n")
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
-            stream.write(text)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    write_whole(path, text.encode())
 
 
 def main(folder: Path | None = None) -> None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import inspect
-import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from repro.errors import ParamError, TraceError
+from repro.errors import ParamError, ReproError, TraceError
+from repro.files.spreadsheet import safe_cells
+from repro.files.whole import write_whole
 from repro.trace.formats import FORMATS
 from repro.trace.schema import COLUMNS, validate
 from repro.trace.table import Document
@@ -39,7 +39,8 @@ def load(
     -------
     DataFrame
         Columns of the schema, sorted by submit time. ``attrs`` hold name, format, sha256,
-        synthetic (False), dropped ({reason: rows}) and notes, and what the format adds.
+        synthetic (False), dropped ({reason: rows}), notes, unread (columns of the file that
+        nothing is made from), and what the format adds.
 
     Raises
     ------
@@ -52,6 +53,7 @@ def load(
 
     Examples
     --------
+    >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "jobs.csv"
     ...     _ = path.write_text("job_id,num_gpu,submit_time,duration\n0,4,0,60\n")
@@ -86,6 +88,7 @@ def load(
         "synthetic": False,
         "dropped": parsed.dropped,
         "notes": parsed.notes,
+        "unread": parsed.unread,
     }
     return frame
 
@@ -104,12 +107,15 @@ def _call(read: Any, format: str, document: Document, options: dict[str, Any]) -
 def write(frame: pd.DataFrame, path: str | Path) -> Path:
     """Write a trace in the package's own CSV (format ``repro``), all of it or nothing.
 
+    Text that a spreadsheet would run as a formula gets a ``'`` in front, which :func:`load` takes
+    off again.
+
     Parameters
     ----------
     frame : DataFrame
         A trace; columns outside the schema are left out.
     path : str or Path
-        File to write; missing folders are made.
+        File to write, in a folder that exists.
 
     Returns
     -------
@@ -124,6 +130,7 @@ def write(frame: pd.DataFrame, path: str | Path) -> Path:
     Examples
     --------
     >>> jobs = {"job_id": [0], "submit_time": [0], "duration": [60], "num_gpus": [1]}
+    >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = write(pd.DataFrame(jobs), Path(folder) / "jobs.csv")
     ...     load(path, "repro").duration.tolist()
@@ -132,14 +139,11 @@ def write(frame: pd.DataFrame, path: str | Path) -> Path:
     path = Path(path)
     checked = validate(frame, str(frame.attrs.get("name", "trace")))
     held = [name for name in COLUMNS if name in checked]
+    text = safe_cells(checked[held]).to_csv(index=False, lineterminator="\n")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=path.parent, prefix=".unfinished-") as folder:
-            unfinished = Path(folder) / path.name
-            checked[held].to_csv(unfinished, index=False, lineterminator="\n")
-            os.replace(unfinished, path)
-    except OSError as error:
-        raise TraceError(f"{path}: cannot be written ({error.strerror}); check the path") from None
+        write_whole(path, text.encode(), parents=False)
+    except ReproError as error:
+        raise TraceError(str(error)) from None
     return path
 
 
@@ -159,7 +163,7 @@ def describe(frame: pd.DataFrame, cluster_gpus: int | None = None) -> dict[str, 
         name, format, sha256, synthetic, jobs, span_s (first to last submission), gpus
         ({GPUs: jobs}), duration_s (mean, min, p10 … p99, max), mean_interarrival_s, gpu_seconds,
         mean_gpus_demanded (gpu_seconds / span), cluster_gpus, offered_load (that over the
-        cluster's GPUs), dropped, notes. Undefined figures (a span of 0 s, no cluster) are None.
+        cluster's GPUs), dropped, notes, unread. Undefined figures (a span of 0 s, no cluster) are None.
 
     Examples
     --------
@@ -199,4 +203,5 @@ def describe(frame: pd.DataFrame, cluster_gpus: int | None = None) -> dict[str, 
         "offered_load": load_,
         "dropped": dict(frame.attrs.get("dropped", {})),
         "notes": list(frame.attrs.get("notes", [])),
+        "unread": list(frame.attrs.get("unread", [])),
     }

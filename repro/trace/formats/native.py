@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from repro.files.spreadsheet import plain_cells
 from repro.trace.formats import FORMATS, Parsed
 from repro.trace.schema import COLUMNS, REQUIRED
 from repro.trace.table import Document, Table
@@ -12,7 +13,7 @@ def read(document: Document) -> Parsed:
     r"""Read what ``repro trace convert`` and ``repro.trace.load.write`` write.
 
     Columns the schema does not know are left out. Ids that all look like whole numbers come back
-    as integers.
+    as integers. A ``'`` in front of text that would be a formula to a spreadsheet is taken off.
 
     Parameters
     ----------
@@ -37,4 +38,6 @@ def read(document: Document) -> Parsed:
     """
     text = [name for name, column in COLUMNS.items() if column.kind == "text"]
     table = Table(document, REQUIRED, text=text, ids="job_id")
+    if b"'" in document.raw:
+        table.frame = plain_cells(table.frame)
     return table.parsed({name: name for name in COLUMNS})

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from repro import paths
-from repro.errors import TraceError
+from repro.errors import ReproError, TraceError
 from repro.trace import calibrate
 from repro.trace.philly_profile import probes
 from repro.trace.synth import tables
@@ -67,8 +67,12 @@ def test_virtual_clusters_are_needed():
 def test_writing_is_atomic(tmp_path, monkeypatch):
     target = tmp_path / "t.csv"
     target.write_text("old")
-    monkeypatch.setattr(calibrate.os, "replace", lambda *_: (_ for _ in ()).throw(OSError("full")))
-    with pytest.raises(OSError, match="full"):
+
+    def full(*_):
+        raise OSError(28, "full")
+
+    monkeypatch.setattr("repro.files.whole.os.replace", full)
+    with pytest.raises(ReproError, match="full"):
         calibrate.write(pd.DataFrame({"a": [1]}), target, "made up")
     assert target.read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["t.csv"]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import csv
 import hashlib
 
 import numpy as np
@@ -80,10 +81,26 @@ def test_attrs(tmp_path):
     assert attrs["dropped"] == {}
 
 
-def test_write_keeps_to_the_schema_and_makes_folders(tmp_path):
-    path = write(JOBS.assign(comment="x"), tmp_path / "new" / "folder" / "jobs.csv")
+def test_write_keeps_to_the_schema(tmp_path):
+    path = write(JOBS.assign(comment="x"), tmp_path / "jobs.csv")
     assert path.read_text().splitlines()[0] == "job_id,submit_time,duration,num_gpus"
     assert [entry.name for entry in path.parent.iterdir()] == ["jobs.csv"]
+
+
+def test_write_refuses_a_missing_folder(tmp_path):
+    with pytest.raises(TraceError, match=r"jobs\.csv: no folder .*new; make it first"):
+        write(JOBS, tmp_path / "new" / "jobs.csv")
+    assert not list(tmp_path.iterdir())
+
+
+def test_ids_that_a_spreadsheet_would_run_are_quoted_and_come_back(tmp_path):
+    ids = ["=HYPERLINK(1)", "@SUM(1)", "-2+3", "'=1", "-7", "'a"]
+    frame = pd.concat([JOBS, JOBS], ignore_index=True).assign(job_id=ids, user="=1+1")
+    path = write(frame, tmp_path / "jobs.csv")
+    rows = list(csv.reader(path.read_text().splitlines()[1:]))
+    assert not [cell for row in rows for cell in row if cell[0] in "=@"]
+    again = load(path, "repro")
+    assert sorted(again["job_id"]) == sorted(ids) and set(again["user"]) == {"=1+1"}
 
 
 def test_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
@@ -93,7 +110,7 @@ def test_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     def full(*args, **kwargs):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(pd.DataFrame, "to_csv", full)
+    monkeypatch.setattr("repro.files.whole.os.replace", full)
     with pytest.raises(
         TraceError, match=r"jobs\.csv: cannot be written \(No space left on device\)"
     ):

@@ -1,0 +1,1 @@
+"""Files as the rest of the package writes them."""

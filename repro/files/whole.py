@@ -1,0 +1,108 @@
+"""One way to write a file: a regular one whole or not at all, anything else as a stream."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import stat
+from pathlib import Path
+
+from repro.errors import ReproError
+
+#: Names of files that this process already has open, such as what ``/dev/stdout`` points to.
+_OPEN_FILE = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
+
+
+def write_whole(path: Path, data: bytes, *, parents: bool = True) -> None:
+    """Write a file so that a reader or a kill sees the old or the new one, never a part.
+
+    A file that exists keeps its permissions. A link stays: the file it leads to is written. A
+    device, a pipe or ``/dev/stdout`` is no file to replace: the bytes are sent into it.
+
+    Parameters
+    ----------
+    path : Path
+        Where to.
+    data : bytes
+        The whole content.
+    parents : bool
+        Make missing folders. False, for a path that a user names: they are an error.
+
+    Raises
+    ------
+    ReproError
+        If the folder is missing or the file cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_whole(Path(folder) / "new" / "a.txt", b"all of it")
+    ...     (Path(folder) / "new" / "a.txt").read_bytes()
+    b'all of it'
+    """
+    try:
+        if (number := _open_file(path)) is not None:
+            _send(number, data)
+            return
+        try:
+            mode = os.stat(path).st_mode
+        except FileNotFoundError:
+            mode = None
+        if mode is not None and not stat.S_ISREG(mode):
+            _stream(path, mode, data)
+            return
+        target = Path(os.path.realpath(path))
+        if parents:
+            target.parent.mkdir(parents=True, exist_ok=True)
+        elif not target.parent.is_dir():
+            raise ReproError(f"{path}: no folder {target.parent}; make it first")
+        _replace(target, data, mode)
+    except OSError as error:
+        raise ReproError(f"{path}: cannot be written ({error.strerror}); check the path") from None
+
+
+def _replace(target: Path, data: bytes, mode: int | None) -> None:
+    """Write beside ``target`` and move it there; a new file gets the permissions of any other."""
+    unfinished = target.with_name(f".{target.name[:100]}-{secrets.token_hex(8)}")
+    try:
+        handle = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
+        if mode is not None:
+            os.chmod(unfinished, stat.S_IMODE(mode))
+        os.replace(unfinished, target)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
+
+
+def _stream(path: Path, mode: int, data: bytes) -> None:
+    """Send bytes into a device for characters or a pipe; refuse folders and disks."""
+    if stat.S_ISDIR(mode):
+        raise ReproError(f"{path}: is a folder; give a file inside it")
+    if stat.S_ISBLK(mode):
+        raise ReproError(f"{path}: is a disk; give a file on it")
+    # without O_CREAT and O_TRUNC: there is nothing to make and nothing to empty
+    handle = os.open(path, os.O_WRONLY)
+    try:
+        _send(handle, data)
+    finally:
+        os.close(handle)
+
+
+def _send(handle: int, data: bytes) -> None:
+    """Write all bytes into an open file, at the place where it stands."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(handle, rest) :]
+
+
+def _open_file(path: Path) -> int | None:
+    """Return the number of the open file that a path stands for, if it does."""
+    names = [os.path.abspath(path)]
+    if path.is_symlink():
+        names.append(os.path.join(os.path.dirname(names[0]), os.readlink(path)))
+    found = [_OPEN_FILE.fullmatch(name) for name in names]
+    return next((int(one[1]) for one in found if one), None)
