@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from repro.errors import ParamError
+from repro.errors import ParamError, ReproError
+from repro.files.small import read_small
+
+MAX_BYTES = 1 << 20
+MAX_NODES = 100_000
+MAX_LEVELS = 50
 
 KeyPath = tuple[str | int, ...]
+
+_TAG = "tag:yaml.org,2002:"
+_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+_LEADING_ZERO = re.compile(r"[-+]?0[0-9_]")
 
 
 @dataclass(frozen=True)
@@ -30,13 +40,35 @@ class Located:
         return 1
 
 
+class _Refused(Exception):
+    """What is wrong with a text, on which line, under which key."""
+
+    def __init__(self, line: int, what: str, keys: KeyPath = ()) -> None:
+        super().__init__(what)
+        self.line, self.what, self.key = line, what, ".".join(map(str, keys))
+
+
 class _Loader(yaml.SafeLoader):
     """SafeLoader with the scalar rules of YAML 1.2 (no ``1e3`` as text, no base 60, no dates)."""
+
+    levels = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        event: Any = self.peek_event()  # type: ignore[no-untyped-call]
+        line = event.start_mark.line + 1
+        if tag := getattr(event, "tag", None):
+            raise _Refused(line, f"tag {tag[:40]!r} is not accepted; write a plain value")
+        if self.levels == MAX_LEVELS:
+            raise _Refused(line, f"nested more than {MAX_LEVELS} levels deep")
+        self.levels += 1
+        node = super().compose_node(parent, index)
+        self.levels -= 1
+        return node
 
 
 # SafeLoader's table is shared by all its subclasses, so this one gets its own.
 _Loader.yaml_implicit_resolvers = {}
-for _tag, _pattern, _first in (
+for _kind, _pattern, _first in (
     ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
     ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
     ("int", r"[-+]?[0-9][0-9_]*|0x[0-9a-fA-F]+", "-+0123456789"),
@@ -47,18 +79,15 @@ for _tag, _pattern, _first in (
     ),
     ("merge", r"<<", "<"),
 ):
-    _Loader.add_implicit_resolver(
-        f"tag:yaml.org,2002:{_tag}", re.compile(rf"^(?:{_pattern})$"), list(_first)
-    )
+    _Loader.add_implicit_resolver(_TAG + _kind, re.compile(rf"^(?:{_pattern})$"), list(_first))
 
 
-def _number(loader: _Loader, node: yaml.ScalarNode) -> int:
+def _whole_number(loader: _Loader, node: yaml.ScalarNode) -> int:
     text = str(loader.construct_scalar(node)).replace("_", "")
-    # A leading zero is decimal here, not octal as in YAML 1.1.
     return int(text, 16) if text.lower().startswith("0x") else int(text)
 
 
-_Loader.add_constructor("tag:yaml.org,2002:int", _number)
+_Loader.add_constructor(f"{_TAG}int", _whole_number)
 
 
 def parse_value(text: str) -> Any:
@@ -80,11 +109,11 @@ def parse_value(text: str) -> Any:
     (1000.0, [0, 1], 'off')
     """
     try:
-        return yaml.load(text, _Loader)
-    except yaml.YAMLError as error:
-        problem = getattr(error, "problem", None) or "not valid YAML"
+        return _parse(text).value
+    except _Refused as refused:
+        shown = text if len(text) <= 60 else f"{text[:57]}..."
         raise ParamError(
-            f"value {text!r}: {problem}; give a number, a word or a list such as [0,1]"
+            f"value {shown!r}: {refused.what}; give a number, a word or a list such as [0,1]"
         ) from None
 
 
@@ -101,48 +130,145 @@ def read_yaml(path: Path, name: str) -> Located:
     Raises
     ------
     ParamError
-        ``name:line: …`` if it cannot be read, is not YAML, or gives a key twice.
+        ``name:line:key: …`` if it cannot be read, is not YAML, or gives a key twice.
+    """
+    return parse_yaml(read_small(path, MAX_BYTES, ParamError, name), name, ParamError)
+
+
+def parse_yaml(text: str, name: str, error: type[ReproError]) -> Located:
+    """Parse YAML text as :func:`read_yaml` does.
+
+    Parameters
+    ----------
+    text : str
+        The text.
+    name : str
+        How messages call it.
+    error : type of ReproError
+        What is raised.
+
+    Returns
+    -------
+    Located
+
+    Raises
+    ------
+    ReproError
+        As ``error``: ``name:line:key: …``. Refused are keys given twice, tags, control
+        characters, numbers with a leading zero or too large for a float, and what grows beyond
+        100,000 values or 50 levels once each alias is written out.
+
+    Examples
+    --------
+    >>> parse_yaml("a: 1e3", "one.yaml", ParamError).value
+    {'a': 1000.0}
+    >>> parse_yaml("a: 010", "one.yaml", ParamError)
+    Traceback (most recent call last):
+    repro.errors.ParamError: one.yaml:1:a: 010 has a leading zero; write it without, or quote it
     """
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        raise ParamError(f"{name}: cannot be read ({reason})") from None
-    loader = _Loader(text)
+        return _parse(text)
+    except _Refused as refused:
+        key = f"{refused.key}: " if refused.key else " "
+        raise error(f"{name}:{refused.line}:{key}{refused.what}") from None
+
+
+def _parse(text: str) -> Located:
     lines: dict[KeyPath, int] = {(): 1}
+    loader = None
     try:
+        loader = _Loader(text)
         node = loader.get_single_node()
         if node is None:
             return Located(None, lines)
-        _note_lines(node, (), lines, name)
+        _measure(node, {})
+        _note_lines(loader, node, (), lines)
         return Located(loader.construct_document(node), lines)
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise _Refused(line, f"character U+{error.character:04X} is not accepted") from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        line = mark.line + 1 if mark else 1
-        problem = getattr(error, "problem", None) or str(error).splitlines()[0]
-        raise ParamError(f"{name}:{line}: not valid YAML: {problem}") from None
-    except RecursionError:
-        raise ParamError(f"{name}:1: not valid YAML: an alias refers to itself") from None
+        parts = [getattr(error, name, None) for name in ("context", "problem")]
+        what = ", ".join(filter(None, parts)) or "cannot be parsed"
+        raise _Refused(mark.line + 1 if mark else 1, f"not valid YAML: {what}") from None
+    except (ValueError, OverflowError):
+        # An escape such as "\UFFFFFFFF", which PyYAML hands to chr() as it stands.
+        line = loader.line + 1 if loader else 1
+        raise _Refused(line, "not valid YAML: there is no such character") from None
     finally:
-        loader.dispose()
+        if loader is not None:
+            loader.dispose()
 
 
-def _note_lines(node: yaml.Node, keys: KeyPath, lines: dict[KeyPath, int], name: str) -> None:
+def _children(node: yaml.Node) -> Iterator[yaml.Node]:
     if isinstance(node, yaml.MappingNode):
+        for pair in node.value:
+            yield from pair
+    elif isinstance(node, yaml.SequenceNode):
+        yield from node.value
+
+
+def _measure(node: yaml.Node, known: dict[int, tuple[int, int] | None]) -> tuple[int, int]:
+    """Return values and levels below a node with every alias written out; refuse too many."""
+    if id(node) not in known:
+        known[id(node)] = None
+        parts = [_measure(child, known) for child in _children(node)]
+        size = 1 + sum(size for size, _ in parts)
+        levels = 1 + max((levels for _, levels in parts), default=0)
+        known[id(node)] = size, levels
+        if size > MAX_NODES or levels > MAX_LEVELS:
+            limits = f"{MAX_NODES:,} values or {MAX_LEVELS} levels"
+            raise _Refused(node.start_mark.line + 1, f"aliases written out make more than {limits}")
+    found = known[id(node)]
+    if found is None:
+        raise _Refused(node.start_mark.line + 1, "not valid YAML: an alias refers to itself")
+    return found
+
+
+def _note_lines(loader: _Loader, node: yaml.Node, keys: KeyPath, lines: dict[KeyPath, int]) -> None:
+    line = node.start_mark.line + 1
+    if isinstance(node, yaml.MappingNode):
+        seen: dict[Any, int] = {}
         for key_node, value_node in node.value:
             line = key_node.start_mark.line + 1
             if not isinstance(key_node, yaml.ScalarNode):
-                raise ParamError(f"{name}:{line}: a key must be a word, not a list or mapping")
+                raise _Refused(line, "a key must be a word, not a list or mapping", keys)
             key = (*keys, key_node.value)
-            if key in lines and key_node.tag != "tag:yaml.org,2002:merge":
-                dotted = ".".join(map(str, key))
-                raise ParamError(
-                    f"{name}:{line}:{dotted}: given twice (first on line {lines[key]})"
-                )
+            _check_scalar(key_node, key)
+            if key_node.tag != f"{_TAG}merge":
+                # 1, 1.0 and true are one key, though they are written differently.
+                value = loader.construct_object(key_node)
+                if value in seen:
+                    raise _Refused(line, f"given twice (first on line {seen[value]})", key)
+                seen[value] = line
             lines[key] = line
-            _note_lines(value_node, key, lines, name)
+            _note_lines(loader, value_node, key, lines)
     elif isinstance(node, yaml.SequenceNode):
         for index, item in enumerate(node.value):
             key = (*keys, index)
             lines[key] = item.start_mark.line + 1
-            _note_lines(item, key, lines, name)
+            _note_lines(loader, item, key, lines)
+    else:
+        _check_scalar(node, keys)
+
+
+def _check_scalar(node: yaml.Node, keys: KeyPath) -> None:
+    text, line = node.value, node.start_mark.line + 1
+    if found := _UNPRINTABLE.search(text):
+        keys = tuple(_UNPRINTABLE.sub("?", str(key)) for key in keys)
+        raise _Refused(line, f"character U+{ord(found[0]):04X} is not accepted in a text", keys)
+    if node.tag not in (f"{_TAG}int", f"{_TAG}float"):
+        return
+    shown = text if len(text) <= 40 else f"{text[:37]}..."
+    if _LEADING_ZERO.match(text):
+        raise _Refused(line, f"{shown} has a leading zero; write it without, or quote it", keys)
+    digits = text.replace("_", "").lower()
+    if digits.lstrip("+-") in (".inf", ".nan"):
+        return
+    try:
+        size = float.fromhex(digits) if digits.startswith("0x") else float(digits)
+    except OverflowError:
+        size = math.inf
+    if math.isinf(size):
+        raise _Refused(line, f"{shown} is too large for a number (at most 1.8e308)", keys)

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import csv
 import difflib
+import io
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from repro.cluster.spec import MAX_GPUS_PER_NODE, MAX_NODES, Node
 from repro.errors import TraceError
+from repro.files.small import read_small
+from repro.strict_yaml import MAX_BYTES as MAX_YAML_BYTES
+from repro.strict_yaml import parse_yaml
 
-TIRESIAS_COLUMNS = ("num_switch", "num_node_p_switch", "num_gpu_p_node")
-OPENB_COLUMNS = ("sn", "gpu", "model")
+#: Largest cluster file that is read, in bytes: a million nodes take some 40 MB.
+MAX_BYTES = 64 << 20
+MAX_NAME = 60
+MAX_NUMBER = 10**12 - 1
+#: Columns that are read, and those that may stand beside them.
+TIRESIAS = ("num_switch", "num_node_p_switch", "num_gpu_p_node"), ("num_cpu_p_node", "mem_p_node")
+OPENB = ("sn", "gpu", "model"), ("cpu_milli", "memory_mib")
 YAML_KEYS = ("count", "gpus", "type", "switch")
 YAML_EXAMPLE = "e.g. nodes: [{count: 4, gpus: 8, type: v100, switch: 0}]"
 
@@ -46,9 +54,12 @@ def read_nodes(path: Path) -> tuple[Node, ...]:
             f"cluster file {path}: the name must end in .csv or .yaml; for a spec such as 8x8 "
             "use no slash"
         )
-    text = _text(path)
+    tabular = suffix == ".csv"
+    text = read_small(path, MAX_BYTES if tabular else MAX_YAML_BYTES, TraceError)
+    if not text.strip():
+        raise TraceError(f"{path}: the file is empty")
     nodes: list[Node] = []
-    for where, count, node in (_csv_nodes if suffix == ".csv" else _yaml_nodes)(path, text):
+    for where, count, node in (_csv_nodes if tabular else _yaml_nodes)(path, text):
         if node.gpus > MAX_GPUS_PER_NODE or len(nodes) + count > MAX_NODES:
             raise TraceError(
                 f"{where}: {len(nodes) + count} nodes, {node.gpus} GPUs in one; at most "
@@ -60,49 +71,49 @@ def read_nodes(path: Path) -> tuple[Node, ...]:
     return tuple(nodes)
 
 
-def _text(path: Path) -> str:
-    if not path.is_file():
-        found = "is a folder" if path.is_dir() else "does not exist"
-        raise TraceError(
-            f"cluster file {path} {found}; give a .csv or .yaml file or a spec such as 8x8"
-        )
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise TraceError(f"{path}: byte {error.start} is not UTF-8 text") from None
-    except OSError as error:
-        raise TraceError(f"cluster file {path} cannot be read: {error.strerror}") from None
-    if not text.strip():
-        raise TraceError(f"{path}: the file is empty")
-    return text
-
-
 def _csv_nodes(path: Path, text: str) -> Iterator[tuple[str, int, Node]]:
-    lines = csv.reader(text.splitlines())
-    header = [name.strip() for name in next(lines)]
-    columns = next(
-        (known for known in (TIRESIAS_COLUMNS, OPENB_COLUMNS) if set(known) <= set(header)), None
-    )
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        raise TraceError(f"{path}:{line}: a byte is zero; a cluster file is text")
+    lines = csv.reader(io.StringIO(text, newline=""), strict=True)
+    rows = _rows(lines, path)
+    header = [name.strip() for name in next(rows)]
+    where = f"{path}:{lines.line_num}"
+    columns = next((known for known in (TIRESIAS, OPENB) if set(known[0]) <= set(header)), None)
     if columns is None:
         raise TraceError(
-            f"{path}:1: columns {','.join(header)[:80]!r} are neither those of a Tiresias cluster "
-            f"({','.join(TIRESIAS_COLUMNS)},...) nor of an openb node list "
+            f"{where}: columns {','.join(header)[:80]!r} are neither those of a Tiresias cluster "
+            f"({','.join(TIRESIAS[0])},...) nor of an openb node list "
             "(sn,cpu_milli,memory_mib,gpu,model), separated by commas"
         )
+    used, unused = columns
+    for name in header:
+        if header.count(name) > 1:
+            raise TraceError(f"{where}: column {name[:40]!r} stands twice; keep one")
+        if name not in used + unused:
+            raise TraceError(
+                f"{where}: column {name[:40]!r} has no meaning in a cluster file; accepted are "
+                f"{','.join(used + unused)}"
+            )
     next_switch = 0
-    for row in lines:
-        if not any(row):
-            continue
+    for row in rows:
         where = f"{path}:{lines.line_num}"
         if len(row) != len(header):
             raise TraceError(f"{where}: {len(row)} values under {len(header)} columns")
         value = dict(zip(header, row, strict=True))
-        if columns is OPENB_COLUMNS:
-            gpus = _whole(value["gpu"], f"{where}: column gpu", least=0)
+        if columns is OPENB:
+            gpus = _whole(_digits(value["gpu"]), f"{where}: column gpu", least=0)
+            model = value["model"].strip()
             if gpus:
-                yield where, 1, Node(gpus, value["model"].strip() or None)
+                yield (
+                    where,
+                    1,
+                    Node(gpus, _type(model, f"{where}: column model") if model else None),
+                )
             continue
-        switches, nodes, gpus = (_whole(value[key], f"{where}: column {key}") for key in columns)
+        switches, nodes, gpus = (
+            _whole(_digits(value[key]), f"{where}: column {key}") for key in used
+        )
         if switches * nodes > MAX_NODES:
             raise TraceError(f"{where}: {switches * nodes} nodes; at most {MAX_NODES} are accepted")
         for switch in range(next_switch, next_switch + switches):
@@ -110,19 +121,26 @@ def _csv_nodes(path: Path, text: str) -> Iterator[tuple[str, int, Node]]:
         next_switch += switches
 
 
-def _yaml_nodes(path: Path, text: str) -> Iterator[tuple[str, int, Node]]:
+def _rows(lines: Any, path: Path) -> Iterator[list[str]]:
+    """Yield the rows that are not blank; what is no CSV ends in one line."""
     try:
-        content = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
-        problem = getattr(error, "problem", None) or "cannot be parsed"
-        raise TraceError(f"{path}{line}: not YAML ({problem}); {YAML_EXAMPLE}") from None
+        yield from filter(None, lines)
+    except csv.Error as error:
+        raise TraceError(f"{path}:{lines.line_num}: not CSV ({error}); check the quotes") from None
+
+
+def _yaml_nodes(path: Path, text: str) -> Iterator[tuple[str, int, Node]]:
+    located = parse_yaml(text, str(path), TraceError)
+    content = located.value
     listed = content.get("nodes") if isinstance(content, dict) else None
     if not isinstance(listed, list):
-        raise TraceError(f"{path}: needs a list under the key nodes, {YAML_EXAMPLE}")
+        raise TraceError(f"{path}:1: needs a list under the key nodes, {YAML_EXAMPLE}")
+    for key in content:
+        if key != "nodes":
+            line = located.line((str(key),))
+            raise TraceError(f"{path}:{line}: unknown key {str(key)[:40]!r} (accepted: nodes)")
     for number, entry in enumerate(listed):
-        where = f"{path}: nodes[{number}]"
+        where = f"{path}:{located.line(('nodes', number))}: nodes[{number}]"
         if not isinstance(entry, dict) or "gpus" not in entry:
             raise TraceError(f"{where} is not a mapping with the key gpus; {YAML_EXAMPLE}")
         for key in entry:
@@ -130,23 +148,38 @@ def _yaml_nodes(path: Path, text: str) -> Iterator[tuple[str, int, Node]]:
                 near = difflib.get_close_matches(str(key), YAML_KEYS, n=1)
                 hint = f"; did you mean {near[0]!r}?" if near else ""
                 raise TraceError(
-                    f"{where} has the unknown key {key!r}{hint} (accepted: {', '.join(YAML_KEYS)})"
+                    f"{where} has the unknown key {str(key)[:40]!r}{hint} "
+                    f"(accepted: {', '.join(YAML_KEYS)})"
                 )
         gpu_type = entry.get("type")
-        if gpu_type is not None and not isinstance(gpu_type, str):
-            raise TraceError(f"{where}.type is {gpu_type!r}; a name is needed, quote it if numeric")
+        if gpu_type is not None:
+            gpu_type = _type(gpu_type, f"{where}.type")
         count = _whole(entry.get("count", 1), f"{where}.count")
         gpus = _whole(entry["gpus"], f"{where}.gpus")
         switch = _whole(entry.get("switch", 0), f"{where}.switch", least=0)
         yield where, count, Node(gpus, gpu_type, switch)
 
 
+def _type(name: Any, where: str) -> str:
+    if not isinstance(name, str):
+        raise TraceError(f"{where} is {name!r:.40}; a name is needed, quote it if numeric")
+    if not name.isprintable() or not name.strip() or name != name.strip() or len(name) > MAX_NAME:
+        raise TraceError(
+            f"{where} is {name[:40]!r}; a name of 1 to {MAX_NAME} printable characters without "
+            "blanks around it is needed"
+        )
+    return name
+
+
+def _digits(text: str) -> int | str:
+    """Return a CSV cell as a number if it is one of a length that can be accepted."""
+    digits = text.strip()
+    return int(digits) if re.fullmatch(f"[0-9]{{1,{len(str(MAX_NUMBER))}}}", digits) else text
+
+
 def _whole(value: Any, where: str, least: int = 1) -> int:
-    number: int | None = None
-    if isinstance(value, int) and not isinstance(value, bool):
-        number = value
-    elif isinstance(value, str) and value.strip().isascii() and value.strip().isdigit():
-        number = int(value.strip()[:12])
-    if number is None or number < least:
-        raise TraceError(f"{where} is {str(value)[:40]!r}; a whole number from {least} is needed")
-    return number
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MAX_NUMBER:
+        raise TraceError(
+            f"{where} is {str(value)[:40]!r}; a whole number from {least} to {MAX_NUMBER} is needed"
+        )
+    return value

@@ -123,9 +123,10 @@ def test_paper_must_be_the_folder(root):
 @pytest.mark.parametrize(
     ("text", "value"),
     [("1e3", 1000.0), ("1E+3", 1000.0), ("-2.5e-3", -0.0025), ("10", 10), (".5", 0.5),
-     ("1_000", 1000), ("010", 10), ("0x10", 16), (".inf", float("inf")), ("12:30", "12:30"),
-     ("off", "off"), ("yes", "yes"), ("true", True), ("null", None), ("2017-10-01", "2017-10-01"),
-     ("15x4", "15x4"), ("e3", "e3"), ("[1e2, a]", [100.0, "a"]), ("", None)],
+     ("1_000", 1000), ("0", 0), ("0.5", 0.5), ("0x10", 16), (".inf", float("inf")),
+     ("12:30", "12:30"), ("off", "off"), ("yes", "yes"), ("true", True), ("null", None),
+     ("2017-10-01", "2017-10-01"), ("15x4", "15x4"), ("e3", "e3"),
+     ("[1e2, a]", [100.0, "a"]), ("", None)],
 )  # fmt: skip
 def test_scalars_are_what_people_mean(text, value):
     assert parse_value(text) == value

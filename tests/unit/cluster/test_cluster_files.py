@@ -1,3 +1,6 @@
+import os
+from itertools import pairwise
+
 import pytest
 
 from repro.cluster import Cluster, Node
@@ -65,6 +68,14 @@ def test_yaml(tmp_path):
         (OPENB + "a,1,1,,P100\n", ":2: column gpu is ''"),
         (OPENB + "a,1,1,nan,P100\n", ":2: column gpu is 'nan'"),
         (OPENB + "a,1,1,0,\n", "no node with a GPU"),
+        (TIRESIAS + "1,2," + "4" * 140_000 + ",8,9\n", r":2: not CSV \(field larger"),
+        (TIRESIAS + "1,2," + "4" * 5_000 + ",8,9\n", ":2: column num_gpu_p_node is '4444"),
+        (TIRESIAS + '1,2,"4,8,9\n', ":2: not CSV"),
+        (TIRESIAS + "1,2,4,8,9\0\n", ":2: a byte is zero"),
+        (TIRESIAS + ",,,,\n", ":2: column num_switch is ''"),
+        ("num_switch," + TIRESIAS + "1,2,1,4,8,9\n", ":1: column 'num_switch' stands twice"),
+        (TIRESIAS[:-1] + ",gpu_type\n1,2,4,8,9,v100\n", ":1: column 'gpu_type' has no meaning"),
+        (OPENB + "a,1,1,4,P\x1b[31m\n", r":2: column model is 'P\\x1b\[31m'"),
     ],
 )
 def test_bad_csv(tmp_path, text, where):
@@ -78,8 +89,8 @@ def test_bad_csv(tmp_path, text, where):
 @pytest.mark.parametrize(
     ("text", "where"),
     [
-        ("nodes: [", "not YAML"),
-        ("nodes: {gpus: 4}", "needs a list under the key nodes"),
+        ("nodes: [", ":1: not valid YAML"),
+        ("nodes: {gpus: 4}", ":1: needs a list under the key nodes"),
         ("- gpus: 4", "needs a list under the key nodes"),
         ("nodes: []", "no node with a GPU"),
         ("nodes: [4]", r"nodes\[0\] is not a mapping with the key gpus"),
@@ -90,14 +101,53 @@ def test_bad_csv(tmp_path, text, where):
         ("nodes: [{gpus: 4.0}]", r"nodes\[0\].gpus is '4.0'"),
         ("nodes: [{gpus: 4, switch: -1}]", r"nodes\[0\].switch is '-1'"),
         ("nodes: [{gpus: 4, type: 100}]", r"nodes\[0\].type is 100"),
-        ("nodes: [{gpus: 4, count: 1e6}]", r"nodes\[0\].count is '1e6'"),
+        ("nodes: [{gpus: 4, count: 1e6}]", r"nodes\[0\].count is '1000000.0'"),
         ("nodes: [{gpus: 4, count: 1000001}]", "at most 1000000 nodes"),
+        ("nodes:\n- gpus: 4\n  gpus: 8", r":3:nodes\.0\.gpus: given twice \(first on line 2\)"),
+        ("nodes: [{gpus: 4}]\nnodes: [{gpus: 8}]", ":2:nodes: given twice"),
+        ("nodes: [{gpus: 4}]\nfoo: 1", ":2: unknown key 'foo'"),
+        ("nodes:\n- gpus: 1:30", r":2: nodes\[0\].gpus is '1:30'"),
+        ("nodes:\n- gpus: 010", r":2:nodes\.0\.gpus: 010 has a leading zero"),
+        ("nodes: [{gpus: '4'}]", r"nodes\[0\].gpus is '4'"),
+        ("nodes: [{gpus: 4, type: ''}]", r"nodes\[0\].type is ''; a name"),
+        ("nodes: [{gpus: 4, type: ' a'}]", r"nodes\[0\].type is ' a'; a name"),
+        ('nodes: [{gpus: 4, type: "a\\u0000b"}]', r":1:nodes\.0\.type: character U\+0000"),
+        ("nodes: [{gpus: 4}]\n\0", r":2: character U\+0000"),
+        ("nodes: " + "[" * 3_000, ":1: nested more than 50 levels"),
+        ("nodes: [{gpus: " + "9" * 5_000 + "}]", r"nodes\.0\.gpus: 9999.* is too large"),
+        ("nodes: [{gpus: 1, count: " + "9" * 200 + "}]", "a whole number from 1 to"),
+        ("nodes: [{gpus: 2020-13-45}]", "gpus is '2020-13-45'"),
+        ("nodes: [{gpus: 4}]\n---\nnodes: [{gpus: 4}]", ":2: not valid YAML: expected a single"),
+        ("nodes: !!set {gpus}", ":1: tag 'tag:yaml.org,2002:set' is not accepted"),
     ],
 )
 def test_bad_yaml(tmp_path, text, where):
+    path = write(tmp_path, text, "c.yaml")
     with pytest.raises(TraceError, match=where) as error:
-        Cluster.parse(write(tmp_path, text, "c.yaml"))
-    assert "\n" not in str(error.value)
+        Cluster.parse(path)
+    assert "\n" not in str(error.value) and len(str(error.value)) < 400
+    assert str(error.value).startswith(f"{path}:")
+
+
+def test_aliases_that_grow_without_bound(tmp_path):
+    rows = ["a: &a [" + "x," * 9 + "x]"]
+    rows += [f"{new}: &{new} [" + f"*{old}," * 9 + f"*{old}]" for old, new in pairwise("abcdefgh")]
+    with pytest.raises(
+        TraceError, match="aliases written out make more than 100,000 values or 50 levels"
+    ):
+        Cluster.parse(write(tmp_path, "\n".join([*rows, "nodes: *h"]), "c.yaml"))
+
+
+def test_what_is_no_regular_file_or_too_large(tmp_path, monkeypatch):
+    os.mkfifo(tmp_path / "pipe.csv")
+    (tmp_path / "zero.yaml").symlink_to("/dev/zero")
+    for name in ("pipe.csv", "zero.yaml"):
+        with pytest.raises(TraceError, match=r"cannot be read \(it is no regular file\)"):
+            Cluster.parse(tmp_path / name)
+    with (tmp_path / "huge.yaml").open("wb") as stream:
+        stream.truncate(1 << 40)
+    with pytest.raises(TraceError, match="larger than 1,048,576 bytes"):
+        Cluster.parse(tmp_path / "huge.yaml")
 
 
 def test_missing_file_folder_and_other_suffix(tmp_path):
