@@ -9,13 +9,14 @@ from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.legend_handler import HandlerTuple
 from matplotlib.lines import Line2D
-from matplotlib.transforms import ScaledTranslation
+from matplotlib.transforms import Bbox, ScaledTranslation
 
 from repro.errors import ParamError
 
@@ -25,6 +26,8 @@ _LINE_INCHES = 0.11
 _TITLE_INCHES = 0.17
 _PUBLISHED = "published"
 _CHARS_PER_INCH = 24
+#: Digits of a place on the figure: far below a pixel, far above what rounding leaves.
+_PLACE_DIGITS = 10
 
 # matplotlib's types list every setting by name; Any keeps the table readable.
 RC: Any = {
@@ -61,6 +64,23 @@ class Chart(Figure):
 
     def _repr_png_(self) -> bytes:
         return render(self, "png")
+
+
+class SteadyLayout(ConstrainedLayoutEngine):
+    """Constrained layout that gives the same places to the last bit in every process.
+
+    Its solver orders unknowns by their addresses, so that the last bits of a place follow the
+    addresses too; an SVG names its clip paths by a hash of all bits.
+    """
+
+    def execute(self, fig: Figure) -> Any:
+        """Lay the figure out and round the place of each panel."""
+        grids = super().execute(fig)
+        for axes in fig.axes:
+            if axes.get_in_layout():
+                corners = axes.get_position(original=True).get_points()
+                _place(axes, Bbox(np.round(corners, _PLACE_DIGITS)))
+        return grids
 
 
 def styled(draw: Callable[P, R]) -> Callable[P, R]:
@@ -257,6 +277,10 @@ def render(figure: Figure, kind: str) -> bytes:
     """
     metadata = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}}[kind]
     buffer = io.BytesIO()
+    engine = figure.get_layout_engine()
+    if type(engine) is ConstrainedLayoutEngine:
+        compress: bool = engine._compress  # type: ignore[attr-defined]
+        figure.set_layout_engine(SteadyLayout(compress=compress, **engine.get()))
     _restart_layout(figure)
     with mpl.rc_context(RC):
         figure.savefig(buffer, format=kind, metadata=metadata)
@@ -270,8 +294,12 @@ def _restart_layout(figure: Figure) -> None:
     shown first would be saved as other bytes than one that was not.
     """
     for axes in figure.axes:
-        grid, in_layout = axes.get_subplotspec(), axes.get_in_layout()
-        if grid is not None and in_layout:
-            axes.set_position(grid.get_position(figure))
-            # set_position takes the axes out of the layout.
-            axes.set_in_layout(in_layout)
+        grid = axes.get_subplotspec()
+        if grid is not None and axes.get_in_layout():
+            _place(axes, grid.get_position(figure))
+
+
+def _place(axes: Axes, box: Bbox) -> None:
+    """Move a panel that stays in the layout; `set_position` alone takes it out."""
+    axes.set_position(box)
+    axes.set_in_layout(True)

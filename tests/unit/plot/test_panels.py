@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.transforms import Bbox
 
 from repro.plot import bar_chart, cdf_chart, new_figure, shared_legend
 from repro.plot.style import render
@@ -35,6 +39,30 @@ def test_shared_legend_names_each_series_once(jobs):
 
 def test_panels_are_stable_bytes(jobs):
     assert render(two_panels(jobs), "svg") == render(two_panels(jobs), "svg")
+
+
+def own_figure(jobs):
+    figure = Figure(layout="compressed")
+    for panel in figure.subplots(1, 2):
+        panel.plot(jobs["jct"])
+    return figure
+
+
+@pytest.mark.parametrize("kind", ["svg", "png"])
+@pytest.mark.parametrize("make", [two_panels, own_figure])
+def test_the_last_bit_of_a_place_is_not_seen(jobs, monkeypatch, make, kind):
+    """As when the solver of the layout finds its unknowns at other addresses."""
+    quiet, solve = render(make(jobs), kind), ConstrainedLayoutEngine.execute
+
+    def other_addresses(engine, figure):
+        grids = solve(engine, figure)
+        for axes in figure.axes:
+            axes.set_position(Bbox(np.nextafter(axes.get_position().get_points(), 1)))
+            axes.set_in_layout(True)
+        return grids
+
+    monkeypatch.setattr(ConstrainedLayoutEngine, "execute", other_addresses)
+    assert render(make(jobs), kind) == quiet
 
 
 def test_shared_legend_wraps_long_labels():
