@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import field_validator, model_validator
+from pydantic import ValidationInfo, field_validator, model_validator
 
 from repro.errors import ClaimError
-from repro.tolerance import Accept, Relation, Strict, flat, is_number, plain, within
+from repro.tolerance import Accept, Relation, Strict, check_number, flat, is_number, plain, within
 
 REPRODUCED = "reproduced"
 PARTIAL = "partial"
@@ -19,6 +19,8 @@ MISSED = "missed"
 #: From best to worst.
 OUTCOMES = (REPRODUCED, NOT_COMPARABLE, PARTIAL, MISSED)
 
+#: Lists in lists that a published value may be made of: times of jobs on types in rounds.
+_LEVELS = 3
 _CERTAINTY = re.compile(r"(paper|artifact|derived|calibrated)\b.*|plot ±\s*\d.*")
 
 
@@ -35,10 +37,10 @@ class Claim(Strict):
     stand_in: bool = False
     deviation: str | None = None
 
-    @field_validator("id", "what", "source", "certainty")
+    @field_validator("id", "what", "source", "certainty", "deviation")
     @classmethod
-    def _not_blank(cls, text: str) -> str:
-        if not text.strip():
+    def _not_blank(cls, text: str | None) -> str | None:
+        if text is not None and not text.strip():
             raise ValueError("must not be blank")
         return text
 
@@ -52,24 +54,69 @@ class Claim(Strict):
     @field_validator("published")
     @classmethod
     def _number_list_or_text(cls, published: Any) -> Any:
-        for item in flat(published):
+        items = list(flat(published))
+        for item in items:
             if item is not None and not isinstance(item, bool | int | float | str):
                 raise ValueError("must be a number, a list of numbers or a text relation")
+            check_number(item)
+            if isinstance(item, str) and not item.strip():
+                raise ValueError("must not be blank")
+        if not _is_table(published, _LEVELS):
+            raise ValueError(f"has a list beside a single value or more than {_LEVELS} levels")
+        if all(item is None for item in items):
+            raise ValueError(
+                "holds no value, so nothing could fail the claim; give a number, a list of numbers "
+                "or what the paper says as a text"
+            )
         return published
+
+    @field_validator("accept")
+    @classmethod
+    def _fits_published(cls, accept: Accept | None, info: ValidationInfo) -> Accept | None:
+        published = info.data.get("published")
+        if accept is None or accept.exact or published is None:
+            return accept
+        items = [item for item in flat(published) if item is not None]
+        if (accept.rel, accept.abs) != (None, None) or not isinstance(published, str):
+            for item in items:
+                if not is_number(item):
+                    raise ValueError(f"needs a published number where {item!r:.40} stands")
+        # One value has one bound: a list of them could not be compared with it.
+        wanted = len(list(flat(published))) if isinstance(published, list) else None
+        if accept.bounds() not in (None, wanted):
+            raise ValueError(
+                f"{accept.bounds()} bounds for {wanted or 1} published; give one for all, or "
+                "a list with one for each of a published list"
+            )
+        return accept
+
+    @field_validator("relation")
+    @classmethod
+    def _orders_numbers(cls, relation: Relation | None, info: ValidationInfo) -> Relation | None:
+        if relation is not None and any(
+            isinstance(item, bool) for item in flat(info.data.get("published"))
+        ):
+            raise ValueError("orders numbers; a published true or false needs accept: exact")
+        return relation
 
     @model_validator(mode="after")
     def _can_be_judged(self) -> Claim:
         if self.accept is None and self.relation is None:
             raise ValueError("needs accept or relation, or nothing could fail it")
-        sized = self.accept is not None and (self.accept.rel, self.accept.abs) != (None, None)
-        if sized and isinstance(self.published, str):
-            raise ValueError("rel and abs need a published number, not a text")
         return self
 
     def tolerance(self) -> str:
         """Return accept and relation as a reader sees them."""
         parts = (rule.text() for rule in (self.accept, self.relation) if rule is not None)
         return "; ".join(parts)
+
+
+def _is_table(value: Any, levels: int) -> bool:
+    """Tell whether lists are of at most so many levels and none stands beside a single value."""
+    if not isinstance(value, list):
+        return True
+    kinds = {isinstance(item, list) for item in value}
+    return levels > 0 and len(kinds) < 2 and all(_is_table(item, levels - 1) for item in value)
 
 
 @dataclass(frozen=True)

@@ -150,8 +150,10 @@ def load(path: Path) -> FigureSpec:
 def _first_problem(name: str, located: Located, error: ValidationError) -> Exception:
     # A misspelt key shows as an unknown and a missing one; the unknown one says more.
     problems = sorted(error.errors(), key=lambda problem: problem["type"] != "extra_forbidden")
-    first = problems[0]
-    keys: KeyPath = tuple(part for part in first["loc"] if isinstance(part, str | int))
+    places = [_place(located.value, problem["loc"], problem["type"]) for problem in problems]
+    # Of the forms a value may have, the one that fits furthest says what is wrong.
+    keys = max((place for place in places if place[: len(places[0])] == places[0]), key=len)
+    first = problems[places.index(keys)]
     what = first["msg"].removeprefix("Value error, ")
     if first["type"] == "extra_forbidden":
         holder = FigureSpec.model_fields if len(keys) == 1 else {}
@@ -159,11 +161,22 @@ def _first_problem(name: str, located: Located, error: ValidationError) -> Excep
         if holder:
             what += f" (accepted: {', '.join(holder)})"
     elif first["type"] != "value_error" and not isinstance(first["input"], Mapping):
-        what = f"{what}, not {first['input']!r}"
+        what = f"{what}, not {first['input']!r:.60}"
     key = ".".join(map(str, keys)) or "file"
-    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    others = len({place for place in places if place != keys[: len(place)]})
+    more = f" (and {others} more)" if others else ""
     kind = ClaimError if keys[:1] == ("claims",) else ParamError
     return kind(f"{name}:{located.line(keys)}:{key}: {what}{more}")
+
+
+def _place(value: Any, loc: tuple[str | int, ...], kind: str) -> KeyPath:
+    """Return the keys of a problem as they stand in the file: pydantic adds the forms it tried."""
+    keys: KeyPath = ()
+    for part in loc:
+        known = part in value if isinstance(value, dict) else isinstance(value, list)
+        if known and (isinstance(value, dict) or isinstance(part, int)):
+            keys, value = (*keys, part), value[part]
+    return (*keys, loc[-1]) if kind == "missing" else keys
 
 
 def discover(root: Path | None = None) -> list[Entry]:

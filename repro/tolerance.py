@@ -4,13 +4,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any
+from itertools import pairwise
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, field_validator, model_validator
 
 from repro.errors import ClaimError
 
 _CLOSE = 1e-9
+#: A bound beyond this leaves hardly a number that could break it.
+LARGEST = 1e300
+
+
+def check_number(value: Any) -> Any:
+    """Return a value; a number that nothing or anything can be compared with is a ValueError.
+
+    Examples
+    --------
+    >>> check_number(3), check_number("text")
+    (3, 'text')
+    """
+    if is_number(value) and not -LARGEST <= value <= LARGEST:
+        raise ValueError(f"{value} is no number to compare with; at most ±{LARGEST:g} is accepted")
+    return value
+
+
+_Number = Annotated[float, BeforeValidator(check_number)]
 
 
 class Strict(BaseModel):
@@ -22,11 +41,26 @@ class Strict(BaseModel):
 class Accept(Strict):
     """How close the regenerated value must be: one of low/high, rel, abs, exact."""
 
-    low: float | list[float] | None = None
-    high: float | list[float] | None = None
-    rel: float | None = None
-    abs: float | None = None
+    low: _Number | list[_Number] | None = None
+    high: _Number | list[_Number] | None = None
+    rel: _Number | None = None
+    abs: _Number | None = None
     exact: bool | None = None
+
+    @field_validator("rel", "abs")
+    @classmethod
+    def _width(cls, width: float | None) -> float | None:
+        if width is not None and width < 0:
+            raise ValueError(f"is {width:g}; must be 0 or more")
+        return width
+
+    @field_validator("rel")
+    @classmethod
+    def _below_all(cls, rel: float | None) -> float | None:
+        # At 1, which is 100 %, a value of 0 would be as good as the published one.
+        if rel is not None and rel >= 1:
+            raise ValueError(f"is {rel:g}, which is {100 * rel:g} %; must be 0 or more and below 1")
+        return rel
 
     @model_validator(mode="after")
     def _one_rule(self) -> Accept:
@@ -36,9 +70,18 @@ class Accept(Strict):
             raise ValueError("give exactly one of low/high, rel, abs, exact: true")
         if self.exact is False:
             raise ValueError("exact is either true or left out")
-        if any(width is not None and width < 0 for width in (self.rel, self.abs)):
-            raise ValueError("rel and abs must be 0 or more")
+        lists = [bound for bound in (self.low, self.high) if isinstance(bound, list)]
+        if any(len(one) != len(other) for one, other in pairwise(lists)):
+            raise ValueError("low and high must be lists of one length")
+        size = max(map(len, lists), default=1)
+        for low, high in zip(spread(self.low, size), spread(self.high, size), strict=True):
+            if low is not None and high is not None and low > high:
+                raise ValueError(f"low {low:g} is above high {high:g}")
         return self
+
+    def bounds(self) -> int | None:
+        """Return how many bounds are listed, None where one stands for all values."""
+        return next((len(one) for one in (self.low, self.high) if isinstance(one, list)), None)
 
     def text(self) -> str:
         """Return the tolerance as a reader sees it (``4.2 … 5.8``, ``±5 %``, ``exact``)."""
@@ -58,10 +101,10 @@ class Accept(Strict):
 class Relation(Strict):
     """An order the value must keep even where its size is off: exactly one bound."""
 
-    gt: float | None = None
-    ge: float | None = None
-    lt: float | None = None
-    le: float | None = None
+    gt: _Number | None = None
+    ge: _Number | None = None
+    lt: _Number | None = None
+    le: _Number | None = None
 
     @model_validator(mode="after")
     def _one_bound(self) -> Relation:
@@ -139,17 +182,20 @@ def within(accept: Accept, published: Any, value: Any) -> bool:
             f"{len(wanted)} published values but {got} from the notebook; "
             "give one value for each published one, in the same order"
         )
-    lows, highs = _spread(accept.low, len(wanted)), _spread(accept.high, len(wanted))
+    lows, highs = spread(accept.low, len(wanted)), spread(accept.high, len(wanted))
     rows = zip(wanted, found, lows, highs, strict=True)
     return all(_near(accept, *row) for row in rows if row[0] is not None)
 
 
-def _spread(bound: float | list[float] | None, size: int) -> list[Any]:
-    if not isinstance(bound, list):
-        return [bound] * size
-    if len(bound) != size:
-        raise ClaimError(f"{len(bound)} bounds in accept for {size} published values")
-    return bound
+def spread(bound: float | list[float] | None, size: int) -> list[Any]:
+    """Return a bound for each of ``size`` values.
+
+    Examples
+    --------
+    >>> spread(1.5, 2), spread([1.0, 2.0], 2)
+    ([1.5, 1.5], [1.0, 2.0])
+    """
+    return bound if isinstance(bound, list) else [bound] * size
 
 
 def _near(accept: Accept, published: Any, ours: Any, low: Any, high: Any) -> bool:

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from repro.claims import Claim, judge, judge_all, worst
+from repro import params
+from repro.claims import MISSED, REPRODUCED, Claim, judge, judge_all, worst
 from repro.errors import ClaimError
-from repro.tolerance import Accept, Relation, show
+from repro.tolerance import Accept, Relation, flat, is_number, show
 
 
 def claim(**changes):
@@ -118,7 +119,39 @@ def test_relative_tolerance_is_symmetric_about_the_published_value(published, re
         ({"accept": {"tol": 1}}, "Extra inputs"),
         ({"accept": {"low": "4"}}, "valid number"),
         ({"published": {"a": 1}}, "must be a number"),
-        ({"published": "> 1", "accept": {"rel": 0.1}}, "published number"),
+        ({"published": "> 1", "accept": {"rel": 0.1}}, "published number where '> 1' stands"),
+        ({"published": [1.0, "a"], "accept": {"abs": 0.1}}, "published number where 'a' stands"),
+        ({"published": [1.0, "a"], "accept": {"low": 0.1}}, "published number where 'a' stands"),
+        ({"published": True, "accept": {"rel": 0.1}}, "published number where True stands"),
+        ({"published": True, "accept": None, "relation": {"gt": 0}}, "needs accept: exact"),
+        ({"published": []}, "holds no value"),
+        ({"published": [[], []]}, "holds no value"),
+        ({"published": [None, None]}, "holds no value"),
+        ({"published": math.nan}, "nan is no number to compare with"),
+        ({"published": [1, -math.inf]}, "-inf is no number to compare with"),
+        ({"published": 10**400}, "is no number to compare with"),
+        ({"published": " "}, "must not be blank"),
+        ({"published": [[1, [2]]]}, "a list beside a single value"),
+        ({"published": [[[[1]]]]}, "more than 3 levels"),
+        ({"accept": {"rel": math.inf}}, "inf is no number to compare with"),
+        ({"accept": {"rel": math.nan}}, "nan is no number to compare with"),
+        ({"accept": {"rel": 1}}, "is 1, which is 100 %; must be 0 or more and below 1"),
+        ({"accept": {"rel": True}}, "valid number"),
+        ({"accept": {"abs": math.inf}}, "inf is no number to compare with"),
+        ({"accept": {"abs": -1}}, "0 or more"),
+        ({"accept": {"low": -math.inf, "high": math.inf}}, "inf is no number to compare with"),
+        ({"accept": {"high": 1e301}}, "at most ±1e\\+300"),
+        ({"accept": {"low": 5, "high": 1}}, "low 5 is above high 1"),
+        ({"accept": {"low": [1, 2]}}, "2 bounds for 1 published"),
+        ({"accept": {"low": []}}, "0 bounds for 1 published"),
+        ({"published": [1, 2, 3], "accept": {"low": [0, 1], "high": 4}}, "2 bounds for 3"),
+        ({"published": [1, 2], "accept": {"low": [0, 1], "high": [4]}}, "lists of one length"),
+        ({"published": [1, 2], "accept": {"low": [0, 1], "high": [4, 0]}}, "low 1 is above high 0"),
+        ({"published": [1, 2], "accept": {"low": [0, math.nan]}}, "nan is no number"),
+        ({"relation": {"gt": math.nan}}, "nan is no number to compare with"),
+        ({"relation": {"lt": math.inf}}, "inf is no number to compare with"),
+        ({"relation": {"gt": True}}, "valid number"),
+        ({"deviation": " "}, "must not be blank"),
     ],
 )
 def test_malformed_claims_are_refused(change, message):
@@ -135,6 +168,69 @@ def test_a_claim_needs_source_and_certainty(missing):
 def test_a_claim_that_nothing_could_fail_is_refused():
     with pytest.raises(ValidationError, match="needs accept or relation"):
         claim(accept=None)
+
+
+def wrong_values(one):
+    """Return values of the published shape, one of which at least must miss the claim."""
+    published = list(flat(one.published))
+    if any(is_number(item) for item in published) or one.accept is None or not one.accept.exact:
+        # Zero, too: a claim about a size that nothing at all fulfils says nothing.
+        wrong = [0.0] if sized(one) else [-1.5e308, 0.0, 1.5e308]
+    else:
+        wrong = [True, False, "something else"]
+    return [[item] * len(published) if isinstance(one.published, list) else item for item in wrong]
+
+
+def sized(one):
+    return one.accept is not None and one.accept.rel is not None and any(flat(one.published))
+
+
+def can_fail(one):
+    if one.relation is not None:
+        bound = Claim.model_validate({**claim().model_dump(), "published": "x", "accept": None,
+                                      "relation": one.relation})  # fmt: skip
+        assert any(judge(bound, value).outcome == MISSED for value in (-1.5e308, 0.0, 1.5e308))
+    if one.accept is not None:
+        outcomes = [judge(one, value).outcome for value in wrong_values(one)]
+        return any(outcome != REPRODUCED for outcome in outcomes)
+    return True
+
+
+numbers = st.one_of(
+    st.floats(-10, 10), st.floats(), st.integers(-5, 5), st.booleans(), st.just(1.0), st.just(10.0)
+)
+leaves = st.one_of(numbers, numbers, st.none(), st.sampled_from(["> 1", "x", ""]))
+bounds = st.one_of(st.none(), numbers, numbers, st.lists(numbers, max_size=3))
+
+
+@given(
+    published=st.one_of(
+        leaves, st.lists(leaves, max_size=3), st.lists(st.lists(leaves, max_size=2))
+    ),
+    accept=st.one_of(
+        st.none(),
+        st.fixed_dictionaries({"rel": numbers}),
+        st.fixed_dictionaries({"abs": numbers}),
+        st.fixed_dictionaries({}, optional={"low": bounds, "high": bounds}),
+        st.just({"exact": True}),
+    ),
+    relation=st.one_of(
+        st.none(), st.dictionaries(st.sampled_from(["gt", "ge", "lt", "le"]), numbers, max_size=1)
+    ),
+)
+def test_some_value_fails_every_claim_that_loads(published, accept, relation):
+    fields = {**claim().model_dump(), "published": published, "accept": accept}
+    try:
+        one = Claim.model_validate({**fields, "relation": relation})
+    except ValidationError:
+        return
+    assert can_fail(one)
+
+
+def test_some_value_fails_every_claim_of_the_project():
+    claims = [one for entry in params.discover() for one in entry.load().claims]
+    assert len(claims) > 300
+    assert [one.id for one in claims if not can_fail(one)] == []
 
 
 @pytest.mark.parametrize("certainty", ["plot ±0.15", "plot ±10 %", "artifact run", "derived"])
