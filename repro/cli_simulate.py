@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -68,18 +68,22 @@ def simulate(
 
     if seed < 0:
         raise ParamError(f"--seed {seed}: give a whole number of 0 or more")
+    for option, given in (("placement", placement), ("throughputs", throughputs)):
+        if given == "":
+            raise ParamError(f"--{option}: is empty; name one or leave it out")
     machines = Cluster.parse(cluster)
     own, rounds = round_settings(policy, parse_settings(settings or []))
     chosen = make(policy, rules, **own)
     speeds = _speeds(throughputs, reference_gpu)
-    frame = _trace(trace, format, machines.num_gpus, seed, speeds)
+    opened = _trace(trace, format, machines.num_gpus, seed, speeds)
+    frame = opened.frame
     result = repro.simulate(
         frame,
         machines,
         chosen,
         placement=placement or ("yarn" if placement_sensitive else None),
         rules=rules,
-        perf=_performance(frame, machines, speeds, placement_sensitive, rules),
+        perf=_performance(opened, machines, speeds, placement_sensitive, rules),
         interval=interval,
         rounds=rounds,
         seed=seed,
@@ -87,7 +91,13 @@ def simulate(
     if out is not None:
         write_whole(out, jobs_csv(result.jobs).encode())
     summary = result.summary()
-    typer.echo(to_json(summary).decode().rstrip() if as_json else "\n".join(_table(summary)))
+    # the trace was drawn with it
+    if opened.drew and "seed" in summary["ignored"].get("options", ()):
+        summary["ignored"]["options"].remove("seed")
+    for line in ignored_lines(summary["ignored"]):
+        typer.echo(f"repro: {line}", err=True)
+    shown = to_json(summary).decode().rstrip() if as_json else "\n".join(_table(summary))
+    typer.echo(shown)
 
 
 def parse_settings(pairs: list[str]) -> dict[str, Any]:
@@ -166,6 +176,36 @@ def jobs_csv(jobs: pd.DataFrame) -> str:
     return str(shown.to_csv(index=False, lineterminator="\n"))
 
 
+def ignored_lines(ignored: dict[str, Any]) -> list[str]:
+    """Return one line for each sort of thing a run did not use.
+
+    Examples
+    --------
+    >>> ignored_lines({"columns": ["user", "gpu_share"], "rows": {"no end": 1200}})
+    ['not used: trace columns user, gpu_share (every job holds whole GPUs)', \
+'left out: rows of the trace (no end: 1,200)']
+    """
+    meant = {
+        "gpu_share": "every job holds whole GPUs",
+        "gpu_type": "a job runs on GPUs of any type",
+        "GPU types of the cluster": "all GPUs are equally fast",
+    }
+
+    def listed(names: list[str]) -> str:
+        notes = [meant[name] for name in names if name in meant]
+        shown = f"{', '.join(names[:20])}{', …' if len(names) > 20 else ''}"
+        return f"{shown} ({'; '.join(notes)})" if notes else shown
+
+    sorts = (("columns", "trace columns"), ("file_columns", "columns of the file"))
+    lines = [f"not used: {text} {listed(ignored[key])}" for key, text in sorts if key in ignored]
+    if "rows" in ignored:
+        counts = (f"{reason}: {rows:,}" for reason, rows in ignored["rows"].items())
+        lines.append(f"left out: rows of the trace ({', '.join(counts)})")
+    if ignored.get("options"):
+        lines.append(f"not used: {listed(ignored['options'])}")
+    return lines
+
+
 def policy_rows() -> list[dict[str, Any]]:
     """Return name, one-line summary, parameters with defaults and needs of every policy."""
     from repro.policies.base import policies
@@ -186,9 +226,15 @@ def policy_rows() -> list[dict[str, Any]]:
     return rows
 
 
-def _trace(
-    name: str, format: str | None, gpus: int, seed: int, speeds: dict[str, str]
-) -> pd.DataFrame:
+class _Opened(NamedTuple):
+    """A trace, the options it used itself, and whether it was drawn with the seed."""
+
+    frame: pd.DataFrame
+    used: frozenset[str]
+    drew: bool
+
+
+def _trace(name: str, format: str | None, gpus: int, seed: int, speeds: dict[str, str]) -> _Opened:
     """Open a trace; the speeds matter to those whose work is given in training steps."""
     from repro.trace import remote, synth
     from repro.trace.load import load
@@ -196,14 +242,16 @@ def _trace(
     if Path(name).exists() or not synth.is_known(name):
         known = remote.entry(name).format if remote.is_known(name) else None
         options = speeds if (format or known) == "gavel" else {}
-        return load(name, format, cluster_gpus=gpus, **options)
+        frame = load(name, format, cluster_gpus=gpus, **options)
+        return _Opened(frame, frozenset(options), False)
     if format is not None:
         raise ParamError(f"--format {format}: {name!r} is a generator, not a file")
     from repro.batch.data import open_trace
     from repro.trace.synth.registry import generators
 
     taken = inspect.signature(generators[name]).parameters
-    return open_trace(name, seed, **{key: speeds[key] for key in speeds if key in taken})[0]
+    options = {key: speeds[key] for key in speeds if key in taken}
+    return _Opened(open_trace(name, seed, **options)[0], frozenset(options), True)
 
 
 def _speeds(throughputs: str | None, reference_gpu: str | None) -> dict[str, str]:
@@ -212,12 +260,14 @@ def _speeds(throughputs: str | None, reference_gpu: str | None) -> dict[str, str
 
 
 def _performance(
-    frame: pd.DataFrame, machines: Cluster, speeds: dict[str, str], sensitive: bool, rules: str
+    opened: _Opened, machines: Cluster, speeds: dict[str, str], sensitive: bool, rules: str
 ) -> ThroughputTable | None:
     """Return the table of the run if one was given; by default it is that of the trace."""
+    frame = opened.frame
     if sensitive:
         _check_sensitive(machines, rules)
     elif "throughputs" not in speeds or not machines.gpu_types:
+        _check_speeds_used(opened, machines, speeds)
         return None
     from repro.perf.throughput_files import load_throughputs, throughputs_of
 
@@ -229,6 +279,19 @@ def _performance(
     if sensitive and table is not None:
         table = dataclasses.replace(table, server_gpus=machines.gpus_per_node)
     return table
+
+
+def _check_speeds_used(opened: _Opened, machines: Cluster, speeds: dict[str, str]) -> None:
+    """Refuse options on speeds that neither the trace nor the cluster has a use for."""
+    for option in speeds:
+        if option not in opened.used:
+            why = "is only used with --throughputs"
+            if not machines.gpu_types:
+                why = f"has no use here, {machines} names no GPU types (such as 9x4:v100)"
+            raise ParamError(
+                f"--{option.replace('_', '-')} {speeds[option]}: {why}, nor does the trace need "
+                "it; leave it out"
+            )
 
 
 def _check_sensitive(machines: Cluster, rules: str) -> None:
@@ -273,6 +336,8 @@ def _table(summary: dict[str, Any]) -> list[str]:
     width = max(map(len, summary))
     rows = []
     for name, value in summary.items():
+        if name == "ignored":
+            continue
         shown = f"{value:,.3f}" if isinstance(value, float) else str(value)
         if name == "utilisation":
             shown = f"{value:.1%}"

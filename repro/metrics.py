@@ -26,7 +26,8 @@ def summarise(result: Result) -> dict[str, Any]:
     -------
     dict
         policy, trace, cluster, n_jobs, n_finished, avg_jct, median_jct, p95_jct, p99_jct, makespan,
-        avg_queueing (s), preemptions, utilisation (share of GPU-time held), wall_s.
+        avg_queueing (s), preemptions, utilisation (share of GPU-time held), wall_s, ignored (what
+        the run was given and did not use, see `repro.sim.unused`).
     """
     jobs, meta = result.jobs, result.meta
     jct = jobs["jct"].dropna().to_numpy()
@@ -52,6 +53,7 @@ def summarise(result: Result) -> dict[str, Any]:
         "preemptions": int(jobs["preemptions"].sum()),
         "utilisation": held / (meta["num_gpus"] * span) if span > 0 and known else np.nan,
         "wall_s": meta["wall_s"],
+        "ignored": meta.get("ignored", {}),
     }
 
 

@@ -40,7 +40,7 @@ def history(source: str | Sequence[float]) -> npt.NDArray[np.float64]:
     """
     if isinstance(source, str):
         return _public(source)
-    values = np.sort(np.asarray(source, dtype=float))
+    values = np.sort(np.atleast_1d(np.asarray(source, dtype=float)))
     if values.size == 0 or not np.isfinite(values).all() or values[0] <= 0:
         raise ParamError("history needs at least one positive number of GPU-seconds")
     return values

@@ -210,11 +210,11 @@ def _tasks(table: JobTable, run: Run) -> tuple[int, ...]:
 
 
 def _num_ps(table: JobTable, job: int) -> int:
-    return int(table.frame["num_ps"].to_numpy()[job]) if "num_ps" in table.frame else 1
+    return int(table.column("num_ps")[job]) if "num_ps" in table.frame else 1
 
 
 def _needed(table: JobTable, job: int, name: str) -> float:
-    value = float(table.frame[name].to_numpy()[job]) if name in table.frame else math.nan
+    value = float(table.column(name)[job]) if name in table.frame else math.nan
     if not value > 0:
         raise TraceError(
             f"job {table.ids[job]!r} has no {name!r}; the iteration model needs a positive value "

@@ -47,7 +47,7 @@ class SpeedUp:
 
     def of(self, table: JobTable, job: int, gpus: float) -> float:
         """Return the speed of a job of the trace on ``gpus``, capped at what it asks for."""
-        model, asked = table.models[job], table.gpus[job]
+        model, asked = table.models[job] if self.curves else None, table.gpus[job]
         curve = None if model is None else self.curves.get(model)
         if curve is not None and asked > len(curve):
             raise ParamError(

@@ -32,9 +32,12 @@ class Placer(ABC):
         GPUs of the cluster.
     tracks_nodes : bool
         False when the rule only counts GPUs and allocations name no nodes.
+    reads_model : bool
+        True when the model of a job decides where it goes.
     """
 
     tracks_nodes: ClassVar[bool] = True
+    reads_model: bool = False
 
     def __init__(self, cluster: Cluster) -> None:
         self.free = self.num_gpus = cluster.num_gpus

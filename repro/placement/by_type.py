@@ -31,6 +31,7 @@ class TypePlacer(Placer):
         part = Cluster(tuple(cluster.nodes[i] for i in self._numbers), f"{cluster}:{gpu_type}")
         super().__init__(part)
         self._inner, self._gpu_type = placement.bind(part, rng), gpu_type
+        self.reads_model = self._inner.reads_model
 
     def fits(self, gpus: int) -> bool:
         """Ask the rule."""

@@ -84,6 +84,8 @@ class IlpPlacer(YarnPlacer):
         Per node, the traffic of each job there, MB per iteration.
     """
 
+    reads_model = True
+
     def __init__(
         self,
         cluster: Cluster,

@@ -28,6 +28,8 @@ class SkewPlacer(Placer):
         Models with a skew above it are consolidated.
     """
 
+    reads_model = True
+
     def __init__(self, cluster: Cluster, skew: Mapping[str, float], pack_limit: float) -> None:
         super().__init__(cluster)
         self.idle = [node.gpus for node in cluster.nodes]

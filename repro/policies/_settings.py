@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import types
 import typing
+from collections.abc import Sequence
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -17,6 +18,7 @@ _WORDS = {
     str: "a word",
     type(None): "none",
 }
+_SEVERAL = (tuple, Sequence)
 
 
 def check_settings(policy: str, cls: type, settings: dict[str, Any]) -> None:
@@ -57,15 +59,17 @@ def _choices(hint: Any) -> list[Any] | None:
     """Return the plain types a hint allows, None if it allows others."""
     union = typing.get_origin(hint) in (typing.Union, types.UnionType)
     choices = list(typing.get_args(hint)) if union else [hint]
-    plain = all(c in _WORDS or typing.get_origin(c) in (tuple, typing.Literal) for c in choices)
+    plain = all(c in _WORDS or typing.get_origin(c) in (*_SEVERAL, typing.Literal) for c in choices)
     return choices if plain else None
 
 
 def _is(value: Any, choice: Any) -> bool:
     if choice in (int, float) and isinstance(value, bool):
         return False
-    if typing.get_origin(choice) is tuple and not isinstance(value, (tuple, list)):
-        value = (value,)
+    if typing.get_origin(choice) in _SEVERAL:
+        value = value if isinstance(value, (tuple, list)) else (value,)
+        if any(isinstance(item, bool) for item in value) and bool not in typing.get_args(choice):
+            return False
     try:
         TypeAdapter(choice).validate_python(value, strict=choice in (str, bool, int))
     except ValidationError:
@@ -76,6 +80,6 @@ def _is(value: Any, choice: Any) -> bool:
 def _word(choice: Any) -> str:
     if typing.get_origin(choice) is typing.Literal:
         return " or ".join(map(str, typing.get_args(choice)))
-    if typing.get_origin(choice) is tuple:
+    if typing.get_origin(choice) in _SEVERAL:
         return f"{_WORDS.get(typing.get_args(choice)[0], 'values')}, several by commas"
     return _WORDS[choice]

@@ -126,10 +126,9 @@ class _Leases:
     """One run of `Themis`: how many jobs each job has seen, and when the lease ends."""
 
     def __init__(self, policy: Themis, view: View) -> None:
-        self.lease, speed = policy.lease, policy.speedup.speed
-        self.models = view.column("model", "").tolist()
-        #: work on one GPU per unit of work at the GPUs asked for
-        self.scale = [speed(str(m), view.gpus(job)) for job, m in enumerate(self.models)]
+        self.lease, self.speedup = policy.lease, policy.speedup
+        # without curves the model of a job says nothing
+        self.models = view.column("model", "").tolist() if policy.speedup.curves else None
         #: sum and number of the counts each unfinished job has seen
         self.seen: dict[int, list[float]] = {}
         self.ends = math.inf
@@ -164,7 +163,11 @@ class _Leases:
     def _offers(self, view: View, jobs: list[int]) -> list[Run]:
         total = left = total_gpus(view)
         asked = np.array([view.gpus(job) for job in jobs], dtype=float)
-        scale = np.array([self.scale[job] for job in jobs])
+        # work on one GPU per unit of work at the GPUs asked for
+        scale = asked
+        if self.models is not None:
+            speed, models = self.speedup.speed, self.models
+            scale = np.array([speed(str(models[job]), view.gpus(job)) for job in jobs])
         waited = view.now - np.array([view.submit(job) for job in jobs])
         work = scale * np.array([view.remaining(job) for job in jobs])
         mean = np.array([self.seen[job][0] / self.seen[job][1] for job in jobs])

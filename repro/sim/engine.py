@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from heapq import heappop
 from typing import Any
 
@@ -12,19 +13,24 @@ import pandas as pd
 import simpy
 
 from repro.cluster.spec import Cluster
-from repro.errors import ParamError, PolicyError, TraceError
+from repro.errors import ParamError, PolicyError, ReproError, TraceError
 from repro.perf.overhead import Overhead
 from repro.placement.base import Placement
 from repro.placement.by_type import by_type
 from repro.policies.base import Order, Policy
+from repro.sim.decided import DecidedDriver
 from repro.sim.drivers import Driver, driver_for
 from repro.sim.holdings import Holdings, Performance
 from repro.sim.jobs import JobTable
 from repro.sim.mechanism import RoundMechanism
+from repro.sim.policy_fault import policy_fault
 from repro.sim.records import Result, collect
 from repro.sim.rounds import RoundSettings, gpus_by_type
 from repro.sim.speeds import Speeds
 from repro.sim.view import View
+
+#: Decisions of one run at most, as far as its interval, rounds or quantum tell beforehand.
+MAX_DECISIONS = 10_000_000
 
 
 class Engine:
@@ -97,18 +103,26 @@ class Engine:
         self.env = simpy.Environment()
         self.placer = placement.bind(cluster, rng)
         typed = {} if isinstance(policy, Order) else by_type(placement, cluster, rng)
-        speeds = Speeds(self.table, perf, gpus_by_type(cluster))
+        self.speeds = speeds = Speeds(self.table, perf, gpus_by_type(cluster))
         self.view = View(self.table, cluster, policy.needs, policy.name, speeds, seed)
         self.holdings = Holdings(
             self.table, cluster, policy.name, self.placer, typed, perf, overhead, keep_intervals
         )
 
         def mechanism() -> RoundMechanism:
+            settings = rounds or RoundSettings()
+            if interval is not None:
+                raise ParamError(
+                    f"interval is {interval:g} s, but policy {policy.name!r} returns shares, whose "
+                    f"rounds have a length of their own; set round_s={interval:g} instead"
+                )
+            if settings.ideal is None:
+                self._check_pace("round_s", settings.round_s)
             return RoundMechanism(
                 self.table,
                 speeds,
                 policy.name,
-                rounds or RoundSettings(),
+                settings,
                 tells_types=policy.tells_types,
                 pairs_up=policy.pairs_up,
                 idle_ok=policy.idle_ok,
@@ -116,13 +130,18 @@ class Engine:
                 ahead=not keep_intervals and self.holdings.light and self._poked is None,
             )
 
-        self.driver: Driver = driver_for(
-            self.table, policy, self.view, self.placer, self.holdings.take, mechanism
-        )
+        with self._naming_the_policy():
+            self.driver: Driver = driver_for(
+                self.table, policy, self.view, self.placer, self.holdings.take, mechanism
+            )
         self._next = 0
         self._awaited, self._stop = self._rows(until), stop_time
         self._poked: simpy.Event | None = None
         self._check_fits()
+        if interval is not None:
+            self._check_pace("interval", interval)
+        elif isinstance(policy, Order):
+            self._check_pace("quantum", policy.quantum_s())
 
     def _check_fits(self) -> None:
         never = isinstance(self.policy, Order) and not self.policy.preemptive
@@ -135,6 +154,24 @@ class Engine:
                     f"{', under this placement' if gpus <= limit else ''}); use a larger cluster "
                     f"or drop the job"
                 )
+
+    @property
+    def draws(self) -> bool:
+        """Whether the policy or its rounds draw from the seed of the run."""
+        rounds = self.driver.rounds if isinstance(self.driver, DecidedDriver) else None
+        return self.view.seed_read or (rounds is not None and rounds.shuffles)
+
+    def _check_pace(self, name: str, seconds: float) -> None:
+        """Refuse a time between decisions so short that the run would never end."""
+        table = self.table
+        work = sum(u * s * g for u, s, g in zip(table.work, table.solo, table.gpus, strict=True))
+        least = work / self.cluster.num_gpus / MAX_DECISIONS
+        if seconds < least:
+            raise ParamError(
+                f"{name} is {seconds:g} s: the jobs keep {self.cluster} busy for "
+                f"{work / self.cluster.num_gpus:,.0f} s, more than {MAX_DECISIONS:,} decisions; "
+                f"give {least:.1g} s or more"
+            )
 
     def _rows(self, until: Iterable[object] | None) -> set[int] | None:
         if until is None:
@@ -162,11 +199,25 @@ class Engine:
         for process in processes:
             self.env.process(process(self))
         try:
-            self.env.run(until=scheduler)
+            with self._naming_the_policy():
+                self.env.run(until=scheduler)
         except RuntimeError as error:
             if isinstance(error.__context__, simpy.core.EmptySchedule):
                 raise self._waiting_for_ever() from None
             raise
+
+    @contextlib.contextmanager
+    def _naming_the_policy(self) -> Iterator[None]:
+        """Let an error inside the code of the policy say whose it is."""
+        try:
+            yield
+        except ReproError:
+            raise
+        except Exception as error:
+            fault = policy_fault(self.policy, error, self.view.now, self.table.ids)
+            if fault is None:
+                raise
+            raise fault from error
 
     def _waiting_for_ever(self) -> PolicyError:
         active = self.table.active

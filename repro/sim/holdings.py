@@ -79,6 +79,8 @@ class Holdings:
         self.finish: list[tuple[float, int, int]] = []
         self.epoch = [0] * table.count
         self.overhead_s = 0.0
+        #: whether the placement rule was asked for a place
+        self.places = False
         #: completions come from `expect` instead of from rates
         self.foretold = False
         self._nodes: dict[int, Nodes] = {}
@@ -180,7 +182,9 @@ class Holdings:
     def take(self, job: int) -> None:
         """Place a job at once (policies whose next choice depends on where this one went)."""
         table = self.table
-        self._nodes[job] = self.placer.take(job, table.gpus[job], table.models[job])
+        self.places = True
+        model = table.models[job] if self.placer.reads_model else None
+        self._nodes[job] = self.placer.take(job, table.gpus[job], model)
 
     def _start(self, run: Run, now: float, changed: Callable[[int, float], None]) -> None:
         table, leader = self.table, run.jobs[0]
@@ -237,8 +241,10 @@ class Holdings:
 
     def _place(self, run: Run) -> Nodes:
         placer, leader = self._typed.get(run.gpu_type, self.placer), run.jobs[0]
+        self.places = True
         if not run.tasks:
-            return placer.take(leader, int(run.charged), self.table.models[leader])
+            model = self.table.models[leader] if placer.reads_model else None
+            return placer.take(leader, int(run.charged), model)
         if len(run.tasks) != run.gpus:
             raise PolicyError(
                 f"policy {self._policy!r} names nodes for {len(run.tasks)} tasks of job "

@@ -57,24 +57,26 @@ class JobTable:
         n = self.count = len(trace)
         self.ids: list[object] = self.frame["job_id"].tolist()
         self.submit: list[float] = submit.iloc[order].astype(float).tolist()
-        #: seconds the trace says the job takes
-        self.duration: list[float] = work.iloc[order].astype(float).tolist()
+        #: trace columns that this run has read
+        self.read = {"job_id", "submit_time", "num_gpus"}
+        self._duration: list[float] = work.iloc[order].astype(float).tolist()
         self._columns: dict[str, list[Any]] = {}
         self._derived: dict[str, Any] = {}
         #: units of work (seconds at the reference allocation, or iterations), and the seconds one
         #: unit takes alone
-        self.work, self.solo = self.duration, [1.0] * n
         self.counts_iterations = iterations is not None
         if iterations is not None:
             self.work, self.solo = self._in_iterations(trace, iterations)
+        else:
+            self.work, self.solo = self.duration, [1.0] * n
         self.counts_steps = steps
         if steps:
             self._require(trace, "iterations", "give the training steps")
-            self.work = self.frame["iterations"].astype(float).tolist()
+            self.work = list(map(float, self.column("iterations")))
             self.solo = [s / n for s, n in zip(self.duration, self.work, strict=True)]
         #: rows below this number have arrived
         self.arrived = 0
-        self.models: list[str | None] = (
+        self._models: list[str | None] = (
             self.frame["model"].tolist() if "model" in self.frame else [None] * n
         )
         self.gpus: list[int] = self.frame["num_gpus"].astype(int).tolist()
@@ -104,10 +106,10 @@ class JobTable:
             self._require(trace, name, "give iterations and iteration_time (s)")
         # the product is taken in milliseconds: its last bit decides between jobs of equal length
         solo = [
-            round(seconds * 1000.0, 6) * factor / 1000.0
-            for seconds in self.frame["iteration_time"].astype(float)
+            round(float(seconds) * 1000.0, 6) * factor / 1000.0
+            for seconds in self.column("iteration_time")
         ]
-        return self.frame["iterations"].astype(float).tolist(), solo
+        return list(map(float, self.column("iterations"))), solo
 
     def _require(self, trace: pd.DataFrame, name: str, hint: str) -> None:
         """Raise unless every job has the column."""
@@ -124,11 +126,24 @@ class JobTable:
                 f"count work in iterations: {hint}, or use --rules paper"
             )
 
+    @property
+    def duration(self) -> list[float]:
+        """Seconds the trace says each job takes."""
+        self.read.add("duration")
+        return self._duration
+
+    @property
+    def models(self) -> list[str | None]:
+        """Model of each job, None where the trace names none."""
+        self.read.add("model")
+        return self._models
+
     def column(self, name: str) -> list[Any]:
         """Return a trace column as a list, indexed by row number; KeyError if there is none."""
         values = self._columns.get(name)
         if values is None:
             values = self._columns[name] = self.frame[name].tolist()
+            self.read.add(name)
         return values
 
     def derived(self, name: str, make: Callable[[], T]) -> T:

@@ -71,7 +71,8 @@ class RoundMechanism:
     ) -> None:
         self.table, self.speeds, self.policy, self.settings = table, speeds, policy, settings
         self._idle_ok, self._pairs_up = idle_ok, pairs_up
-        self._shuffles = settings.shuffle_types and not tells_types
+        #: whether the seed matters
+        self.shuffles = settings.ideal is None and settings.shuffle_types and not tells_types
         # the public simulator's stream for this purpose
         self._shuffler = random.Random(seed + 5)
         kinds = len(speeds.gpu_types)
@@ -96,7 +97,7 @@ class RoundMechanism:
         elif settings.whole_steps and not self.fluid:
             self._steps = WholeSteps(table, speeds, settings, idle_ok, ahead)
         #: orders of the types in the rounds to come
-        self._drawn = np.array([self._order] * (0 if self._shuffles else _AHEAD), dtype=np.int64)
+        self._drawn = np.array([self._order] * (0 if self.shuffles else _AHEAD), dtype=np.int64)
         #: pairs that began to share GPUs, and where
         self.together: list[tuple[int, int, str | None]] = []
         self.has_shares = False
@@ -257,7 +258,7 @@ class RoundMechanism:
 
     def _orders(self) -> Ints:
         """Return the types in the order in which this round and those to come fill them."""
-        if not self._shuffles:
+        if not self.shuffles:
             return self._drawn
         if not len(self._drawn):
             self._drawn = np.array([self._order] * _AHEAD)
@@ -269,7 +270,7 @@ class RoundMechanism:
 
     def _forget(self, rounds: int) -> None:
         """Forget the orders of rounds that were played."""
-        if self._shuffles:
+        if self.shuffles:
             self._drawn = self._drawn[rounds:]
 
     def _whole_round(self, now: float, changed: bool) -> RunSet:

@@ -17,6 +17,7 @@ from repro.cluster.spec import Cluster
 from repro.errors import ParamError
 
 _TIMES = ("round_s", "min_realloc_interval_s", "preemption_overhead_s")
+_SWITCHES = ("whole_steps", "whole_queue", "shuffle_types", "drop_unallocated", "lease_renewal")
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,11 @@ class RoundSettings:
             if not number or not 0 <= value < float("inf") or (name == "round_s" and value == 0):
                 limit = "more than 0" if name == "round_s" else "0 or more"
                 raise ParamError(f"round setting {name} is {value!r}; give a number of {limit}")
+        for name in _SWITCHES:
+            if not isinstance(getattr(made, name), bool):
+                raise ParamError(
+                    f"round setting {name} is {getattr(made, name)!r}; give true or false"
+                )
         if made.ideal not in (None, "fluid", "artifact"):
             raise ParamError(f"round setting ideal is {made.ideal!r}; accepted: fluid, artifact")
         if made.ideal == "artifact" and not made.whole_steps:
@@ -101,6 +107,13 @@ class RoundSettings:
                 f"{made.round_s:g} s; an overhead must be shorter than a round"
             )
         return made
+
+    def unused(self, tells_types: bool) -> set[str]:
+        """Return the settings that change nothing, given whether the policy tells types apart."""
+        if self.ideal is None:
+            return {"shuffle_types"} if tells_types else set()
+        of_rounds = {*_SWITCHES, "round_s", "prior_rounds"} - {"whole_steps"}
+        return of_rounds | ({"preemption_overhead_s"} if self.whole_steps else set())
 
     def stretched(self, factor: float) -> dict[str, float]:
         """Return the settings in seconds, multiplied."""

@@ -21,6 +21,7 @@ from repro.sim.holdings import Performance
 from repro.sim.records import Result
 from repro.sim.rounds import RoundSettings
 from repro.sim.rules import rules_named
+from repro.sim.unused import unused
 
 Process = Callable[[Engine], Generator[Any, Any, Any]]
 
@@ -124,12 +125,14 @@ def simulate(
     where = placement if placement is not None else resolved.placement
     if isinstance(where, str):
         where = placement_base.make(where)
+    rng = np.random.default_rng(seed)
+    undrawn = rng.bit_generator.state
     engine = Engine(
         trace,
         spec,
         resolved,
         where,
-        np.random.default_rng(seed),
+        rng,
         perf=perf,
         overhead=overhead,
         interval=interval if interval is not None else resolved.interval,
@@ -145,6 +148,10 @@ def simulate(
         keep_intervals=keep_intervals,
     )
     engine.run(processes)
+    drawn = rng.bit_generator.state != undrawn or engine.draws
+    given = {"seed": drawn} if seed else {}
+    if placement is not None:
+        given["placement"] = engine.holdings.places
     return engine.result(
         {
             "policy": resolved.name,
@@ -153,6 +160,7 @@ def simulate(
             "cluster": str(spec),
             "rules": rules,
             "placement": repr(where),
+            "ignored": unused(engine, trace, rounds or (), given),
             "wall_s": time.perf_counter() - started,
         }
     )

@@ -73,8 +73,12 @@ class Speeds:
         return self._perf
 
     def kind(self, job: int) -> tuple[str | None, int]:
-        """Return what jobs of equal speed have in common: (model, GPUs of the gang)."""
-        return self._table.models[job], self._table.gpus[job]
+        """Return what jobs of equal speed have in common: (model, GPUs of the gang).
+
+        Where no speeds are known, models do not matter: (None, GPUs of the gang).
+        """
+        table = self._table
+        return (None if self._perf is None else table.models[job]), table.gpus[job]
 
     def of(self, job: int) -> Array:
         """Return steps per second on each type, 0 where the job cannot run.
@@ -144,9 +148,8 @@ class Speeds:
     def _number(self) -> None:
         """Give every kind of job a number, and make room for speeds."""
         table, code = self._table, dict[Hashable, int]()
-        for job, gpus in enumerate(table.gpus):
-            kind = gpus if self._perf is None else self.kind(job)
-            self._codes[job] = code.setdefault(kind, len(code))
+        for job in range(table.count):
+            self._codes[job] = code.setdefault(self.kind(job), len(code))
         self._known = np.zeros((len(code), len(code) + 1), dtype=np.bool_)
         self._rows = np.zeros((*self._known.shape, 2, len(self.gpu_types)))
 
@@ -179,7 +182,7 @@ class Speeds:
         return self._reference[kind]
 
     def _nowhere(self, job: int) -> TraceError:
-        model, gpus = self.kind(job)
+        model, gpus = self._table.models[job], self._table.gpus[job]
         have = ", ".join(
             f"{int(n)} {kind or 'GPUs'}"
             for kind, n in zip(self.gpu_types, self.gpu_counts, strict=True)

@@ -56,7 +56,9 @@ class View:
     ) -> None:
         self._table, self.cluster, self.needs, self._policy = table, cluster, needs, policy
         self._speeds = speeds or Speeds(table, None, gpus_by_type(cluster))
-        self.seed = seed
+        self._seed = seed
+        #: whether the policy has asked for the seed
+        self.seed_read = False
         self.now = 0.0
         #: events since the last decision, for policies that only react to changes
         self.changed = True
@@ -86,6 +88,12 @@ class View:
                 f"policy {self._policy!r} reads {need!r} which it does not declare; "
                 f"add it to its `needs`"
             )
+
+    @property
+    def seed(self) -> int:
+        """Seed of the run, for policies that draw."""
+        self.seed_read = True
+        return self._seed
 
     @property
     def jobs(self) -> list[int]:
@@ -193,6 +201,7 @@ class View:
                 f"policy {self._policy!r} needs trace column {name!r}; the trace has "
                 f"{', '.join(map(str, frame.columns))}"
             )
+        self._table.read.add(name)
         column: npt.NDArray[np.generic] = frame[name].to_numpy()
         return column
 

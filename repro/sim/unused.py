@@ -1,0 +1,51 @@
+"""What a run was given and did not use: trace columns, rows left out, options."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pandas as pd
+
+from repro.sim.decided import DecidedDriver
+from repro.sim.engine import Engine
+
+
+def unused(
+    engine: Engine, trace: pd.DataFrame, rounds: Iterable[str], options: dict[str, bool]
+) -> dict[str, Any]:
+    """Return what a finished run did not use, so that nothing is ignored without a word.
+
+    Parameters
+    ----------
+    engine : Engine
+        After its run; its job table knows which columns were read.
+    trace : DataFrame
+        ``attrs`` may name rows left out (``dropped``) and columns of the file (``unread``).
+    rounds : iterable of str
+        Settings of rounds that the caller gave.
+    options : dict
+        Other options that the caller gave, and whether they mattered.
+
+    Returns
+    -------
+    dict
+        columns, file_columns (lists), rows ({reason: rows}), options (list); only what there is.
+    """
+    driver = engine.driver
+    mechanism = driver.rounds if isinstance(driver, DecidedDriver) else None
+    idle = set(rounds)
+    if mechanism is not None:
+        idle &= mechanism.settings.unused(engine.policy.tells_types)
+    by_type = mechanism is not None or engine.speeds.known
+    found = {
+        "columns": [str(name) for name in trace.columns if name not in engine.table.read],
+        "file_columns": list(trace.attrs.get("unread", ())),
+        "rows": dict(trace.attrs.get("dropped", {})),
+        "options": [
+            *(name for name, mattered in options.items() if not mattered),
+            *sorted(idle),
+            *(["GPU types of the cluster"] if engine.cluster.gpu_types and not by_type else []),
+        ],
+    }
+    return {name: what for name, what in found.items() if what}
