@@ -70,7 +70,7 @@ def run(
         tasks, outcomes = execute.plan(
             entries, profile=profile, out=folder, given=given, force=force, scratch=scratch
         )
-        workers = min(jobs or _cpus(), max(1, len(tasks)))
+        workers = jobs or (None if scheduler else min(_cpus(), max(1, len(tasks))))
         _heed_signals()
         try:
             with _progress(len(outcomes), len(entries)) as say:

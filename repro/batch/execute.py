@@ -4,25 +4,31 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import itertools
+import logging
 import os
 import queue
 import shutil
+import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from repro import paths
 from repro.batch.files import ERROR, RESULT, read_json, sweep
 from repro.batch.fingerprint import cells, fingerprint, is_current
-from repro.batch.task import SKIPPED, Outcome, Task
+from repro.batch.task import FAILED, SKIPPED, Outcome, Task
 from repro.errors import ParamError
 from repro.params import Entry
 
 #: Parameters with an option of their own.
 _OWN_OPTION = {"profile": "--profile", "out": "--out"}
+#: The figures that run, and since when.
+Begun = dict[Task, float]
+Watch = Callable[[Begun], None]
 _SCRATCH = "repro-batch-"
 _TELL_EVERY_S = 10.0
 
@@ -135,9 +141,10 @@ def check_parameters(entry: Entry, given: Mapping[str, Any]) -> None:
 def run(
     tasks: Sequence[Task],
     *,
-    jobs: int,
+    jobs: int | None,
     backend: str = "local",
     scheduler: str | None = None,
+    watch: Watch | None = None,
 ) -> Iterator[Outcome]:
     """Execute notebooks in parallel, yielding each outcome as it comes.
 
@@ -145,29 +152,35 @@ def run(
     ----------
     tasks : sequence of Task
         From :func:`plan`.
-    jobs : int
-        Notebooks at a time.
+    jobs : int or None
+        Notebooks at a time; None for one per thread of the dask workers.
     backend : {"local", "dask"}
         Where kernels run.
     scheduler : str, optional
         Address of a dask scheduler; a cluster on this machine when left out.
+    watch : callable, optional
+        Given five times a second what runs and since when (in seconds of `time.monotonic`);
+        lines of points are printed when left out.
 
     Raises
     ------
     ParamError
-        If dask is asked for and not installed, or does not answer.
+        If dask is asked for and not installed, does not answer or has no workers.
     """
     if not tasks:
         return
-    settings = _dask(jobs, scheduler) if backend == "dask" else contextlib.nullcontext()
+    begun: Begun = {}
     finished: queue.SimpleQueue[Outcome | BaseException | None] = queue.SimpleQueue()
     news = points_news(tasks)
+    if backend == "dask":
+        outcomes = _on_dask(tasks, jobs, scheduler, begun)
+    else:
+        outcomes = _here(tasks, jobs, begun)
 
     def work() -> None:
         try:
-            with settings:
-                for outcome in _parallel(tasks, jobs, backend):
-                    finished.put(outcome)
+            for outcome in outcomes:
+                finished.put(outcome)
             finished.put(None)
         except BaseException as error:
             finished.put(error)
@@ -175,10 +188,12 @@ def run(
     # The work has a thread of its own, so that this one can be interrupted at any moment.
     threading.Thread(target=work, daemon=True).start()
     while True:
+        if watch is not None:
+            watch(dict(begun))
         try:
             item = finished.get(timeout=0.2)
         except queue.Empty:
-            for line in next(news):
+            for line in next(news) if watch is None else ():
                 print(line, flush=True)
             continue
         if item is None:
@@ -195,50 +210,100 @@ def points_news(tasks: Sequence[Task], every_s: float = _TELL_EVERY_S) -> Iterat
         lines = []
         for task in tasks:
             at, before = told[task.id]
-            with contextlib.suppress(OSError):
-                if time.monotonic() - at >= every_s and (now := task.points.read_text()) != before:
-                    told[task.id] = (time.monotonic(), now)
-                    lines.append(f"{task.id} {now} points")
+            if time.monotonic() - at >= every_s and (now := task.points_done()) not in ("", before):
+                told[task.id] = (time.monotonic(), now)
+                lines.append(f"{task.id} {now} points")
         yield lines
 
 
-def _parallel(tasks: Sequence[Task], jobs: int, backend: str) -> Iterator[Outcome]:
+def _here(tasks: Sequence[Task], jobs: int | None, begun: Begun) -> Iterator[Outcome]:
     import joblib
 
     from repro.batch.kernel import execute
 
+    def begin(task: Task) -> tuple[Task, Outcome]:
+        begun[task] = time.monotonic()
+        return task, execute(task)
+
     # Each notebook has a kernel process of its own, so threads are enough here: they start at
     # once, and nothing but kernels is left to stop when the batch is killed.
-    local = {"backend": "threading"} if backend == "local" else {}
-    parallel = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered", **local)
-    yield from parallel(joblib.delayed(execute)(task) for task in tasks)
+    parallel = joblib.Parallel(
+        n_jobs=jobs or -1, backend="threading", return_as="generator_unordered"
+    )
+    for task, outcome in parallel(joblib.delayed(begin)(task) for task in tasks):
+        del begun[task]
+        yield outcome
 
 
-def _dask(jobs: int, scheduler: str | None) -> contextlib.AbstractContextManager[Any]:
+def _on_dask(
+    tasks: Sequence[Task], jobs: int | None, scheduler: str | None, begun: Begun
+) -> Iterator[Outcome]:
+    """Yield outcomes of dask workers; a notebook whose worker dies begins again on another."""
     try:
         import distributed
     except ImportError:
-        raise ParamError("--backend dask needs dask: pip install repro[dask]") from None
-    import joblib
+        raise ParamError(
+            "--backend dask needs dask; in the folder of the checkout: "
+            f'{sys.executable} -m pip install -e ".[dask]"'
+        ) from None
+    from repro.batch.kernel import execute_on_worker
 
-    @contextlib.contextmanager
-    def connected() -> Iterator[None]:
+    with _client(jobs, scheduler) as client:
+        held: dict[str, Task] = {}
+        running = distributed.as_completed()
+
+        def begin(waiting: Iterable[Task]) -> None:
+            for task in waiting:
+                begun[task] = time.monotonic()
+                future = client.submit(execute_on_worker, task, pure=False)
+                held[future.key] = task
+                running.add(future)
+
+        waiting = iter(tasks)
+        # A notebook leaves its worker's thread to simulations, so dask itself would begin them
+        # all at once.
+        begin(itertools.islice(waiting, jobs or sum(client.ncores().values())))
+        for future in running:
+            task = held.pop(future.key)
+            del begun[task]
+            try:
+                outcome = future.result()
+            # Whatever dask or a worker without this package raises fails this figure alone.
+            except Exception as error:
+                reason = f"{type(error).__name__}: {error}".splitlines()[0]
+                outcome = Outcome(task.id, FAILED, error=f"no worker could run it: {reason}")
+            begin(itertools.islice(waiting, 1))
+            yield outcome
+
+
+@contextlib.contextmanager
+def _client(jobs: int | None, scheduler: str | None) -> Iterator[Any]:
+    import distributed
+
+    if scheduler is None:
+        with distributed.Client(
+            n_workers=jobs, threads_per_worker=1, dashboard_address=None
+        ) as client:
+            yield client
+            # Nothing is left to wait for, so that a worker stopped by force is no news.
+            logging.getLogger("distributed.nanny").setLevel(logging.ERROR)
+        return
+    try:
+        client = distributed.Client(scheduler, timeout="10s")
+    except (OSError, ValueError) as error:
+        raise ParamError(
+            f"--scheduler {scheduler}: no dask scheduler answers ({type(error).__name__}); "
+            "give its address, such as tcp://host:8786"
+        ) from None
+    with client:
         try:
-            where = (
-                {"address": scheduler, "timeout": "10s"}
-                if scheduler
-                else {"n_workers": jobs, "threads_per_worker": 1, "dashboard_address": None}
-            )
-            client = distributed.Client(**where)
-        except (OSError, ValueError) as error:
+            client.wait_for_workers(1, timeout="10s")
+        except TimeoutError:
             raise ParamError(
-                f"--scheduler {scheduler}: no dask scheduler answers ({type(error).__name__}); "
-                "give its address, such as tcp://host:8786"
+                f"--scheduler {scheduler}: it has no workers; start some with `dask worker "
+                f"{scheduler}`"
             ) from None
-        with client, joblib.parallel_config(backend="dask"):
-            yield
-
-    return connected()
+        yield client
 
 
 @contextlib.contextmanager

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextvars
+import dataclasses
 import logging
 import os
 import re
@@ -94,6 +96,29 @@ def execute(task: Task) -> Outcome:
     return Outcome(task.id, DONE, wall, verdicts, warnings=warnings)
 
 
+def execute_on_worker(task: Task) -> Outcome:
+    """Run one notebook from a dask worker; its simulations may go to all workers, this one too.
+
+    Parameters
+    ----------
+    task : Task
+        What to run.
+
+    Returns
+    -------
+    Outcome
+        As of :func:`execute`.
+    """
+    import distributed
+
+    scheduler = str(distributed.get_worker().scheduler.address)
+    # The worker's only thread would wait for simulations that no thread is left to run.
+    distributed.secede()
+    # What the worker begins next inherits the context of this call, and with it the event loop
+    # of this notebook, unless that stays in a context of its own.
+    return contextvars.Context().run(execute, dataclasses.replace(task, scheduler=scheduler))
+
+
 @dataclass(frozen=True)
 class Failure:
     """Why a notebook did not end well: one line, and the whole story."""
@@ -146,26 +171,11 @@ def _papermill(task: Task, scratch: Path) -> None:
         )
 
 
-def _join_dask() -> dict[str, str]:
-    """Let a notebook on a dask worker give its simulations to all workers; none waits for it."""
-    if "distributed" not in sys.modules:
-        return {}
-    import distributed
-
-    try:
-        address = str(distributed.get_worker().scheduler.address)
-    except ValueError:
-        return {}
-    # The worker's only thread would wait for simulations that no thread is left to run.
-    distributed.secede()
-    return {ENV_SCHEDULER: address}
-
-
 def _environment(task: Task, scratch: Path) -> dict[str, str]:
     path = [str(PACKAGE.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
     return {
         **os.environ,
-        **_join_dask(),
+        **({ENV_SCHEDULER: task.scheduler} if task.scheduler else {}),
         "MPLBACKEND": "Agg",
         "PYDEVD_DISABLE_FILE_VALIDATION": "1",
         "OMP_NUM_THREADS": "1",

@@ -14,7 +14,7 @@ ENV_POINTS = "REPRO_POINTS"
 DONE, SKIPPED, FAILED = "done", "skipped", "failed"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Task:
     """A notebook to execute; plain values only, so that it may travel to another machine.
 
@@ -32,6 +32,8 @@ class Task:
         Written into the result once the notebook has ended well.
     scratch : str
         Folder for sockets and the notebook under execution.
+    scheduler : str
+        Address of the dask scheduler that takes the notebook's simulations; empty for none.
     """
 
     id: str
@@ -42,11 +44,19 @@ class Task:
     parameters: Mapping[str, Any]
     fingerprint: str
     scratch: str
+    scheduler: str = ""
 
     @property
     def points(self) -> Path:
         """File in which the notebook tells how many of its simulations are done."""
         return Path(self.scratch) / f"{self.id.replace('/', '-')}.points"
+
+    def points_done(self) -> str:
+        """Return ``3`` or ``3/231`` simulations, or nothing if the notebook has told nothing."""
+        try:
+            return self.points.read_text()
+        except OSError:
+            return ""
 
 
 @dataclass(frozen=True)

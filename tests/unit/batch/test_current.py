@@ -101,7 +101,7 @@ def test_a_file_that_is_no_notebook(entry):
 def test_dask_that_is_not_installed_is_named_with_its_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     task = Task("a/b", "", "", "", "", {}, "", "")
-    with pytest.raises(ParamError, match=r"pip install repro\[dask\]"):
+    with pytest.raises(ParamError, match=r'-m pip install -e "\.\[dask\]"$'):
         list(execute.run([task], jobs=1, backend="dask"))
 
 

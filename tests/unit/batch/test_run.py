@@ -3,6 +3,8 @@
 import json
 import os
 import signal
+import subprocess
+import sys
 import time
 
 import psutil
@@ -158,7 +160,7 @@ def test_an_interrupt_ends_within_two_seconds(project, number):
 def test_a_damaged_cache_entry_is_computed_again_with_a_warning(project):
     project.add("tiresias/fig01_one")
     project.cli("run", "--all")
-    (entry,) = (project.root / "cache").rglob("output.pkl")
+    (entry,) = (project.root / "cache").rglob("*.pkl")
     whole = entry.read_bytes()
     entry.write_bytes(whole[: len(whole) // 2])
     done = project.cli("run", "--all", "--force")
@@ -179,15 +181,82 @@ def test_two_batches_share_a_cache(project):
         assert contents(one) == contents(two)
 
 
+#: A notebook that needs the workers itself, while others wait for their turn.
+GIVES_WORK = """\
+import os
+if "REPRO_SCHEDULER" in os.environ:
+    import distributed
+    with distributed.Client(os.environ["REPRO_SCHEDULER"]) as client:
+        assert client.gather(client.map(abs, range(-4, 0))) == [4, 3, 2, 1]
+"""
+
+
 @pytest.mark.slow
-def test_the_dask_backend_gives_the_same_results(project):
-    pytest.importorskip("distributed", reason="needs the extra dask (repro[dask])")
-    project.add("tiresias/fig01_one")
-    project.add("tiresias/fig02_two")
+def test_more_notebooks_than_dask_workers_give_the_same_results(project):
+    pytest.importorskip("distributed", reason="needs the extra dask")
+    names = [f"tiresias/fig0{number}_x" for number in range(5)]
+    for name in names:
+        project.add(name, before=GIVES_WORK)
     project.cli("run", "--all", "--out", "local")
-    project.cli("run", "--all", "-j", "2", "--backend", "dask", "--out", "dask")
-    for name in ("tiresias/fig01_one", "tiresias/fig02_two"):
+    done = project.cli("run", "--all", "-j", "2", "--backend", "dask", "--out", "dask")
+    assert "10 reproduced" in done.stdout and "failed" not in done.stdout
+    for name in names:
         assert contents(project.folder(name, "local")) == contents(project.folder(name, "dask"))
+        local, dask = (without_wall(project.result(name, out)) for out in ("local", "dask"))
+        assert local == dask
+
+
+@pytest.fixture
+def dask(project):
+    """Start a scheduler and two workers as commands; return its address and the workers."""
+    pytest.importorskip("distributed", reason="needs the extra dask")
+    started = []
+
+    def start(*words):
+        log = (project.root / f"dask{len(started)}.log").open("w")
+        command = [sys.executable, "-m", "dask", *words]
+        started.append(subprocess.Popen(command, env=project.env, stdout=log, stderr=log))
+        return started[-1]
+
+    where = project.root / "scheduler.json"
+    start("scheduler", "--scheduler-file", where, "--port", "0", "--no-dashboard")
+    wait_for(where)
+    address = json.loads(where.read_text())["address"]
+    one = ("worker", address, "--nthreads", "1", "--no-nanny", "--no-dashboard")
+    yield address, [start(*one), start(*one)]
+    for process in started:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.slow
+def test_a_killed_dask_worker_loses_nothing(project, dask):
+    address, workers = dask
+    names = [f"tiresias/fig0{number}_x" for number in range(4)]
+    for name in names:
+        wait = "import os, time; open(f'on-{os.getppid()}', 'w').close(); time.sleep(2)"
+        project.add(name, before=wait)
+    batch = project.start("run", "--all", "--backend", "dask", "--scheduler", address)
+    wait_for(project.root / f"notebooks/tiresias/on-{workers[0].pid}")
+    workers[0].kill()
+    out, err = batch.communicate(timeout=120)
+    assert batch.returncode == 0, out + err
+    assert all(f"{name}: 2 reproduced" in out for name in names)
+    project.cli("run", "--all", "--out", "local")
+    for name in names:
+        assert contents(project.folder(name)) == contents(project.folder(name, "local"))
+        assert "fingerprint" in project.result(name)
+    assert "4 of 4 figures are current" in project.cli("run", "--all").stdout
+
+
+@pytest.mark.slow
+def test_a_dask_scheduler_without_workers_is_named(project, dask):
+    address, workers = dask
+    for worker in workers:
+        worker.kill()
+    project.add("tiresias/fig01_one")
+    words = ("run", "--all", "--backend", "dask", "--scheduler", address)
+    assert f"start some with `dask worker {address}`" in project.cli(*words, code=2).stderr
 
 
 @pytest.mark.parametrize(
