@@ -36,7 +36,10 @@ Json = Annotated[bool, typer.Option("--json", help="One JSON document, nothing e
 Out = Annotated[
     Path | None,
     typer.Option(
-        "--out", metavar="DIR", help="Folder of results (default: build/figures, else figures)."
+        "--out",
+        metavar="DIR",
+        help="Folder of results (default: build/figures once a batch has ended there, else the "
+        "committed figures).",
     ),
 ]
 
@@ -92,6 +95,8 @@ def check(ids: Ids = None, paper: Paper = None, out: Out = None, as_json: Json =
         typer.echo(f"{len(found)} figures in {folder}: {checks.tally_line(found)}")
         if absent:
             typer.echo(f"{len(absent)} figures have no result yet")
+        if out is None and (note := checks.elsewhere(entries, folder)):
+            typer.echo(note)
     if not checks.is_fine(found):
         raise typer.Exit(1)
 
@@ -106,9 +111,12 @@ def report(
     from repro.batch import check as checks
     from repro.batch.report import write_report
 
-    folder, found = checks.last_results(params.discover(), out)
+    entries = params.discover()
+    folder, found = checks.last_results(entries, out)
     page = write_report(folder, found)
     typer.echo(str(page))
+    if out is None and (note := checks.elsewhere(entries, folder)):
+        typer.echo(f"repro: {note}", err=True)
     if open_:
         import webbrowser
 

@@ -9,11 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from repro import paths
-from repro.batch.files import ERROR, RESULT, read_json
+from repro.batch.files import RESULT
+from repro.batch.saved import read_error, read_result
 from repro.claims import MISSED, OUTCOMES
 from repro.errors import ReproError
 from repro.params import Entry
 from repro.tolerance import show
+
+#: The gallery page, which a batch writes when it ends.
+INDEX = "index.html"
 
 
 @dataclass(frozen=True)
@@ -27,15 +31,18 @@ class Stored:
     folder : Path
         Its result folder.
     result : mapping
-        Content of ``result.json``; empty if there is none.
+        Content of ``result.json``; empty if there is none to rely on.
     error : mapping
         ``error`` and ``traceback`` of the last run if it failed; else empty.
+    damage : tuple of str
+        What is wrong with files of the folder, one line each.
     """
 
     entry: Entry
     folder: Path
     result: Mapping[str, Any] = field(default_factory=dict)
     error: Mapping[str, Any] = field(default_factory=dict)
+    damage: tuple[str, ...] = ()
 
     @property
     def claims(self) -> list[dict[str, Any]]:
@@ -53,9 +60,10 @@ def stored(entries: Sequence[Entry], out: Path) -> list[Stored]:
     found = []
     for entry in entries:
         folder = out / entry.paper / entry.stem
-        result, error = read_json(folder / RESULT), read_json(folder / ERROR)
-        if result is not None or error is not None:
-            found.append(Stored(entry, folder, result or {}, error or {}))
+        (result, no_result), (error, no_error) = read_result(folder), read_error(folder)
+        damage = tuple(filter(None, (no_result, no_error)))
+        if result or error or damage:
+            found.append(Stored(entry, folder, result, error, damage))
     return found
 
 
@@ -67,20 +75,37 @@ def last_results(entries: Sequence[Entry], out: Path | None) -> tuple[Path, list
     entries : sequence of Entry
         Figures asked for.
     out : Path, optional
-        Folder of results; ``build/figures`` or, without any there, ``figures`` when left out.
+        Folder of results. When left out: ``build/figures`` once a batch has ended there, else the
+        committed ``figures``; the other one only if the figures asked for have no result there.
 
     Raises
     ------
     ReproError
         If there is no result.
     """
-    folders = [paths.build_dir(), paths.figures_dir()] if out is None else [out]
+    folders = _usual_folders() if out is None else [out]
     for folder in folders:
         found = stored(entries, folder)
         if found:
             return folder, found
     tried = " and ".join(map(str, folders))
     raise ReproError(f"no results in {tried}; `repro run` makes them")
+
+
+def elsewhere(entries: Sequence[Entry], judged: Path) -> str:
+    """Return one line on results in the usual folder that was not judged; empty without any."""
+    for other in _usual_folders():
+        ids = [entry.id for entry in entries if (other / entry.id / RESULT).exists()]
+        if ids and other != judged:
+            named = ids[0] if len(ids) == 1 else f"{len(ids)} figures"
+            return f"not judged: results of {named} in {other}; --out {other} judges those"
+    return ""
+
+
+def _usual_folders() -> list[Path]:
+    """Return where results are looked for; one figure run by hand makes no folder the first."""
+    build, committed = paths.build_dir(), paths.figures_dir()
+    return [build, committed] if (build / INDEX).exists() else [committed, build]
 
 
 def counts(rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
@@ -104,12 +129,15 @@ def tally_line(found: Sequence[Stored]) -> str:
     failed = sum(bool(one.error) for one in found)
     if failed:
         parts.append(f"{failed} figure{'s' if failed > 1 else ''} failed")
+    damaged = sum(bool(one.damage) for one in found)
+    if damaged:
+        parts.append(f"{damaged} figure{'s' if damaged > 1 else ''} damaged")
     return ", ".join(parts) or "no claims"
 
 
 def is_fine(found: Sequence[Stored]) -> bool:
-    """Tell whether no figure failed and every miss has a recorded deviation."""
-    return not any(one.error or one.unexplained for one in found)
+    """Tell whether no figure failed or is damaged and every miss has a recorded deviation."""
+    return not any(one.error or one.damage or one.unexplained for one in found)
 
 
 def as_json(out: Path, found: Sequence[Stored]) -> dict[str, Any]:
@@ -127,6 +155,7 @@ def as_json(out: Path, found: Sequence[Stored]) -> dict[str, Any]:
                 "stand_in": one.result.get("stand_in"),
                 "verdict": one.result.get("verdict"),
                 "error": one.error.get("error"),
+                "damaged": list(one.damage),
             }
             for one in found
         ],
@@ -143,6 +172,7 @@ def lines(found: Sequence[Stored]) -> list[str]:
         shown.append("  ".join(filter(None, parts)))
         if one.error:
             shown.append(f"  failed          {one.error['error']}")
+        shown += [f"  damaged         {one.folder}/{line}" for line in one.damage]
         for row in one.claims:
             published, ours = _short(row["published"]), _short(row["ours"])
             shown.append(

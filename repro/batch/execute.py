@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from repro import paths
-from repro.batch.files import ERROR, RESULT, read_json, sweep
+from repro.batch.files import ERROR, sweep
 from repro.batch.fingerprint import cells, fingerprint, is_current
+from repro.batch.saved import read_result
 from repro.batch.task import FAILED, SKIPPED, Outcome, Task
 from repro.errors import ParamError
 from repro.params import Entry
@@ -79,7 +80,7 @@ def plan(
         folder = out / entry.paper / entry.stem
         wanted = fingerprint(entry, profile, given)
         sweep(folder)
-        result = read_json(folder / RESULT) or {}
+        result, _ = read_result(folder)
         broken = (folder / ERROR).exists()
         if not force and not broken and is_current(folder, entry.stem, wanted):
             verdicts = tuple(claim["verdict"] for claim in result.get("claims", []))

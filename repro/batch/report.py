@@ -9,13 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from repro import paths
-from repro.batch.check import Stored, counts, tally_line
+from repro.batch.check import INDEX, Stored, counts, tally_line
 from repro.batch.execute import executed_copy
 from repro.batch.files import write_whole
 from repro.batch.page import element, page
 from repro.tolerance import show
-
-INDEX = "index.html"
 
 
 def write_report(out: Path, found: Sequence[Stored]) -> Path:
@@ -60,6 +58,7 @@ def _card(one: Stored, out: Path) -> str:
         parts.append(element("p", f"Failed: {one.error['error']}.{note}", cls="failed"))
         trace = element("pre", one.error.get("traceback", ""))
         parts.append(element("details", element("summary", "traceback"), trace, open="open"))
+    parts += [element("p", f"Damaged: {line}.", cls="failed") for line in one.damage]
     if result:
         picture = element("img", src=f"{base}/{stem}.png", alt=title, loading="lazy")
         parts.append(element("a", picture, href=f"{base}/{stem}.svg"))

@@ -134,12 +134,77 @@ def test_check_reads_the_committed_results_when_nothing_was_run(root, capsys):
     put(root, "tiresias/fig10_testbed", out="figures")
     assert f"1 figures in {root / 'figures'}: 1 reproduced" in run(capsys, "check").out
     put(root, "tiresias/fig10_testbed", "partial")
-    assert "1 partial" in run(capsys, "check").out
-    assert "1 reproduced" in run(capsys, "check", "--out", root / "figures").out
+    build = root / "build/figures"
+    # A figure run by hand is told of and changes nothing; a batch leaves its gallery page.
+    shown = run(capsys, "check").out
+    assert f"1 figures in {root / 'figures'}: 1 reproduced" in shown
+    assert f"not judged: results of tiresias/fig10_testbed in {build}; --out {build}" in shown
+    assert run(capsys, "report").err.startswith("repro: not judged: results of tiresias/fig10")
+    (build / "index.html").write_text("")
+    assert f"1 figures in {build}: 1 partial" in run(capsys, "check").out
+    assert (
+        f"not judged: results of tiresias/fig10_testbed in {root / 'figures'}"
+        in run(capsys, "check").out
+    )
+    assert json.loads(run(capsys, "check", "--json").out)["results"] == str(build)
+    shown = run(capsys, "check", "--out", root / "figures").out
+    assert "1 reproduced" in shown and "not judged" not in shown
     both = ("check", "gavel/fig10", "tiresias/fig10")
     assert "no result of gavel/fig10_ftf" in refused(capsys, *both)
     assert "no results in" in refused(capsys, "check", "--paper", "gavel")
     assert "ambiguous: gavel/fig10_ftf, tiresias/fig10_testbed" in refused(capsys, "check", "fig10")
+
+
+DAMAGED = [
+    ("", "result.json: damaged (not JSON)"),
+    ('{"id": 3', "result.json: damaged (not JSON)"),
+    ("[" * 100_000, "result.json: damaged (not JSON)"),
+    ("[]", "result.json: damaged (not an object of names and values)"),
+    ("{}", "result.json: damaged (id: Field required)"),
+    ({"claims": 3}, "result.json: damaged (claims: Input should be a valid list)"),
+    ({"claims": [3]}, "result.json: damaged (claims.0: Input should be a valid dictionary"),
+    ({"claims": [{"id": "gain"}]}, "result.json: damaged (claims.0.what: Field required)"),
+    ({"verdict": "fine"}, "result.json: damaged (verdict: Input should be 'reproduced'"),
+    ({"profile": ...}, "result.json: damaged (profile: Field required)"),
+    ({"reference": None}, "result.json: damaged (reference: Input should be a valid string)"),
+    ({"seed": "0"}, "result.json: damaged (seed: Input should be a valid integer)"),
+    ({"data": [{"name": 1, "kind": "x"}]}, "result.json: damaged (data.0.name: Input should be"),
+    ({"versions": 3}, "result.json: damaged (versions: Input should be a valid dictionary"),
+]
+
+
+@pytest.mark.parametrize(("change", "line"), DAMAGED)
+def test_a_damaged_result_is_named_and_the_others_go_on(root, capsys, change, line):
+    put(root, "gavel/fig10_ftf")
+    put(root, "tiresias/fig10_testbed")
+    file = root / "build/figures/gavel/fig10_ftf/result.json"
+    if isinstance(change, dict):
+        record = json.loads(file.read_text()) | change
+        change = json.dumps({key: value for key, value in record.items() if value is not ...})
+    file.write_text(change)
+    shown = run(capsys, "check", code=1).out
+    assert f"  damaged         {file.parent}/{line}" in shown
+    assert "2 figures in" in shown and ": 1 reproduced, 1 figure damaged" in shown
+    assert "Traceback" not in shown
+    found = json.loads(run(capsys, "check", "--json", code=1).out)
+    assert not found["ok"] and found["counts"] == {"reproduced": 1}
+    (named,) = found["figures"][0]["damaged"]
+    assert named.startswith(line) and named.endswith("`repro run` makes it again")
+    run(capsys, "report")
+    page = (root / "build/figures/index.html").read_text()
+    assert "Damaged: result.json: damaged (" in page and str(root) not in page
+    run(capsys, "check", "tiresias/fig10")
+
+
+def test_a_damaged_error_file_still_says_that_the_last_run_failed(root, capsys):
+    put(root, "gavel/fig10_ftf", error="ValueError: x")
+    folder = root / "build/figures/gavel/fig10_ftf"
+    for text in ("", '{"error": 3}'):
+        (folder / "error.json").write_text(text)
+        shown = run(capsys, "check", code=1).out
+        assert f"  damaged         {folder}/error.json: damaged (" in shown
+        assert "the last run failed" in shown and "1 reproduced, 1 figure damaged" in shown
+        run(capsys, "report")
 
 
 def test_report_is_the_same_bytes_and_asks_nothing_of_the_network(root, capsys):

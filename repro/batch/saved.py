@@ -1,0 +1,111 @@
+"""What a run left in its folder, read back: a damaged file is told from an absent one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from repro.batch.files import ERROR, RESULT
+from repro.errors import ReproError
+from repro.files.small import read_small
+
+MAX_BYTES = 64 << 20
+
+_Outcome = Literal["reproduced", "not comparable", "partial", "missed"]
+
+
+class _Saved(BaseModel):
+    """What readers of a file rely on; what else it holds is theirs to ignore."""
+
+    model_config = ConfigDict(strict=True, extra="ignore")
+
+
+class _Row(_Saved):
+    id: str
+    what: str
+    published: Any
+    ours: Any
+    tolerance: str
+    source: str
+    certainty: str
+    verdict: _Outcome
+    stand_in: bool = False
+    deviation: str | None = None
+
+
+class _Used(_Saved):
+    name: str
+    kind: str
+    seed: int | None = None
+    sha256: str | None = None
+
+
+class _Result(_Saved):
+    id: str
+    title: str
+    reference: str
+    shows: str
+    profile: str
+    seed: int
+    stand_in: str | None
+    params: dict[str, Any]
+    data: list[_Used]
+    versions: dict[str, str]
+    files: dict[str, str] | None = None
+    verdict: _Outcome | None
+    claims: list[_Row]
+    wall_s: float | None = None
+    fingerprint: str | None = None
+
+
+class _Error(_Saved):
+    error: str
+    traceback: str = ""
+
+
+def read_result(folder: Path) -> tuple[dict[str, Any], str]:
+    """Read the ``result.json`` of a figure.
+
+    Parameters
+    ----------
+    folder : Path
+        Result folder of the figure.
+
+    Returns
+    -------
+    tuple of dict and str
+        The content, empty if there is none to rely on, and in one line what is wrong with the
+        file, empty if nothing is or there is none.
+
+    Examples
+    --------
+    >>> read_result(Path("no such folder"))
+    ({}, '')
+    """
+    return _read(folder / RESULT, _Result, "`repro run` makes it again")
+
+
+def read_error(folder: Path) -> tuple[dict[str, Any], str]:
+    """Read the ``error.json`` of a figure whose last run failed; returns as `read_result`."""
+    return _read(folder / ERROR, _Error, "the last run failed; `repro run` runs the figure again")
+
+
+def _read(path: Path, model: type[_Saved], way_out: str) -> tuple[dict[str, Any], str]:
+    if not path.exists():
+        return {}, ""
+    try:
+        found = json.loads(read_small(path, MAX_BYTES, ReproError, path.name))
+        model.model_validate(found)
+        return dict(found), ""
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        what = f"{place}: {first['msg']}" if place else "not an object of names and values"
+    except ReproError as error:
+        return {}, f"{error}; {way_out}"
+    except (ValueError, RecursionError):
+        what = "not JSON"
+    return {}, f"{path.name}: damaged ({what}); {way_out}"
