@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import functools
 import itertools
-import json
 import math
 from typing import Any
 
@@ -13,7 +12,9 @@ import numpy as np
 
 from repro.errors import TraceError
 from repro.perf.throughput import UNCONSOLIDATED
-from repro.trace.checks import refuse
+from repro.trace.checks import Floats, is_plain, refuse, refuse_hidden, shown
+from repro.trace.schema import MAX_GPUS_PER_JOB
+from repro.trace.strict_json import parse
 from repro.trace.table import Document, Table
 
 #: (job type, GPUs of the gang) to GPU type to steps per second.
@@ -21,7 +22,11 @@ Rows = dict[tuple[str, int], dict[str, float]]
 #: (job type, other job type, GPUs of each gang) to GPU type to steps per second of the two.
 Pairs = dict[tuple[str, str, int], dict[str, tuple[float, float]]]
 
-_SPEED = "a throughput is steps per second, 0 or more"
+#: Between these the ratio of any two, times any number of steps, is a plain float.
+_SLOWEST, _FASTEST = 1e-9, 1e9
+_SPEED = f"a throughput is steps per second, 0 or more: 0, or {_SLOWEST:g} to {_FASTEST:g}"
+_NAME = "the name of a job type or GPU type"
+_LONGEST_KEY = 1000
 _FORM = (
     '{gpu type: {"(\'<job type>\', <scale factor>)": {"null": steps per second, '
     "\"('<other>', <scale factor>)\": [steps per second, of the other]}}}"
@@ -50,19 +55,19 @@ def from_json(document: Document) -> tuple[Rows, Pairs]:
     >>> from_json(Document("t", b"{\"v100\": {\"('A3C', 1)\": {\"null\": 4.0}}}"))
     ({('A3C', 1): {'v100': 4.0}}, {})
     """
-    try:
-        tables = json.loads(document.text)
-    except ValueError as error:
-        raise _no_table(document, str(error)) from None
+    tables = parse(document)
     if not isinstance(tables, dict) or not tables:
         raise _no_table(document, "no GPU types")
     rows: Rows = {}
     pairs: Pairs = {}
     for kind, held in tables.items():
+        if not is_plain(kind):
+            raise _no_table(document, f"{shown(kind)}: control characters in a GPU type")
         if not isinstance(held, dict):
-            raise _no_table(document, f"{kind}: no job types")
+            raise _no_table(document, f"{shown(kind)}: no job types")
         for text, entries in held.items():
-            _read_row(document, f"{kind}: {text}", kind, text, entries, rows, pairs)
+            place = f"{shown(kind)}: {shown(text)}"
+            _read_row(document, place, kind, text, entries, rows, pairs)
     _complete(rows, pairs, document.name)
     return rows, pairs
 
@@ -76,12 +81,15 @@ def _read_row(
         raise _no_table(document, f"{place}: not a job type with its speeds")
     if "null" not in entries:
         raise _missing(document.name, f'{place}: "null"', "the throughput alone")
-    rows.setdefault(key, {})[kind] = _speed(document, f'{place}: "null"', entries["null"])
+    row = rows.setdefault(key, {})
+    if kind in row:
+        raise _no_table(document, f"{place}: a job type that stands there twice")
+    row[kind] = _speed(document, f'{place}: "null"', entries["null"])
     model, gang = key
     for other_text, both in entries.items():
         if other_text == "null":
             continue
-        where = f"{place}: {other_text}"
+        where = f"{place}: {shown(other_text)}"
         other = _key(other_text)
         if other is None or not isinstance(both, list) or len(both) != 2:
             raise _no_table(document, f"{where}: not a pair of speeds")
@@ -120,11 +128,13 @@ def from_csv(document: Document) -> tuple[Rows, Pairs]:
     for name in ("job_type", "gpu_type"):
         gone = table.frame[name].isna().to_numpy()
         refuse(gone, table.frame[name], name, origin, "missing value", "each row names one")
-    gang_rule = "a gang has 1 or more whole GPUs"
-    gangs = table.numbers("scale_factor", gang_rule, low=1)
+    for name in {"job_type", "gpu_type", "job_type_b"} & set(table.header):
+        refuse_hidden(table.frame[name], name, origin, _NAME)
+    gang_rule = f"a gang has 1 to {MAX_GPUS_PER_JOB:,} whole GPUs"
+    gangs = table.numbers("scale_factor", gang_rule, low=1, high=MAX_GPUS_PER_JOB)
     split = gangs != np.floor(gangs)
     refuse(split, table.frame["scale_factor"], "scale_factor", origin, "not whole", gang_rule)
-    speeds = table.numbers("steps_per_second", _SPEED, low=0).tolist()
+    speeds = _speeds(table, "steps_per_second").tolist()
     keys = list(zip(table.frame["job_type"], gangs.astype(int).tolist(), strict=True))
     kinds = table.frame["gpu_type"].tolist()
     others = [None] * len(keys)
@@ -137,7 +147,7 @@ def from_csv(document: Document) -> tuple[Rows, Pairs]:
     for row, ((model, gang), kind, other) in enumerate(zip(keys, kinds, others, strict=True)):
         if other is not None:
             found = speeds[row], beside[row]
-            place = f"{document.name}:row {row}:job_type_b"
+            place = f"{document.name}:{origin.where(row)}:job_type_b"
             _add_pair(pairs, model, other, gang, kind, found, place)
         elif rows.setdefault((model, gang), {}).setdefault(kind, speeds[row]) != speeds[row]:
             rule = f"a second throughput of {model} on {gang} GPUs of type {kind}"
@@ -153,10 +163,18 @@ def _beside(table: Table, others: list[Any]) -> list[float]:
         return [math.nan] * len(others)
     if name not in table:
         raise table.origin({}).missing([name], table.header)
-    values = table.numbers(name, _SPEED, low=0, required=False)
+    values = _speeds(table, name, required=False)
     gone = np.isnan(values) & np.array([other is not None for other in others])
     refuse(gone, table.frame[name], name, table.origin({}), "missing value", _SPEED)
     return values.tolist()  # type: ignore[no-any-return]
+
+
+def _speeds(table: Table, name: str, *, required: bool = True) -> Floats:
+    """Return a column of speeds; what is neither 0 nor within the limits raises."""
+    values = table.numbers(name, _SPEED, low=0, high=_FASTEST, required=required)
+    slow = (values > 0) & (values < _SLOWEST)
+    refuse(slow, table.frame[name], name, table.origin({}), "too small", _SPEED)
+    return values
 
 
 def _add_pair(
@@ -169,10 +187,15 @@ def _add_pair(
     place: str,
 ) -> None:
     """File a pair under its alphabetical order; a second, different value raises."""
+    if one == other and found[0] != found[1]:
+        raise TraceError(
+            f"{place}: {one} beside itself on {kind} has two speeds, {found[0]:g} and "
+            f"{found[1]:g} steps/s; give one speed twice"
+        )
     if other < one:
         one, other, found = other, one, found[::-1]
     known = pairs.setdefault((one, other, gang), {}).setdefault(kind, found)
-    if known != found and not (one == other and known == found[::-1]):
+    if known != found:
         raise TraceError(
             f"{place}: {one} beside {other} on {kind} is given twice, as {known[0]:g} and "
             f"{known[1]:g} and as {found[0]:g} and {found[1]:g} steps/s; give it once"
@@ -205,10 +228,15 @@ def _complete(rows: Rows, pairs: Pairs, name: str) -> None:
 
 
 def _speed(document: Document, place: str, value: Any) -> float:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not 0 <= value < math.inf:
-        rule = "negative" if number and value < 0 else "not a number"
-        raise TraceError(f"{document.name}: {place}: {rule} ({value!r}); {_SPEED}")
+    rule = None
+    if not isinstance(value, int | float) or isinstance(value, bool) or not abs(value) < math.inf:
+        rule = "not a number"
+    elif value < 0:
+        rule = "negative"
+    elif value and not _SLOWEST <= value <= _FASTEST:
+        rule = "too small" if value < _SLOWEST else "too large"
+    if rule:
+        raise TraceError(f"{document.name}: {place}: {rule} ({shown(repr(value))}); {_SPEED}")
     return float(value)
 
 
@@ -216,11 +244,12 @@ def _speed(document: Document, place: str, value: Any) -> float:
 def _key(text: str) -> tuple[str, int] | None:
     """Split ``('<job type>', <scale factor>)``; None if it is no such text."""
     try:
-        model, gang = ast.literal_eval(text)
-    except (ValueError, TypeError, SyntaxError):
+        model, gang = ast.literal_eval(text if len(text) <= _LONGEST_KEY else "")
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return None
-    whole = isinstance(model, str) and isinstance(gang, int) and gang >= 1
-    return (model, gang) if whole else None
+    # the truth values are whole numbers to isinstance
+    whole = isinstance(model, str) and is_plain(model) and type(gang) is int
+    return (model, gang) if whole and 1 <= gang <= MAX_GPUS_PER_JOB else None
 
 
 def _missing(name: str, place: str, what: str) -> TraceError:

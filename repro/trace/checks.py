@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +16,12 @@ from repro.errors import TraceError
 
 Mask = NDArray[np.bool_]
 Floats = NDArray[np.float64]
+
+# control characters, ends of lines, marks that turn the direction of text, halves of characters
+_HIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_NUMBER = re.compile(
+    r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?inf(?:inity)?", re.I
+)
 
 
 @dataclass(frozen=True)
@@ -50,10 +58,10 @@ class Origin:
     def error(self, label: int, column: str, rule: str, value: object, accepted: str) -> TraceError:
         """Return ``file:line:column: rule (value); accepted`` as an exception."""
         name = self.columns.get(column, column)
-        shown = self.cell(label, name) if self.cell else None
+        found = self.cell(label, name) if self.cell else None
         return TraceError(
             f"{self.name}:{self.where(label)}:{name}: {rule} "
-            f"({_shown(value if shown is None else shown)}); {accepted}"
+            f"({shown(value if found is None else found)}); {accepted}"
         )
 
     def missing(self, columns: list[str], present: list[str]) -> TraceError:
@@ -61,15 +69,77 @@ class Origin:
         line = "1:" if self.line else ""
         return TraceError(
             f"{self.name}:{line}{','.join(columns)}: missing column "
-            f"(found {_shown(', '.join(present), 200)}); add it, or name the format the file is in"
+            f"(found {shown(', '.join(present), 200)}); add it, or name the format the file is in"
         )
 
 
-def _shown(value: object, limit: int = 60) -> str:
+def shown(value: object, limit: int = 60) -> str:
+    r"""Return a value as a message shows it: on one line, cut, control characters spelt out.
+
+    Parameters
+    ----------
+    value : object
+        What stands in the file.
+    limit : int
+        Characters shown.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> print(shown("a\x1b[31m b"))
+    a\x1b[31m b
+    """
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         value = int(value)
     text = str(value).strip()
-    return " ".join(text[:limit].split()) + "…" * (len(text) > limit) or "empty"
+    line = " ".join(text[:limit].split())
+    line = _HIDDEN.sub(lambda found: repr(found[0])[1:-1], line)
+    return line + "…" * (len(text) > limit) or "empty"
+
+
+def is_plain(text: str) -> bool:
+    r"""Tell whether a text has neither control characters nor marks that hide or turn text.
+
+    Examples
+    --------
+    >>> is_plain("job 7"), is_plain("job\x00")
+    (True, False)
+    """
+    return text.isprintable() or _HIDDEN.search(text) is None
+
+
+def refuse_hidden(series: pd.Series[Any], column: str, origin: Origin, accepted: str) -> None:
+    r"""Raise for the first text with control characters.
+
+    Parameters
+    ----------
+    series : Series of str
+        The column; gaps pass.
+    column : str
+        Schema column.
+    origin : Origin
+        Where the rows came from.
+    accepted : str
+        What the column may hold, for the message.
+
+    Raises
+    ------
+    TraceError
+        Shows them spelt out.
+
+    Examples
+    --------
+    >>> refuse_hidden(pd.Series(["a", "b\x07"]), "user", Origin("t"), "a name")
+    Traceback (most recent call last):
+    repro.errors.TraceError: t:row 1:user: control characters (b\x07); a name, in printable text
+    """
+    if not is_plain("".join(series.dropna().unique())):
+        bad = series.map(lambda text: not is_plain(text), na_action="ignore").fillna(value=False)
+        accepted += ", in printable text"
+        refuse(bad.to_numpy(bool), series, column, origin, "control characters", accepted)
 
 
 def refuse(
@@ -116,7 +186,7 @@ def _label(series: pd.Series[Any], position: int) -> int:
 def numbers(
     series: pd.Series[Any], column: str, origin: Origin, accepted: str, *, required: bool = True
 ) -> Floats:
-    """Return a column as float64; text, infinity and (if required) gaps are errors.
+    """Return a column as float64; text, truth values, infinity and (if required) gaps are errors.
 
     Parameters
     ----------
@@ -151,11 +221,21 @@ def numbers(
     if pd.api.types.is_numeric_dtype(series.dtype):
         values = series.to_numpy(dtype=np.float64, na_value=np.nan)
     else:
-        parsed = pd.to_numeric(series, errors="coerce")
-        values = parsed.to_numpy(dtype=np.float64, na_value=np.nan)
+        values = np.array([_number(value) for value in series.tolist()], dtype=np.float64)
         held = series.notna().to_numpy() & (series.astype(str).str.strip() != "").to_numpy()
         refuse(np.isnan(values) & held, series, column, origin, "not a number", accepted)
     if required:
         refuse(np.isnan(values), series, column, origin, "missing value", accepted)
     refuse(np.isinf(values), series, column, origin, "not finite", accepted)
     return values
+
+
+def _number(value: object) -> float:
+    """Return a value as float, NaN if it is no plain decimal number in ASCII (or no number)."""
+    if isinstance(value, str):
+        text = value.strip(" \t")
+        return float(text) if _NUMBER.fullmatch(text) else math.nan
+    try:
+        return math.nan if isinstance(value, bool | np.bool_) else float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return math.nan

@@ -145,5 +145,7 @@ def _lines(facts: dict[str, Any]) -> list[str]:
     rows |= {f"dropped, {why}": f"{count:,}" for why, count in facts["dropped"].items()}
     if facts["notes"]:
         rows["notes"] = "; ".join(facts["notes"])
+    if facts["unread"]:
+        rows["not used"] = ", ".join(facts["unread"])
     width = max(map(len, rows))
     return [f"{key:<{width}}  {value}" for key, value in rows.items()]

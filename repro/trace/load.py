@@ -163,7 +163,8 @@ def describe(frame: pd.DataFrame, cluster_gpus: int | None = None) -> dict[str, 
         name, format, sha256, synthetic, jobs, span_s (first to last submission), gpus
         ({GPUs: jobs}), duration_s (mean, min, p10 … p99, max), mean_interarrival_s, gpu_seconds,
         mean_gpus_demanded (gpu_seconds / span), cluster_gpus, offered_load (that over the
-        cluster's GPUs), dropped, notes, unread. Undefined figures (a span of 0 s, no cluster) are None.
+        cluster's GPUs), dropped, notes, unread. Undefined figures (a span of 0 s, no cluster) are
+        None.
 
     Examples
     --------

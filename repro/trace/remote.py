@@ -10,7 +10,9 @@ from __future__ import annotations
 import csv
 import difflib
 import hashlib
+import io
 import os
+import re
 import tempfile
 from dataclasses import dataclass, fields
 from functools import cache
@@ -20,12 +22,15 @@ from urllib.parse import quote
 
 from repro import paths
 from repro.errors import DataMissingError, TraceError
+from repro.files.small import read_small
 
 if TYPE_CHECKING:
     import pandas as pd
 
 HOST = "https://raw.githubusercontent.com"
 TIMEOUT_S = 30
+_MOST_BYTES = 2**24
+_SIZE = re.compile("[0-9]{1,15}")
 
 
 @dataclass(frozen=True)
@@ -72,13 +77,25 @@ class Entry:
 @cache
 def _read_registry(path: Path, changed_ns: int) -> dict[str, Entry]:
     """Return name → entry; ``changed_ns`` makes an edited file be read again."""
-    with path.open(encoding="utf-8", newline="") as stream:
-        rows = list(csv.DictReader(stream))
+    text = read_small(path, _MOST_BYTES, TraceError)
     wanted = [column.name for column in fields(Entry)]
-    if not rows or list(rows[0]) != wanted:
-        raise TraceError(f"{path}:1: the trace registry has the columns {', '.join(wanted)}")
-    held = [Entry(**{**row, "bytes": int(row["bytes"])}) for row in rows]  # type: ignore[arg-type]
-    return {item.name: item for item in held}
+    held: dict[str, Entry] = {}
+    reader = csv.reader(io.StringIO(text, newline=""))
+    try:
+        if next(reader, []) != wanted:
+            raise TraceError(f"{path}:1: the trace registry has the columns {', '.join(wanted)}")
+        for row in filter(None, reader):
+            values = dict(zip(wanted, row, strict=False))
+            size = values.get("bytes", "")
+            if len(row) != len(wanted) or not _SIZE.fullmatch(size) or row[0] in held:
+                raise TraceError(
+                    f"{path}:{reader.line_num}: not a row of the trace registry: a name of its "
+                    f"own, then {', '.join(wanted[1:])}, with bytes a whole number"
+                )
+            held[row[0]] = Entry(**{**values, "bytes": int(size)})  # type: ignore[arg-type]
+    except csv.Error as error:
+        raise TraceError(f"{path}:{reader.line_num}: not a readable row ({error})") from None
+    return held
 
 
 def entries() -> dict[str, Entry]:
@@ -249,6 +266,8 @@ def _in_cache(item: Entry) -> Path:
 
 def _fault(path: Path, item: Entry) -> str | None:
     """Return what is wrong with a file, or None if it is the registered one."""
+    if path.exists() and not path.is_file() and not path.is_dir():
+        return "is a pipe or device, not a file"
     try:
         raw = path.read_bytes()
     except FileNotFoundError:

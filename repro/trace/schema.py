@@ -9,10 +9,14 @@ import numpy as np
 import pandas as pd
 
 from repro.errors import TraceError
-from repro.trace.checks import Mask, Origin, numbers, refuse
+from repro.trace.checks import Mask, Origin, numbers, refuse, refuse_hidden, shown
 
 MAX_GPUS_PER_JOB = 1_000_000
-_EXACT = 2**53  # whole numbers beyond are not exact as float64
+MAX_EXACT = 2**53  # whole numbers beyond are not exact as float64
+MAX_TIME_S = 2.0**33  # beyond, a float64 does not resolve a microsecond
+MIN_DURATION_S = 1e-6
+_LONGEST = f"{MAX_TIME_S:,.0f} (272 years, exact to 1 µs)"
+_RESOLVED = 1e-6  # of its duration, in which the end of a job is known
 _ID = "an id is a whole number or text, used once"
 
 
@@ -42,14 +46,30 @@ class Column:
     open_low: bool = False
 
 
-_STAGE = Column("float", "a stage time is seconds per iteration, 0 or more", low=0)
+_STAGE = Column(
+    "float",
+    f"a stage time is seconds per iteration, 0 to {MAX_TIME_S:,.0f}",
+    low=0,
+    high=MAX_TIME_S,
+)
 
 COLUMNS: dict[str, Column] = {
     "job_id": Column("id", _ID, required=True),
     "submit_time": Column(
-        "float", "a submit time is seconds from the start of the trace, 0 or more", True, low=0
+        "float",
+        f"a submit time is seconds from the start of the trace, 0 or more, at most {_LONGEST}",
+        required=True,
+        low=0,
+        high=MAX_TIME_S,
     ),
-    "duration": Column("float", "a duration is seconds above 0", True, low=0, open_low=True),
+    "duration": Column(
+        "float",
+        f"a duration is seconds above 0, at most {_LONGEST}",
+        required=True,
+        low=0,
+        high=MAX_TIME_S,
+        open_low=True,
+    ),
     "num_gpus": Column(
         "int", f"a job holds 1 to {MAX_GPUS_PER_JOB:,} whole GPUs", True, 1, MAX_GPUS_PER_JOB
     ),
@@ -59,14 +79,33 @@ COLUMNS: dict[str, Column] = {
     "vc": Column("text", "the name of a virtual cluster"),
     "model": Column("text", "the name of a model"),
     "batch_size": Column("int", "a batch size is 1 or more", low=1),
-    "iterations": Column("float", "a number of iterations is 0 or more", low=0),
-    "iteration_time": Column("float", "an iteration takes more than 0 s", low=0, open_low=True),
-    "num_ps": Column("int", "a number of parameter servers is 0 or more", low=0),
+    "iterations": Column(
+        "float", f"a number of iterations is 0 to {MAX_EXACT:,}", low=0, high=MAX_EXACT
+    ),
+    "iteration_time": Column(
+        "float",
+        f"an iteration takes above 0, at most {MAX_TIME_S:,.0f} s",
+        low=0,
+        high=MAX_TIME_S,
+        open_low=True,
+    ),
+    "num_ps": Column(
+        "int",
+        f"a number of parameter servers is 0 to {MAX_GPUS_PER_JOB:,}",
+        low=0,
+        high=MAX_GPUS_PER_JOB,
+    ),
     "min_gpus": Column("int", "a smallest number of GPUs is 0 or more", low=0),
     "max_gpus": Column("int", "a largest number of GPUs is 1 or more", low=1),
     "priority": Column("int", "a priority class is a whole number"),
-    "priority_weight": Column("float", "a weight is above 0", low=0, open_low=True),
-    "slo": Column("float", "an SLO is above 0, in multiples of the duration", low=0, open_low=True),
+    "priority_weight": Column("float", "a weight is 1e-9 to 1e9", low=1e-9, high=1e9),
+    "slo": Column(
+        "float",
+        "an SLO is above 0, at most 1e9, in multiples of the duration",
+        low=0,
+        high=1e9,
+        open_low=True,
+    ),
     "stage_storage": _STAGE,
     "stage_cpu": _STAGE,
     "stage_gpu": _STAGE,
@@ -110,7 +149,8 @@ def validate(
     [1, 0]
     >>> validate(pd.DataFrame(jobs | {"duration": [60, -3]}), "jobs")
     Traceback (most recent call last):
-    repro.errors.TraceError: jobs:row 1:duration: not positive (-3); a duration is seconds above 0
+    repro.errors.TraceError: jobs:row 1:duration: not positive (-3); a duration is seconds above \
+0, at most 8,589,934,592 (272 years, exact to 1 µs)
     """
     origin = source if isinstance(source, Origin) else Origin(source)
     if not frame.columns.is_unique:
@@ -129,6 +169,7 @@ def validate(
     typed |= {str(name): frame[name] for name in frame.columns if name not in COLUMNS}
     checked = pd.DataFrame(typed, index=frame.index)
     _check_ids(checked["job_id"], frame["job_id"], origin)
+    _check_times(checked, frame, origin)
     _check_limits(checked, origin)
     if cluster_gpus is not None:
         check_fits(checked, origin, cluster_gpus)
@@ -177,7 +218,9 @@ def _typed(series: pd.Series[Any], name: str, column: Column, origin: Origin) ->
         return _ids(series, name, origin)
     if column.kind == "text":
         plain = pd.api.types.is_string_dtype(series.dtype) and series.dtype != object
-        return series if plain else series.map(str, na_action="ignore").astype("str")
+        text = series if plain else series.map(str, na_action="ignore").astype("str")
+        refuse_hidden(text, name, origin, column.accepts)
+        return text
     whole = column.kind == "int"
     values = numbers(series, name, origin, column.accepts, required=column.required or whole)
 
@@ -186,7 +229,7 @@ def _typed(series: pd.Series[Any], name: str, column: Column, origin: Origin) ->
 
     if whole:
         stop(values != np.floor(values), "not a whole number")
-        stop(np.abs(values) > _EXACT, "too large")
+        stop(np.abs(values) > MAX_EXACT, "too large")
     if column.low == 0 and column.open_low:
         stop(values <= 0, "not positive")
     elif column.low == 0:
@@ -202,7 +245,7 @@ def _ids(series: pd.Series[Any], name: str, origin: Origin) -> pd.Series[Any]:
     refuse(missing, series, name, origin, "missing value", _ID)
     if pd.api.types.is_float_dtype(series.dtype):
         values = series.to_numpy(float)
-        broken = (values != np.floor(values)) | (np.abs(values) > _EXACT)
+        broken = (values != np.floor(values)) | (np.abs(values) > MAX_EXACT)
         refuse(broken, series, name, origin, "neither whole number nor text", _ID)
         return series.astype(np.int64)
     whole = series.dtype == object and all(type(value) is int for value in series)
@@ -211,6 +254,7 @@ def _ids(series: pd.Series[Any], name: str, origin: Origin) -> pd.Series[Any]:
         return series.astype(np.int64) if in_range else series.map(str).astype("str")
     text = series if series.dtype != object else series.map(str).astype("str")
     refuse((text.str.strip() == "").to_numpy(), series, name, origin, "missing value", _ID)
+    refuse_hidden(text, name, origin, _ID)
     return text
 
 
@@ -221,6 +265,23 @@ def _check_ids(ids: pd.Series[Any], raw: pd.Series[Any], origin: Origin) -> None
         place = f"line {origin.where(int(ids.index[first]))}" if origin.line else f"row {first}"
         hint = f"{_ID}; first used on {place}"
         refuse(again, raw, "job_id", origin, "duplicate id", hint)
+
+
+def _check_times(frame: pd.DataFrame, raw: pd.DataFrame, origin: Origin) -> None:
+    """Raise for a job too short for a float64 to tell its end from its start well enough."""
+    duration = frame["duration"].to_numpy()
+    floor = f"a duration is at least {MIN_DURATION_S:g} s"
+    refuse(duration < MIN_DURATION_S, raw["duration"], "duration", origin, "too short", floor)
+    step = np.spacing(frame["submit_time"].to_numpy() + duration)
+    lost = step > _RESOLVED * duration
+    if lost.any():
+        first = int(lost.argmax())
+        hint = (
+            f"times near {shown(frame['submit_time'].iloc[first])} s are told apart in steps of "
+            f"{step[first]:.1g} s, and a duration is at least {1 / _RESOLVED:,.0f} steps: count "
+            "submit times from the start of the trace"
+        )
+        refuse(lost, raw["duration"], "duration", origin, "too short", hint)
 
 
 def _check_limits(frame: pd.DataFrame, origin: Origin) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
+import re
+import stat
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,10 +14,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 
 from repro.errors import TraceError
-from repro.trace.checks import Floats, Origin, numbers, refuse
+from repro.trace.checks import Floats, Origin, is_plain, numbers, refuse, shown
 from repro.trace.formats import Parsed
 
 _DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "pipe", " ": "space"}
@@ -23,7 +26,13 @@ _MISSING = ["", "nan", "NaN", "NA", "N/A", "n/a", "null", "NULL", "None", "<NA>"
 # pandas reads decimals exactly from 3.1 on and says the option is obsolete
 _OLD = tuple(int(part) for part in pd.__version__.split(".")[:2]) < (3, 1)
 _EXACT: dict[str, Any] = {"float_precision": "round_trip"} if _OLD else {}
-_DATE = "a date looks like 2017-10-09 07:01:55"
+_MOST_BYTES = 2**31
+_MOST_COLUMNS = 1000
+DATE = re.compile(
+    "[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[ T][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:[.][0-9]+)?)?)?"
+)
+DATE_YEARS = (1970, 2100)
+DATE_LOOKS = "a date looks like 2017-10-09 07:01:55, of {} to {}".format(*DATE_YEARS)
 
 
 @dataclass(frozen=True)
@@ -41,15 +50,25 @@ class Document:
 
     @classmethod
     def read(cls, path: str | Path) -> Document:
-        """Read ``path``; a folder or an unreadable file is a TraceError."""
+        """Read ``path``; anything but a readable file of at most 2 GiB is a TraceError."""
         try:
-            return cls(str(path), Path(path).read_bytes())
+            # a pipe or device is not even opened: it may never end
+            if not stat.S_ISREG((found := Path(path).stat()).st_mode):
+                if stat.S_ISDIR(found.st_mode):
+                    raise TraceError(f"{path}: is a folder; give the trace file inside it")
+                raise TraceError(f"{path}: a pipe or device; write its content to a file first")
+            if found.st_size > _MOST_BYTES:
+                raise TraceError(f"{path}: {found.st_size:,} bytes; at most 2 GiB are read")
+            with Path(path).open("rb") as stream:
+                raw = stream.read(found.st_size + 1)
         except FileNotFoundError:
             raise TraceError(f"{path}: no such file; check the path") from None
-        except IsADirectoryError:
-            raise TraceError(f"{path}: is a folder; give the trace file inside it") from None
-        except OSError as error:
-            raise TraceError(f"{path}: cannot be read ({error.strerror}); check the file") from None
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or error
+            raise TraceError(f"{path}: cannot be read ({why}); check the file") from None
+        if len(raw) != found.st_size:
+            raise TraceError(f"{path}: changes while it is read; give a copy")
+        return cls(str(path), raw)
 
     @cached_property
     def text(self) -> str:
@@ -103,7 +122,8 @@ class Table:
     Raises
     ------
     TraceError
-        Wrong delimiter, missing column, no rows, or rows longer than the header.
+        Wrong delimiter, more than 1,000 columns, missing column, no rows, or rows longer or shorter
+        than the header.
 
     Examples
     --------
@@ -125,6 +145,11 @@ class Table:
         self.document, self.delimiter, self.headed = document, delimiter, headed
         self.quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if headed else csv.QUOTE_NONE
         start, first = next(self._records(), (1, [""]))
+        if len(first) > _MOST_COLUMNS:
+            raise TraceError(
+                f"{document.name}:{start}: {len(first):,} columns; at most {_MOST_COLUMNS:,} are "
+                "read: leave some out"
+            )
         self.header = [name.strip() for name in first] if headed else list(required)
         self._check_delimiter(first)
         if headed:
@@ -134,6 +159,7 @@ class Table:
         self.frame = self._read(set(text) & set(self.header))
         if self.frame.empty:
             raise TraceError(f"{document.name}: header only, no jobs; a trace has at least one row")
+        self._check_short()
         if ids is not None and self.frame[ids].dtype != "int64":
             self.frame[ids] = self._read({ids})[ids]
 
@@ -160,8 +186,15 @@ class Table:
         twice = {name for name in self.header if self.header.count(name) > 1}
         if twice:
             raise TraceError(
-                f"{self.document.name}:1:{min(twice)}: column appears twice; name each column once"
+                f"{self.document.name}:1:{shown(min(twice))}: column appears twice; "
+                "name each column once"
             )
+        for name in self.header:
+            if not is_plain(name):
+                raise TraceError(
+                    f"{self.document.name}:1:{shown(name)}: control characters in the name of a "
+                    "column; name it in printable text"
+                )
 
     def _check_delimiter(self, first: list[str]) -> None:
         if len(first) > 1:
@@ -172,6 +205,16 @@ class Table:
                     f"{self.document.name}:1: wrong delimiter: found {name} ({delimiter!r}), "
                     f"this format uses {_DELIMITERS[self.delimiter]} ({self.delimiter!r})"
                 )
+
+    def _check_short(self) -> None:
+        """Raise at the first row with fewer fields than columns, as a file that was cut ends."""
+        raw, quoted = self.document.raw, self.quoting == csv.QUOTE_MINIMAL
+        full = (len(self.header) - 1) * (len(self.frame) + self.headed)
+        if raw.count(self.delimiter.encode()) == full and not (quoted and b'"' in raw):
+            return
+        for line, fields in self._records():
+            if len(fields) < len(self.header):
+                raise self._fields_error(line, len(fields))
 
     def _fields_error(self, line: int, found: int) -> TraceError:
         return TraceError(
@@ -225,35 +268,56 @@ class Table:
         """Return the origin of rows read from this file, given schema to file columns."""
         return Origin(self.document.name, columns, self.line, self.cell)
 
-    def parsed(self, columns: Mapping[str, str]) -> Parsed:
-        """Return the columns that exist under their schema names (schema to file column)."""
+    def parsed(self, columns: Mapping[str, str], also: Collection[str] = ()) -> Parsed:
+        """Return the columns that exist under their schema names (schema to file column).
+
+        ``also`` are columns of the file that the loader makes a column of the frame from.
+        """
         held = {name: self.frame[column] for name, column in columns.items() if column in self}
-        return Parsed(pd.DataFrame(held, index=self.frame.index), self.origin(columns))
+        used = {*columns.values(), *also}
+        unread = [
+            name or f"column {n} (unnamed)"
+            for n, name in enumerate(self.header, 1)
+            if name not in used
+        ]
+        frame = pd.DataFrame(held, index=self.frame.index)
+        return Parsed(frame, self.origin(columns), unread=unread)
 
     def __contains__(self, column: object) -> bool:
         """Tell whether the file has the column."""
         return column in self.header
 
     def numbers(
-        self, column: str, accepted: str, *, low: float | None = None, required: bool = True
+        self,
+        column: str,
+        accepted: str,
+        *,
+        low: float | None = None,
+        high: float = np.inf,
+        required: bool = True,
     ) -> Floats:
-        """Return a file column as float64; text, gaps (if required) and values below low raise."""
+        """Return a file column as float64; text, required gaps, too low or high values raise."""
         origin = self.origin({})
         values = numbers(self.frame[column], column, origin, accepted, required=required)
         if low is not None:
             rule = "negative" if low == 0 else "too small"
             refuse(values < low, self.frame[column], column, origin, rule, accepted)
+        refuse(values > high, self.frame[column], column, origin, "too large", accepted)
         return values
 
     def times(self, column: str, *, required: bool = True) -> pd.Series[Any]:
         """Return a file column as UTC dates (NaT where missing); what is no date raises."""
-        series = self.frame[column]
+        series, origin = self.frame[column], self.origin({})
+        written = series.str.fullmatch(DATE.pattern).fillna(value=False).to_numpy(bool)
+        held = series.notna().to_numpy()
+        refuse(held & ~written, series, column, origin, "not a date", DATE_LOOKS)
         dates = pd.to_datetime(series, format="ISO8601", errors="coerce", utc=True)
         gone = dates.isna().to_numpy()
-        held = series.notna().to_numpy()
-        refuse(gone & held, series, column, self.origin({}), "not a date", _DATE)
+        refuse(gone & held, series, column, origin, "not a date", DATE_LOOKS)
         if required:
-            refuse(gone, series, column, self.origin({}), "missing value", _DATE)
+            refuse(gone, series, column, origin, "missing value", DATE_LOOKS)
+        strange = ~dates.dt.year.between(*DATE_YEARS).to_numpy(bool) & held
+        refuse(strange, series, column, origin, "a year that no trace is from", DATE_LOOKS)
         return dates
 
 

@@ -28,12 +28,15 @@ class Parsed:
         Reason to number of rows that are no jobs (never ran, no GPU).
     notes : list of str
         What the reader should know about assumptions made while reading.
+    unread : list of str
+        Columns (or keys) of the file that no column of the frame is made from.
     """
 
     frame: pd.DataFrame
     origin: Origin
     dropped: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
 
     def drop(self, rows: NDArray[np.bool_], reason: str) -> None:
         """Leave out the marked rows and count them under ``reason``."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from repro.trace.formats import FORMATS, Parsed
+from repro.trace.schema import MAX_TIME_S
 from repro.trace.table import Document, Table
 
 _REQUIRED = ("name", "num_gpu", "gpu_milli", "creation_time", "deletion_time", "scheduled_time")
-_SECONDS = "a time is seconds from the start of the trace"
+_SECONDS = f"a time is seconds from the start of the trace, 0 to {MAX_TIME_S:,.0f}"
 
 
 @FORMATS.register("alibaba-openb")
@@ -50,8 +51,8 @@ def read(document: Document) -> Parsed:
     table = Table(document, _REQUIRED, text=("gpu_spec",), ids="name")
     gpus = table.numbers("num_gpu", "a pod asks for 0 or more GPUs", low=0)
     share = table.numbers("gpu_milli", "thousandths of a GPU, 0 to 1000", low=0) / 1000.0
-    starts = table.numbers("scheduled_time", _SECONDS, required=False)
-    ends = table.numbers("deletion_time", _SECONDS, required=False)
+    starts = table.numbers("scheduled_time", _SECONDS, low=0, high=MAX_TIME_S, required=False)
+    ends = table.numbers("deletion_time", _SECONDS, low=0, high=MAX_TIME_S, required=False)
     parsed = table.parsed(
         {
             "job_id": "name",
@@ -60,7 +61,8 @@ def read(document: Document) -> Parsed:
             "num_gpus": "num_gpu",
             "gpu_share": "gpu_milli",
             "gpu_type": "gpu_spec",
-        }
+        },
+        also=("scheduled_time",),
     )
     parsed.frame["duration"] = ends - starts
     parsed.frame["gpu_share"] = share

@@ -11,6 +11,7 @@ import pandas as pd
 from repro.perf.throughput import ThroughputTable
 from repro.perf.throughput_files import PUBLIC, is_stand_in, load_throughputs, source_name
 from repro.trace.formats import FORMATS, Parsed
+from repro.trace.schema import MAX_EXACT
 from repro.trace.table import Document, Table
 
 _SHORT = ("job_type", "command", "steps_arg", "needs_data_dir", "steps", "arrival", "scale_factor")
@@ -27,7 +28,7 @@ _LONG = (
     "arrival",
 )
 _TEXT = ("job_type", "command", "working_dir", "steps_arg")
-_STEPS = "a job has 1 or more steps"
+_STEPS = f"a job has 1 to {MAX_EXACT:,} steps"
 
 
 @FORMATS.register("gavel")
@@ -104,7 +105,7 @@ def read(
         slo = table.numbers("slo", "an SLO is a multiple of the duration, or -1 for none")
         parsed.frame["slo"] = np.where(slo == -1, np.nan, slo)
     gpus = table.numbers("scale_factor", "a job holds 1 or more GPUs", low=1)
-    steps = table.numbers("steps", _STEPS, low=1)
+    steps = table.numbers("steps", _STEPS, low=1, high=MAX_EXACT)
     speed = load_throughputs(throughputs, reference_gpu)
     parsed.frame["duration"] = steps / _per_job(parsed, gpus, speed)
     if not isinstance(throughputs, pd.DataFrame):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from repro.trace.formats import FORMATS, Parsed
 from repro.trace.table import Document, Table, elapsed
 
@@ -13,7 +15,7 @@ def read(document: Document) -> Parsed:
     r"""Read ``cluster_log.csv``: job_id, user, (vc,) gpu_num, …, submit_time, …, duration, queue.
 
     Duration is the recorded run time in seconds. Dropped and counted: jobs without a GPU, jobs
-    without start or end, and jobs that ran for less than a second. Submit times count from the
+    without start, end or duration, and jobs that ran for 0 s. Submit times count from the
     earliest job kept.
 
     Parameters
@@ -60,11 +62,12 @@ def read(document: Document) -> Parsed:
     gpus = table.numbers("gpu_num", "a job holds 0 or more GPUs", low=0)
     seconds = table.numbers("duration", "a duration is seconds, 0 or more", low=0, required=False)
     started, ended = (table.times(column, required=False) for column in dates[1:])
-    never = (started.isna() | ended.isna()).to_numpy() | (seconds != seconds)
+    never = (started.isna() | ended.isna()).to_numpy()
     submitted = table.times("submit_time")
     cpu_only = gpus == 0
     parsed.drop(cpu_only, "no GPU")
-    parsed.drop(never[~cpu_only], "never ran")
+    parsed.drop(never[parsed.frame.index], "never ran")
+    parsed.drop(np.isnan(seconds)[parsed.frame.index], "no duration")
     parsed.drop((parsed.frame["duration"] == 0).to_numpy(), "ran for 0 s")
     parsed.frame["submit_time"] = elapsed(submitted[parsed.frame.index])
     return parsed

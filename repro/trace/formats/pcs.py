@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from repro.trace.formats import FORMATS, Parsed
+from repro.trace.schema import MAX_TIME_S
 from repro.trace.table import Document, Table
 
+_GAP = f"a gap is 0 to {MAX_TIME_S:,.0f} s"
 _GPUS = "an app asks for 1 or more GPUs"
 
 
@@ -60,7 +62,7 @@ def read(document: Document) -> Parsed:
             "model": "model_name",
         }
     )
-    gaps = table.numbers("sleep_time", "a gap is seconds, 0 or more", low=0)
+    gaps = table.numbers("sleep_time", _GAP, low=0, high=MAX_TIME_S)
     service = table.numbers("service", "service is GPU-seconds above 0")
     parsed.frame["submit_time"] = np.cumsum(gaps)
     parsed.frame["duration"] = service / table.numbers("num_jobs", _GPUS, low=1)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
+import itertools
 from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -12,12 +11,16 @@ import numpy as np
 import pandas as pd
 
 from repro.errors import TraceError
-from repro.trace.checks import Origin
+from repro.trace.checks import Origin, is_plain, shown
 from repro.trace.formats import FORMATS, Parsed
-from repro.trace.table import Document, elapsed
+from repro.trace.strict_json import elements
+from repro.trace.table import DATE, DATE_LOOKS, DATE_YEARS, Document, elapsed
 
 _ABSENT = (None, "", "None")
 _KEYS = ("jobid", "submitted_time", "attempts")
+_USED = (*_KEYS, "vc", "user")
+_RUN = ("start_time", "end_time", "detail")
+_PART = ("gpus",)
 _ZONE = ZoneInfo("America/Los_Angeles")
 _COLUMNS = {
     "job_id": "jobid",
@@ -60,6 +63,7 @@ def read(document: Document) -> Parsed:
 
     Examples
     --------
+    >>> import json
     >>> attempt = {"start_time": "2017-10-07 01:12:09", "end_time": "2017-10-07 01:13:23"}
     >>> attempt["detail"] = [{"ip": "m47", "gpus": ["gpu0", "gpu1"]}]
     >>> job = {"jobid": "a", "submitted_time": "2017-10-07 01:11:39", "attempts": [attempt]}
@@ -76,7 +80,7 @@ def read(document: Document) -> Parsed:
     )
     runs = frame.pop("runs")
     frame["duration"] = [sum(held, 0.0) for held in runs]
-    parsed = Parsed(frame, origin)
+    parsed = Parsed(frame, origin, unread=_unread(entries))
     reasons = {
         "never ran": np.array([not entry["attempts"] for entry in entries]),
         "no finished attempt": (runs.map(len) == 0).to_numpy(),
@@ -95,65 +99,56 @@ def read(document: Document) -> Parsed:
 
 def _entries(document: Document) -> tuple[list[dict[str, Any]], list[int]]:
     """Return the jobs and the line on which each begins."""
-    text = document.text.lstrip()
-    line = 1 + document.text[: len(document.text) - len(text)].count("\n")
-    if text[:1] != "[":
-        raise TraceError(f"{document.name}:{line}: not a JSON list; expected [{{job}}, …]")
-    entries, lines, last = [], [], 0
-    try:
-        for start, entry in _elements(text):
-            line += text.count("\n", last, start)
-            last = start
-            absent = [key for key in _KEYS if not isinstance(entry, dict) or key not in entry]
-            if absent or not isinstance(entry["attempts"], list):
-                raise TraceError(
-                    f"{document.name}:{line}:{','.join(absent) or 'attempts'}: missing key; "
-                    f"a job has {', '.join(_KEYS)} (a list)"
-                )
-            entries.append(entry)
-            lines.append(line)
-    except json.JSONDecodeError as error:
-        spot = line - text.count("\n", 0, last) + text.count("\n", 0, error.pos)
-        raise TraceError(
-            f"{document.name}:{spot}: broken JSON ({error.msg}); fetch the file again"
-        ) from None
+    entries, lines = [], []
+    for line, entry in elements(document, "job"):
+        absent = [key for key in _KEYS if not isinstance(entry, dict) or key not in entry]
+        if absent or not isinstance(entry["attempts"], list):
+            raise TraceError(
+                f"{document.name}:{line}:{','.join(absent) or 'attempts'}: missing key; "
+                f"a job has {', '.join(_KEYS)} (a list)"
+            )
+        entries.append(entry)
+        lines.append(line)
     if not entries:
         raise TraceError(f"{document.name}: no jobs; a trace holds at least one")
     return entries, lines
 
 
-def _elements(text: str) -> Iterator[tuple[int, Any]]:
-    """Yield (offset, value) of each element of the JSON list ``text``."""
-    decoder, spaces = json.JSONDecoder(), " \t\r\n"
-    position = 1
-    while True:
-        while position < len(text) and text[position] in spaces:
-            position += 1
-        if text[position : position + 1] == "]":
-            return
-        value, end = decoder.raw_decode(text, position)
-        yield position, value
-        position = end
-        while position < len(text) and text[position] in spaces:
-            position += 1
-        if text[position : position + 1] == ",":
-            position += 1
-        elif text[position : position + 1] != "]":
-            raise json.JSONDecodeError("Expecting ',' or ']'", text, position)
+def _unread(entries: list[dict[str, Any]]) -> list[str]:
+    """Return the keys, of jobs and below, that nothing is made from."""
+    attempts = [attempt for entry in entries for attempt in entry["attempts"]]
+    parts = [part for attempt in attempts for part in attempt.get("detail") or []]
+    levels = {
+        "": (entries, _USED),
+        "attempts.": (attempts, _RUN),
+        "attempts.detail.": (parts, _PART),
+    }
+    return [
+        shown(level + key)
+        for level, (held, used) in levels.items()
+        for key in dict.fromkeys(itertools.chain.from_iterable(held))
+        if key not in used
+    ]
 
 
 def _job(entry: dict[str, Any], row: int, origin: Origin) -> tuple[Any, ...]:
     """Return id, submit date, run times of finished attempts, GPUs, virtual cluster, user."""
+    name = entry["jobid"]
+    if not (isinstance(name, str) and is_plain(name)) and type(name) is not int:
+        hint = "an id is printable text or a whole number"
+        raise origin.error(row, "job_id", "not an id", name, hint)
+    for key in ("vc", "user"):
+        value = entry.get(key)
+        if value is not None and not (isinstance(value, str) and is_plain(value)):
+            raise origin.error(row, key, "not a name", value, "a name is printable text, or null")
     runs, gpus = [], 0
     for attempt in entry["attempts"]:
-        try:
-            held = sum(len(part["gpus"]) for part in attempt.get("detail") or [])
-            times = attempt.get("start_time"), attempt.get("end_time")
-        except (AttributeError, KeyError, TypeError):
-            rule = "not an attempt"
-            hint = "an attempt is {start_time, end_time, detail: [{ip, gpus: [...]}]}"
-            raise origin.error(row, "duration", rule, attempt, hint) from None
+        held = _gpus(attempt)
+        if held is None:
+            hint = 'an attempt is {start_time, end_time, detail: [{ip, gpus: ["gpu0", …]}]}'
+            raise origin.error(row, "duration", "not an attempt", attempt, hint)
         gpus = gpus or held
+        times = attempt.get("start_time"), attempt.get("end_time")
         start, end = (_date(time, row, origin, "duration") for time in times)
         if start is None or end is None:
             continue
@@ -161,11 +156,25 @@ def _job(entry: dict[str, Any], row: int, origin: Origin) -> tuple[Any, ...]:
         if run < 0 and _clocks_went_back(start, end):
             run += 3600.0
         if run < 0:
-            hint = f"job {entry['jobid']}: an attempt ends at or after its start"
+            hint = f"job {shown(name)}: an attempt ends at or after its start"
             raise origin.error(row, "duration", "negative run time", f"{run:g} s", hint)
         runs.append(run)
     submitted = _date(entry["submitted_time"], row, origin, "submit_time")
-    return entry["jobid"], submitted, runs, gpus, entry.get("vc"), entry.get("user")
+    return name, submitted, runs, gpus, entry.get("vc"), entry.get("user")
+
+
+def _gpus(attempt: Any) -> int | None:
+    """Return how many GPUs an attempt names, None if it is no attempt."""
+    detail = attempt.get("detail") if isinstance(attempt, dict) else "none"
+    if not isinstance(detail, list | None):
+        return None
+    held = 0
+    for part in detail or []:
+        named = part.get("gpus") if isinstance(part, dict) else None
+        if not isinstance(named, list) or not all(isinstance(gpu, str) for gpu in named):
+            return None
+        held += len(named)
+    return held
 
 
 def _clocks_went_back(start: datetime, end: datetime) -> bool:
@@ -178,7 +187,9 @@ def _date(value: Any, row: int, origin: Origin, column: str) -> datetime | None:
     if value in _ABSENT:
         return None
     try:
-        return datetime.fromisoformat(value).replace(tzinfo=None)
+        date = datetime.fromisoformat(value if DATE.fullmatch(value) else "")
     except (TypeError, ValueError):
-        hint = "a date looks like 2017-10-09 07:01:55"
-        raise origin.error(row, column, "not a date", value, hint) from None
+        raise origin.error(row, column, "not a date", value, DATE_LOOKS) from None
+    if not DATE_YEARS[0] <= date.year <= DATE_YEARS[1]:
+        raise origin.error(row, column, "a year that no trace is from", value, DATE_LOOKS)
+    return date

@@ -109,11 +109,11 @@ def test_duplicate_id(read):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ('{"jobid": 1}', r"log:1: not a JSON list"),
+        ('{"jobid": 1}', r"log:1:1: not a JSON list"),
         ("[]", "no jobs"),
         ('[\n{"jobid": "a", "attempts": []}]', r"log:2:submitted_time: missing key"),
         ("[\n3]", r"log:2:jobid,submitted_time,attempts: missing key"),
-        ('[\n{"jobid": "a"\n', r"log:3: broken JSON"),
+        ('[\n{"jobid": "a"\n', r"log:3:1: broken JSON"),
         ('[{"jobid": "a", "submitted_time": "", "attempts": {}}]', r"log:1:attempts: missing key"),
         (
             '[{"jobid": "a", "submitted_time": "", "attempts": [7]}]',
