@@ -5,7 +5,11 @@ from __future__ import annotations
 import difflib
 import importlib
 import pkgutil
+import re
+import traceback
+import warnings
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Generic, TypeVar
 
 from repro.errors import ParamError, ReproError
@@ -13,8 +17,15 @@ from repro.errors import ParamError, ReproError
 T = TypeVar("T")
 
 
+class BrokenFileWarning(UserWarning):
+    """A file of a family cannot be imported; what it defines is left out, the rest goes on."""
+
+
 class Registry(Generic[T]):
     """A family of named things, filled by decorators in the files that define them.
+
+    A file that cannot be imported is named in a `BrokenFileWarning`; only asking for what it
+    defines is an error.
 
     Parameters
     ----------
@@ -37,6 +48,7 @@ class Registry(Generic[T]):
     def __init__(self, kind: str, package: str, error: type[ReproError] = ParamError) -> None:
         self.kind, self.package, self.error = kind, package, error
         self._items: dict[str, T] = {}
+        self._broken: dict[str, str] = {}
         self._loaded = False
 
     def register(self, name: str) -> Callable[[T], T]:
@@ -57,12 +69,36 @@ class Registry(Generic[T]):
             return
         self._loaded = True
         package = importlib.import_module(self.package)
-        for module in pkgutil.iter_modules(package.__path__):
-            importlib.import_module(f"{self.package}.{module.name}")
+        faults: dict[str, list[str]] = {}
+        for folder in map(Path, package.__path__):
+            top = folder.parents[self.package.count(".")]
+            for module in pkgutil.iter_modules([str(folder)]):
+                full_name = f"{self.package}.{module.name}"
+                try:
+                    importlib.import_module(full_name)
+                # A file may fail in any way, even by leaving the interpreter.
+                except (Exception, SystemExit) as error:
+                    path = folder / f"{module.name}.py"
+                    names = self._leave_out(full_name, path)
+                    faults.setdefault(_place(error, path, top), []).extend(names)
+        for line, names in faults.items():
+            self._broken |= dict.fromkeys(names, line)
+            lost = f"; {self.kind} {', '.join(names)} left out" if names else ""
+            warnings.warn(f"{line}{lost}", BrokenFileWarning, stacklevel=3)
+
+    def _leave_out(self, module: str, path: Path) -> list[str]:
+        """Forget what a file has registered before it failed; return the names it speaks of."""
+        for name, item in list(self._items.items()):
+            if getattr(item, "__module__", None) == module:
+                del self._items[name]
+        text = path.read_text(errors="replace") if path.is_file() else ""
+        return re.findall(r"""\bregister\(\s*["']([^"']+)["']""", text)
 
     def __getitem__(self, name: str) -> T:
         """Return what ``name`` stands for, or raise with near matches and the whole list."""
         self._load()
+        if name in self._broken:
+            raise self.error(f"{self.kind} {name!r} cannot be read: {self._broken[name]}")
         if name in self._items:
             return self._items[name]
         near = difflib.get_close_matches(name, self._items, n=3, cutoff=0.5)
@@ -78,3 +114,16 @@ class Registry(Generic[T]):
         """Tell whether ``name`` is registered."""
         self._load()
         return name in self._items
+
+
+def _place(error: BaseException, path: Path, top: Path) -> str:
+    """Return ``file:line: error``, the line being the last one inside the file's package."""
+    file, line = str(path), 1
+    for frame in traceback.extract_tb(error.__traceback__):
+        if Path(frame.filename).parent == path.parent:
+            file, line = frame.filename, frame.lineno or 1
+    if isinstance(error, SyntaxError) and error.filename:
+        file, line = error.filename, error.lineno or 1
+    message = str(error.msg if isinstance(error, SyntaxError) else error).strip().splitlines()
+    shown = Path(file).relative_to(top) if Path(file).is_relative_to(top) else file
+    return f"{shown}:{line}: {type(error).__name__}: {message[0] if message else ''}".rstrip(": ")

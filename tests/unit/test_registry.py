@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 
 import pytest
 
 from repro.errors import ParamError, PolicyError
-from repro.registry import Registry
+from repro.registry import BrokenFileWarning, Registry
 
 
 @pytest.fixture
@@ -29,8 +30,6 @@ def package(tmp_path, monkeypatch):
 
 
 def test_modules_are_imported_on_the_first_look(package):
-    import importlib
-
     animals = importlib.import_module("zoo_for_tests.cage").animals
     assert "zoo_for_tests.lion" not in sys.modules
     assert list(animals) == ["lion"]
@@ -86,3 +85,45 @@ def test_names_are_sorted():
 def test_the_error_is_of_the_family_asked_for():
     with pytest.raises(PolicyError):
         Registry("policy", "repro.perf", PolicyError)["x"]
+
+
+BROKEN = {
+    "tiger.py": ("from zoo_for_tests.cage import animals\n@animals.register('tiger')\n"
+                 "class Tiger:\n    pass\nnme\n",
+                 "zoo_for_tests/tiger.py:5: NameError: name 'nme' is not defined"),
+    "bear.py": ("@animals.register('bear')\nclass Bear(:\n", "bear.py:2: SyntaxError: "),
+    "wolf.py": ("from zoo_for_tests import fur\n@register('wolf')\nclass Wolf: pass\n",
+                "wolf.py:1: ImportError: cannot import name 'fur'"),
+    "fox.py": ("import sys\n@register('fox')\ndef f(): pass\n", "fox.py:2: NameError"),
+    "ant.py": ("import sys; sys.exit('no ants')  # register('ant')\n",
+               "ant.py:1: SystemExit: no ants"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("file", BROKEN)
+def test_a_broken_file_is_named_and_the_others_go_on(package, tmp_path, file):
+    text, line = BROKEN[file]
+    (tmp_path / package / file).write_text(text)
+    animals = importlib.import_module("zoo_for_tests.cage").animals
+    name = file.removesuffix(".py")
+    with pytest.warns(BrokenFileWarning) as told:
+        assert list(animals) == ["lion"]
+    (message,) = [str(one.message) for one in told]
+    assert line in message and message.endswith(f"; animal {name} left out")
+    assert animals["lion"] and name not in animals
+    with pytest.raises(ParamError) as caught:
+        animals[name]
+    assert str(caught.value).startswith(f"animal {name!r} cannot be read: zoo_for_tests/{file}:")
+
+
+def test_a_broken_file_that_others_import_is_named_once(package, tmp_path):
+    (tmp_path / package / "_paws.py").write_text("\n1 / 0\n")
+    for name in ("cat", "dog"):
+        text = f"import zoo_for_tests._paws\n@animals.register('{name}')\nclass X: pass\n"
+        (tmp_path / package / f"{name}.py").write_text(text)
+    animals = importlib.import_module("zoo_for_tests.cage").animals
+    with pytest.warns(BrokenFileWarning) as told:
+        assert list(animals) == ["lion"]
+    assert [str(one.message) for one in told] == [
+        "zoo_for_tests/_paws.py:2: ZeroDivisionError: division by zero; animal cat, dog left out"
+    ]
