@@ -74,14 +74,22 @@ def plan(
     tasks: list[tuple[float, Task]] = []
     skipped: list[Outcome] = []
     for entry in entries:
-        entry.load()
-        check_parameters(entry, given)
-        parameters = {**given, "profile": profile, "out": str(out)}
         folder = out / entry.paper / entry.stem
+        try:
+            entry.load()
+            known = list(accepted(entry.notebook))
+        except ReproError as error:
+            if not lenient:
+                raise
+            write_whole(folder / ERROR, to_json({"id": entry.id, "error": str(error)}))
+            skipped.append(Outcome(entry.id, FAILED, error=str(error)))
+            continue
+        check_parameters(entry, given, known)
+        parameters = {**given, "profile": profile, "out": str(out)}
         wanted = fingerprint(entry, profile, given)
         sweep(folder)
-        result, _ = read_result(folder)
-        broken = (folder / ERROR).exists()
+        result, damage = read_result(folder)
+        broken = bool(damage) or (folder / ERROR).exists()
         if not force and not broken and is_current(folder, entry.stem, wanted):
             verdicts = tuple(claim["verdict"] for claim in result.get("claims", []))
             skipped.append(Outcome(entry.id, SKIPPED, verdicts=verdicts))

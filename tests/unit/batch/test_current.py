@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from repro import params
-from repro.batch import execute
+from repro.batch import data, execute
 from repro.batch import fingerprint as fp
 from repro.batch.files import to_json
 from repro.batch.task import Task
@@ -22,12 +22,18 @@ def entry(project, monkeypatch):
     return params.discover()[0]
 
 
+#: What else a result.json holds.
+REST = {"id": "tiresias/fig01_one", "title": "t", "reference": "r", "shows": "s", "seed": 0,
+        "profile": "quick", "stand_in": None, "params": {}, "versions": {}, "verdict": None,
+        "claims": []}  # fmt: skip
+
+
 def finished(project, wanted, data=()):
     folder = project.folder("tiresias/fig01_one")
     folder.mkdir(parents=True, exist_ok=True)
     for suffix in ("png", "svg", "csv"):
         (folder / f"fig01_one.{suffix}").write_text("x")
-    record = {"fingerprint": wanted, "data": list(data)}
+    record = {**REST, "fingerprint": wanted, "data": list(data)}
     (folder / "result.json").write_bytes(to_json(record))
     return folder
 
@@ -79,6 +85,54 @@ def test_a_result_is_current_only_if_it_is_complete(project):
     assert not fp.is_current(folder / "absent", "fig01_one", "abc")
 
 
+@pytest.mark.parametrize("suffix", ["png", "svg", "csv"])
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        (lambda path: path.write_text(""), "empty"),
+        (lambda path: path.write_text("edited"), "changed since it was written"),
+        (lambda path: path.unlink(), "missing"),
+        (lambda path: (path.unlink(), path.mkdir()), "cannot be read"),
+    ],
+)
+def test_a_damaged_file_is_not_current_and_is_named(project, suffix, damage, told):
+    folder = finished(project, "abc")
+    result = json.loads((folder / "result.json").read_text())
+    assert fp.damaged(folder, "fig01_one", result) == []
+    damage(folder / f"fig01_one.{suffix}")
+    assert not fp.is_current(folder, "fig01_one", "abc")
+    assert fp.damaged(folder, "fig01_one", result) == [f"fig01_one.{suffix}: {told}"]
+
+
+def test_a_result_of_before_checksums_is_read_but_not_current(project):
+    folder = finished(project, "abc")
+    (folder / "result.json").write_bytes(to_json({"fingerprint": "abc", "data": []}))
+    assert not fp.is_current(folder, "fig01_one", "abc")
+    assert fp.damaged(folder, "fig01_one", {"fingerprint": "abc"}) == []
+    (folder / "fig01_one.svg").write_text("")
+    assert fp.damaged(folder, "fig01_one", {}) == ["fig01_one.svg: empty"]
+    (folder / "fig01_one.svg").write_text("x")
+    assert len(fp.damaged(folder, "fig01_one", {"files": 3})) == 3
+
+
+def test_an_own_file_that_changed_or_went_makes_a_result_old(project, monkeypatch):
+    monkeypatch.setenv("REPRO_HOME", str(project.root))
+    own = project.root / "mine.csv"
+    own.write_text("1")
+    folder = finished(project, "abc", [data.own_file("mine.csv").row()])
+    assert fp.is_current(folder, "fig01_one", "abc")
+    own.write_text("2")
+    assert not fp.is_current(folder, "fig01_one", "abc")
+    own.unlink()
+    assert not fp.is_current(folder, "fig01_one", "abc")
+
+
+def test_a_parameter_given_its_default_counts_as_not_given(entry):
+    first = fp.fingerprint(entry, "quick", {})
+    assert fp.fingerprint(entry, "quick", {"seed": 0, "seeds": None}) == first
+    assert fp.fingerprint(entry, "quick", {"seed": False}) != first
+
+
 @pytest.mark.parametrize(
     ("kind", "here", "current"),
     [("public", True, True), ("public", False, False), ("generated", False, True),
@@ -92,7 +146,8 @@ def test_data_that_came_or_went_makes_a_result_old(project, monkeypatch, kind, h
 
 
 def test_a_file_that_is_no_notebook(entry):
-    for text in ("", "[]", '{"cells": [1]}', "<html>"):
+    for text in ("", "[]", '{"cells": [1]}', "<html>", "[" * 100_000,
+                 '{"cells": [{"cell_type": "code", "source": "", "metadata": null}]}'):  # fmt: skip
         entry.notebook.write_text(text)
         with pytest.raises(ParamError, match="not a notebook"):
             fp.fingerprint(entry, "quick", {})
