@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 COLUMNS = ("job_id", "submit_time", "start_time", "end_time", "jct", "num_gpus")
 _WORDS = {"true": True, "false": False, "none": None}
+_LARGEST = 2.0**53  # whole numbers beyond are not exact
 
 
 def simulate(
@@ -128,7 +129,9 @@ def parse_settings(pairs: list[str]) -> dict[str, Any]:
         if name in ("name", "rules", "throughputs"):
             raise ParamError(f"--set {pair}: use --{'policy' if name == 'name' else name} instead")
         parts = [part for part in value.split(",") if part.strip() or "," not in value]
-        items = tuple(_scalar(part.strip()) for part in parts)
+        if not parts:
+            raise ParamError(f"--set {pair}: names no value; give some, or leave it out")
+        items = tuple(_scalar(part.strip(), pair) for part in parts)
         found[name] = items if "," in value else items[0]
     return found
 
@@ -306,15 +309,20 @@ def _check_sensitive(machines: Cluster, rules: str) -> None:
         )
 
 
-def _scalar(text: str) -> Any:
+def _scalar(text: str, pair: str) -> Any:
+    """Return a word, a whole number, a number or text; a number must be one a float can hold."""
     if text.lower() in _WORDS:
         return _WORDS[text.lower()]
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
+    if not text.isascii():
+        return text
+    try:
+        value = float(text)
+    except ValueError:
+        return text
+    if abs(value) > _LARGEST and "inf" not in text.lower():
+        shown = text if len(text) <= 20 else f"{text[:20]}…"
+        raise ParamError(f"--set {pair.partition('=')[0]}: {shown} is too large; at most 2^53")
+    return int(text) if text.lstrip("+-").isdecimal() else value
 
 
 def _number(value: float) -> str:

@@ -13,6 +13,7 @@ from repro.errors import ParamError
 
 MAX_NODES = 1_000_000
 MAX_GPUS_PER_NODE = 1024
+MAX_TYPE_NAME = 100
 FILE_SUFFIXES = (".csv", ".yaml", ".yml")
 ACCEPTED = (
     "accepted: NODESxGPUS (8x8), NODESxGPUS:TYPE (8x4:v100), SWITCHESxNODESxGPUS (5x32x8), "
@@ -140,8 +141,11 @@ class Cluster:
             from repro.cluster.files import read_nodes
 
             path = Path(text).expanduser()
-            return cls(read_nodes(path), path.name)
-        return cls(_parse_parts(text), re.sub(r"\s+", "", text).replace("×", "x"))
+            made = cls(read_nodes(path), path.name)
+        else:
+            made = cls(_parse_parts(text), re.sub(r"\s+", "", text).replace("×", "x"))
+        _check_types(list(made.gpu_types), text)
+        return made
 
     def __str__(self) -> str:
         return self.name or f"{self.num_nodes} nodes with {self.num_gpus} GPUs"
@@ -189,6 +193,22 @@ def _parse_parts(text: str) -> tuple[Node, ...]:
         for switch in numbers:
             nodes += (Node(gpus, gpu_type, switch),) * per_switch
     return nodes
+
+
+def _check_types(names: list[str], text: str) -> None:
+    """Refuse names of GPU types that no reader could tell apart."""
+    for name in names:
+        twins = [other for other in names if other.lower() == name.lower()]
+        if len(twins) > 1:
+            raise ParamError(
+                f"cluster {_short(text)!r}: the GPU types {' and '.join(map(repr, twins))} differ "
+                "only in case; spell one type one way"
+            )
+        if len(name) > MAX_TYPE_NAME:
+            raise ParamError(
+                f"cluster {_short(text)!r}: the name of a GPU type has {len(name):,} characters; "
+                f"at most {MAX_TYPE_NAME} are accepted"
+            )
 
 
 def _count(digits: str, part: str, text: str) -> int:

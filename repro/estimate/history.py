@@ -50,6 +50,9 @@ def history(source: str | Sequence[float]) -> npt.NDArray[np.float64]:
 def _public(name: str) -> npt.NDArray[np.float64]:
     from repro.trace import remote, synth
 
+    if remote.is_known(name) and (kind := remote.entry(name).format) != "history":
+        known = ", ".join(one for one, item in remote.entries().items() if item.format == "history")
+        raise ParamError(f"{name!r} is no history but {kind!r}; histories are {known}")
     if not remote.available(name) and synth.stand_in_for(name) is not None:
         warnings.warn(
             f"history {name!r} is not at hand (repro trace fetch {name}); using its published "

@@ -101,7 +101,7 @@ def simulate(
     if len(trace) == 0:
         name = trace.attrs.get("name", "unnamed")
         raise TraceError(f"trace {name!r} has no jobs; need at least 1")
-    if interval is not None and not interval > 0:
+    if interval is not None and not 0 < interval < math.inf:
         raise ParamError(f"interval is {interval:g} s; give a positive number of seconds or none")
     spec = Cluster.parse(cluster) if isinstance(cluster, str) else cluster
     resolved = make(policy, rules) if isinstance(policy, str) else policy.under(rules)

@@ -101,3 +101,15 @@ def test_large_clusters_are_fast():
     assert (cluster.num_gpus, cluster.gpus_per_node) == (100_000, 8)
     assert len(cluster.switches[0]) == 12_500
     assert time.process_time() - start < 1.0
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("1x2:v100,1x2:V100", "differ only in case"),
+        (f"8x8:{'v' * 101}", "has 101 characters; at most 100"),
+    ],
+)
+def test_names_of_types_can_be_told_apart(spec, message):
+    with pytest.raises(ParamError, match=message):
+        Cluster.parse(spec)
