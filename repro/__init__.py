@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
 
 __version__ = "0.3.0"
 __all__ = ["Cluster", "Result", "__version__", "figure", "load", "make", "simulate"]
+
+#: Sources that are newer than this are not what this process runs.
+STARTED = time.time()
 
 _HOMES = {
     "Cluster": "repro.cluster.spec",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
+
+from repro.compiled import njit
 
 SINGULAR = 1e-300
 #: What the compiler may assume of sums.
@@ -14,7 +15,7 @@ SUMS = {"contract", "reassoc", "arcp"}
 _BLOCK = 4
 
 
-@numba.njit(cache=True, error_model="numpy", fastmath=SUMS)  # type: ignore[untyped-decorator,unused-ignore]
+@njit(error_model="numpy", fastmath=SUMS)
 def factorise(matrix: Any) -> None:
     """Overwrite the upper half of a positive definite matrix by its Cholesky factor.
 
@@ -44,7 +45,7 @@ def factorise(matrix: Any) -> None:
                 )  # fmt: skip
 
 
-@numba.njit(cache=True, error_model="numpy", fastmath=SUMS)  # type: ignore[untyped-decorator,unused-ignore]
+@njit(error_model="numpy", fastmath=SUMS)
 def back_solve(upper: Any, x: Any) -> None:
     """Overwrite ``x`` by the solution of (upper' upper) solution = x."""
     size = upper.shape[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 
 from repro.errors import ParamError
@@ -10,6 +11,10 @@ from repro.errors import ParamError
 ENV_HOME = "REPRO_HOME"
 ENV_CACHE = "REPRO_CACHE_DIR"
 ENV_MIRROR = "REPRO_TRACE_MIRROR"
+
+
+class CacheWarning(UserWarning):
+    """The cache folder could not be read or written; what it should hold is computed again."""
 
 
 def project_root() -> Path:
@@ -76,6 +81,59 @@ def cache_dir() -> Path:
     """Return the cache folder: ``$REPRO_CACHE_DIR`` or ``~/.cache/repro``."""
     override = os.environ.get(ENV_CACHE)
     return Path(override).expanduser() if override else Path.home() / ".cache" / "repro"
+
+
+def private(folder: Path, top: Path, variable: str = ENV_CACHE) -> Path:
+    """Make a folder that only this user may write to, and refuse one that others may write to.
+
+    What is loaded from a cache can run code: whoever may write there runs programs as this user.
+
+    Parameters
+    ----------
+    folder : Path
+        Where something is kept.
+    top : Path
+        The first folder to look at, ``folder`` or above it.
+    variable : str
+        The environment variable that names another one.
+
+    Returns
+    -------
+    Path
+        ``folder``.
+
+    Raises
+    ------
+    ParamError
+        If others may write to a folder from ``top`` down to ``folder``, or own it. Windows has
+        no such permissions, and nothing is refused there.
+    OSError
+        If a folder cannot be made.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as top:
+    ...     private(Path(top) / "mine", Path(top)).stat().st_mode & 0o777 in (0o700, 0o777)
+    True
+    """
+    between = folder.relative_to(top).parts
+    for depth in range(len(between) + 1):
+        step = top.joinpath(*between[:depth])
+        step.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not hasattr(os, "getuid"):
+            continue
+        status = step.stat()
+        mode = stat.S_IMODE(status.st_mode)
+        theirs = status.st_uid not in (os.getuid(), 0)
+        if theirs or mode & (stat.S_IWGRP | stat.S_IWOTH):
+            reason = f"belongs to user {status.st_uid}" if theirs else f"has mode {mode:o}"
+            mend = "" if theirs else f"`chmod -R go-w {top}`, or "
+            raise ParamError(
+                f"cache folder {step}: others can write to it (it {reason}), and what is loaded "
+                f"from it can run code; {mend}set {variable} to a folder of your own"
+            )
+    return folder
 
 
 def mirror_dir() -> Path | None:

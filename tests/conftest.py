@@ -7,6 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from repro import paths
+
+# Processes that tests start with a cache folder of their own use the compiled loops of all.
+os.environ.setdefault("NUMBA_CACHE_DIR", str(paths.cache_dir()))
+
 
 @pytest.fixture(scope="session")
 def mirror() -> Path:

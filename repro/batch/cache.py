@@ -1,4 +1,4 @@
-"""Simulations done once: joblib.Memory, its key extended by the sources that made the result."""
+"""Simulations done once: a result is filed by its arguments and the sources that made it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import functools
 import hashlib
+import io
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -14,27 +15,34 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from repro import paths
+from repro import STARTED, paths
 from repro.errors import ReproError
+from repro.files.whole import write_whole
+from repro.paths import CacheWarning
 from repro.sim.records import Result
 
 PACKAGE = Path(__file__).resolve().parent.parent
-#: What a simulation's records depend on, besides its arguments.
+#: What a simulation's records depend on, besides its arguments: all that these import, too.
 SIMULATION_SOURCES = (
-    "sim",
-    "policies",
-    "placement",
-    "perf",
-    "estimate",
-    "search",
-    "cluster",
-    "trace",
+    "_dense.py",
     "batch/cache.py",
+    "batch/data.py",
+    "cluster",
+    "compiled.py",
+    "errors.py",
+    "estimate",
+    "experiments/gavel_cases.py",
+    "files",
+    "metrics.py",
+    "paths.py",
+    "perf",
+    "placement",
+    "policies",
+    "registry.py",
+    "sim",
+    "strict_yaml.py",
+    "trace",
 )
-
-
-class CacheWarning(UserWarning):
-    """A cached simulation could not be read and was computed again."""
 
 
 class NotCacheable(ReproError):
@@ -50,11 +58,17 @@ def source_hash(parts: tuple[str, ...] = SIMULATION_SOURCES) -> str:
     parts : tuple of str
         Folders or files below the package; what does not exist counts as empty.
     """
+    return files_hash(_sources(parts))
+
+
+@functools.cache
+def _sources(parts: tuple[str, ...] = SIMULATION_SOURCES) -> list[Path]:
+    """Return the Python files of the named parts of the package."""
     found: list[Path] = []
     for part in sorted(parts):
         top = PACKAGE / part
         found += [top] if top.is_file() else sorted(top.rglob("*.py"))
-    return files_hash(found)
+    return found
 
 
 def files_hash(files: Iterable[Path]) -> str:
@@ -173,44 +187,82 @@ def remembered(digest: str, compute: Callable[[], Result]) -> Result:
     -------
     Result
 
+    Raises
+    ------
+    ParamError
+        If others may write to the cache folder: loading a result can run code.
+
     Warns
     -----
     CacheWarning
-        If the entry was damaged, it is computed again and replaced; if there can be no cache
-        folder, nothing is remembered.
+        If the entry was damaged: it is computed again and replaced. If there can be no folder, no
+        room is left, or the package changed since this process began: nothing is remembered.
     """
+    folder = paths.cache_dir() / "simulations" / source_hash()[:16]
+    path = folder / f"{digest}.pkl"
+    if edited := _edited():
+        _tell(f"result not remembered: {edited} changed since this process began")
+        return compute()
+    try:
+        paths.private(folder / "locks", paths.cache_dir())
+    except OSError as error:
+        _tell(f"no cache at {folder} ({error.strerror}); set {paths.ENV_CACHE} to a folder")
+        return compute()
+    result = _read(path)
+    if result is None:
+        with _turn(folder, digest):
+            # Another process may have filed it in the meantime.
+            result = _read(path)
+            if result is None:
+                result = compute()
+                _write(path, result)
+    return result
+
+
+def _edited() -> Path | None:
+    """Return a source that changed since this process began."""
+    return next((path for path in _sources() if path.stat().st_ctime > STARTED), None)
+
+
+def _read(path: Path) -> Result | None:
+    """Return the filed result; None, after removing it, for what cannot be read."""
     import joblib
 
-    folder = paths.cache_dir() / "simulations" / source_hash()[:16]
     try:
-        (folder / "locks").mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        line = f"no cache at {folder} ({error.strerror}); set {paths.ENV_CACHE} to a folder"
-        warnings.warn(line, CacheWarning, stacklevel=2)
-        return compute()
-    # Compression adds a checksum, so that a flipped bit is noticed and not believed.
-    memory = joblib.Memory(folder, verbose=0, compress=1)
-    held = memory.cache(_compute, ignore=["compute"], verbose=0)
-    if held.check_call_in_cache(digest, compute):
-        shelved = held.call_and_shelve(digest, compute)
-    else:
-        with _turn(folder, digest):
-            shelved = held.call_and_shelve(digest, compute)
-    try:
-        result = shelved.get()
+        result = joblib.load(path)
         if isinstance(result, Result):
             return result
         reason = f"holds a {type(result).__name__}"
+    except FileNotFoundError:
+        return None
     # Unpickling damaged bytes may raise anything.
     except Exception as error:
         reason = type(error).__name__
-    warnings.warn(
-        f"damaged cache entry {digest[:12]} ({reason}) in {folder}; computed again",
-        CacheWarning,
-        stacklevel=2,
-    )
-    shelved.clear()
-    return held(digest, compute)  # type: ignore[no-any-return]
+    _tell(f"damaged cache entry {path.stem[:12]} ({reason}) in {path.parent}; computed again")
+    with contextlib.suppress(OSError):
+        path.unlink()
+    return None
+
+
+def _write(path: Path, result: Result) -> None:
+    """File a result, whole or, with a warning, not at all."""
+    import joblib
+
+    if edited := _edited():
+        _tell(f"result not remembered: {edited} changed since this process began")
+        return
+    content = io.BytesIO()
+    # Compression adds a checksum, so that a flipped bit is noticed and not believed.
+    joblib.dump(result, content, compress=1)
+    try:
+        write_whole(path, content.getvalue())
+    except ReproError as error:
+        _tell(f"result not remembered: {error}")
+
+
+def _tell(line: str) -> None:
+    """Warn, as the caller of `remembered`."""
+    warnings.warn(line, CacheWarning, stacklevel=4)
 
 
 @contextlib.contextmanager
@@ -222,13 +274,14 @@ def _turn(folder: Path, digest: str) -> Iterator[None]:
         yield
         return
     # The system drops the lock with the process, however that ends.
-    with (folder / "locks" / digest[:3]).open("ab") as lock:
+    try:
+        lock = (folder / "locks" / digest[:3]).open("ab")
+    except OSError:
+        yield
+        return
+    with lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
-
-
-def _compute(digest: str, compute: Callable[[], Result]) -> Result:
-    return compute()
 
 
 def cached_simulate(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 
 from repro._dense import SUMS, factorise
+from repro.compiled import njit
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
+@njit()
 def _patterns(known: Any) -> Any:
     """Return for each row the first row with the same gaps."""
     first = np.arange(len(known))
@@ -22,7 +22,7 @@ def _patterns(known: Any) -> Any:
     return first
 
 
-@numba.njit(cache=True, error_model="numpy", fastmath=SUMS)  # type: ignore[untyped-decorator,unused-ignore]
+@njit(error_model="numpy", fastmath=SUMS)
 def _fit(factor: Any, weights: Any, first: Any, target: Any, penalty: float) -> Any:
     """Return the best other factor; rows with the same gaps have one matrix."""
     rank = factor.shape[1]
@@ -62,7 +62,7 @@ def _fit(factor: Any, weights: Any, first: Any, target: Any, penalty: float) -> 
     return answer
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
+@njit()
 def alternate(
     values: Any, known: Any, left: Any, right: Any, penalty: float, stop: float, sweeps: int
 ) -> Any:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from repro.compiled import njit
 from repro.policies._interior_rows import (
     COUNT,
     LEAD,
@@ -31,7 +31,7 @@ JAMMED = 0.1
 CENTRED = 1e-5
 
 
-@njit(cache=True, error_model="numpy", fastmath=True)
+@njit(error_model="numpy", fastmath=True)
 def reach(ds: Any, over: Any, dq: Any, q: Any) -> float:
     """Return the longest step after which every slack is still positive, ``over`` its inverse."""
     most = 1e-9
@@ -44,7 +44,7 @@ def reach(ds: Any, over: Any, dq: Any, q: Any) -> float:
     return 1.0 / most
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc", "arcp"})
+@njit(error_model="numpy", fastmath={"contract", "reassoc", "arcp"})
 def follow(
     v: Any, job: Any, barrier: Any, gpus: Any, s: Any, z: float, free: bool, end: float
 ) -> tuple[float, Any, int, bool]:

@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from repro.compiled import njit
 
 #: Relative addition to the system of the duals.
 DEPENDENT = 1e-13
@@ -24,7 +25,7 @@ COUNT, LOAD, LEAD, WIDTH, SCALE, FLOOR, LINEAR, RECIP = range(8)
 FILL, MEAN, SPREAD, SLOPE, OWN, STIFF, TILT, GIVE, GAP, SHORT, AIM, BEND, GAIN, R, DP = range(15)
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc", "arcp"})
+@njit(error_model="numpy", fastmath={"contract", "reassoc", "arcp"})
 def solve(a: Any, b: Any) -> bool:
     """Overwrite ``b`` by the solution of ``a x = b``; ``a`` is lost."""
     n = a.shape[0]
@@ -52,7 +53,7 @@ def solve(a: Any, b: Any) -> bool:
     return True
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc", "arcp"})
+@njit(error_model="numpy", fastmath={"contract", "reassoc", "arcp"})
 def measure(v: Any, job: Any, on: Any, now: Any, z: float, work: Any) -> None:
     """Write the inverse slacks, and by how much rows and duals miss their constraints."""
     s, y, _, pi = now
@@ -82,7 +83,7 @@ def measure(v: Any, job: Any, on: Any, now: Any, z: float, work: Any) -> None:
             dual[j, k] += v[j, k] * (row[SLOPE, k] * y[n + 1, k] + y[n + 2, k])
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc", "arcp"})
+@njit(error_model="numpy", fastmath={"contract", "reassoc", "arcp"})
 def eliminate(v: Any, job: Any, now: Any, free: bool, work: Any) -> None:
     """Eliminate the unknowns of the rows; write the system that couples them."""
     s, y, q, pi = now
@@ -161,7 +162,7 @@ def eliminate(v: Any, job: Any, now: Any, free: bool, work: Any) -> None:
         whole[j, n] = -whole[n, j]
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc", "arcp"})
+@njit(error_model="numpy", fastmath={"contract", "reassoc", "arcp"})
 def lean(job: Any, dpi: Any, dz: float, work: Any) -> None:
     """Write the changes of the duals of the rows for those of the duals that couple them."""
     _, _, _, _, lift, _, row, _, base, pull, _ = work
@@ -188,7 +189,7 @@ def lean(job: Any, dpi: Any, dz: float, work: Any) -> None:
         row[R, k] -= row[STIFF, k] * row[MEAN, k] * row[GAP, k]
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc", "arcp"})
+@njit(error_model="numpy", fastmath={"contract", "reassoc", "arcp"})
 def direction(
     v: Any, job: Any, barrier: Any, gpus: Any, now: Any, free: bool,
     goal: float, second: float, passes: int, work: Any, move: Any,

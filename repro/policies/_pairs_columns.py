@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
+
+from repro.compiled import njit
 
 #: Pairs offered, by the names of `repro.policies._pairs.programme`.
 OFFERS = {"all": 0, "working": 1, "useful": 2}
 
 
-@numba.njit(cache=True, error_model="numpy")  # type: ignore[untyped-decorator,unused-ignore]
+@njit(error_model="numpy")
 def _runs(values: Any, paired: Any, a: int, b: int, j: int, offer: int) -> bool:
     """Tell whether both of a pair get something, and with offer 2 whether that is worth it."""
     to_a, to_b = paired[a, b, j], paired[b, a, j]
@@ -20,7 +21,7 @@ def _runs(values: Any, paired: Any, a: int, b: int, j: int, offer: int) -> bool:
     return offer < 2 or to_a / values[a, j] + to_b / values[b, j] > 1.0
 
 
-@numba.njit(cache=True, error_model="numpy")  # type: ignore[untyped-decorator,unused-ignore]
+@njit(error_model="numpy")
 def _blocks(widths: Any) -> Any:
     """Return types by width, the rows of their time and value, and where each width begins."""
     types = len(widths)
@@ -40,7 +41,7 @@ def _blocks(widths: Any) -> Any:
     return order, time, value, starts[: count + 1]
 
 
-@numba.njit(cache=True, error_model="numpy")  # type: ignore[untyped-decorator,unused-ignore]
+@njit(error_model="numpy")
 def columns(
     values: Any, paired: Any, counts: Any, widths: Any, capacity: Any, within: Any, offer: int
 ) -> Any:
@@ -120,7 +121,7 @@ def columns(
     )
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
+@njit()
 def sort_out(
     x: Any, first: Any, second: Any, column: Any, coefs: Any, types: int, kinds: int
 ) -> Any:  # fmt: skip
@@ -147,7 +148,7 @@ def sort_out(
     return alone, pairs[:, 0].copy(), pairs[:, 1].copy(), together
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
+@njit()
 def spread(jobs: Any, kinds: Any, alone: Any, lookup: Any, each: Any) -> Any:
     """Return a row per job and per pair of jobs with a share: each job after its earlier partners.
 

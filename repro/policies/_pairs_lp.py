@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 
 from repro._dense import SUMS
+from repro.compiled import njit
 from repro.policies._pairs_matrix import (
     factorise_blocks,
     find_runs,
@@ -24,7 +24,7 @@ from repro.policies._pairs_matrix import (
 )
 
 
-@numba.njit(cache=True, error_model="numpy", fastmath=SUMS)  # type: ignore[untyped-decorator,unused-ignore]
+@njit(error_model="numpy", fastmath=SUMS)
 def dot(one: Any, other: Any) -> float:
     """Return the inner product."""
     total = 0.0
@@ -33,7 +33,7 @@ def dot(one: Any, other: Any) -> float:
     return total
 
 
-@numba.njit(cache=True, error_model="numpy", fastmath=SUMS)  # type: ignore[untyped-decorator,unused-ignore]
+@njit(error_model="numpy", fastmath=SUMS)
 def largest(values: Any) -> float:
     """Return the largest absolute value."""
     most = 0.0
@@ -43,7 +43,7 @@ def largest(values: Any) -> float:
     return most
 
 
-@numba.njit(cache=True, error_model="numpy", fastmath=SUMS)  # type: ignore[untyped-decorator,unused-ignore]
+@njit(error_model="numpy", fastmath=SUMS)
 def turn(
     target: Any, values: Any, duals: Any, steps: Any, dual_steps: Any, most: float
 ) -> float:  # fmt: skip
@@ -61,7 +61,7 @@ def turn(
     return most
 
 
-@numba.njit(cache=True, error_model="numpy", fastmath=SUMS)  # type: ignore[untyped-decorator,unused-ignore]
+@njit(error_model="numpy", fastmath=SUMS)
 def correct(
     target: Any, weights: Any, mu: float, values: Any, duals: Any, steps: Any, dual_steps: Any
 ) -> None:
@@ -70,7 +70,7 @@ def correct(
         target[k] = mu * weights[k] - values[k] * duals[k] - steps[k] * dual_steps[k]
 
 
-@numba.njit(cache=True, error_model="numpy", fastmath=SUMS)  # type: ignore[untyped-decorator,unused-ignore]
+@njit(error_model="numpy", fastmath=SUMS)
 def balance(rows: Any, coefs: Any, free: Any, own: Any) -> Any:
     """Return row scales, of A and of x >= 0, that bring all entries near one (Ruiz, 3 passes).
 
@@ -110,7 +110,7 @@ def balance(rows: Any, coefs: Any, free: Any, own: Any) -> Any:
     return scale, scale_low
 
 
-@numba.njit(cache=True, error_model="numpy", fastmath=SUMS)  # type: ignore[untyped-decorator,unused-ignore]
+@njit(error_model="numpy", fastmath=SUMS)
 def centre(
     rows: Any, coefs: Any, free: Any, limits: Any, column_weights: Any, row_weights: Any,
     own: Any, blocks: Any, goal: float, tolerance: float, most_steps: int,

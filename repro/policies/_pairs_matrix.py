@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 
 from repro._dense import SUMS, factorise
+from repro.compiled import njit
 
 #: Relative addition to the diagonal: near the optimum rows may depend on each other.
 STEADY = 1e-13
 
 
-@numba.njit(cache=True, error_model="numpy")  # type: ignore[untyped-decorator,unused-ignore]
+@njit(error_model="numpy")
 def find_runs(rows: Any, blocks: Any) -> Any:
     """Return the runs of columns.
 
@@ -45,7 +45,7 @@ def find_runs(rows: Any, blocks: Any) -> Any:
     return runs[:count]
 
 
-@numba.njit(cache=True, error_model="numpy", fastmath=SUMS)  # type: ignore[untyped-decorator,unused-ignore]
+@njit(error_model="numpy", fastmath=SUMS)
 def times(runs: Any, coefs: Any, x: Any, out: Any) -> None:
     """Set ``out`` to A x."""
     c0, c1, c2, c3, c4 = coefs[0], coefs[1], coefs[2], coefs[3], coefs[4]
@@ -66,7 +66,7 @@ def times(runs: Any, coefs: Any, x: Any, out: Any) -> None:
         out[runs[r, 6]] += s4
 
 
-@numba.njit(cache=True, error_model="numpy", fastmath=SUMS)  # type: ignore[untyped-decorator,unused-ignore]
+@njit(error_model="numpy", fastmath=SUMS)
 def times_transposed(runs: Any, coefs: Any, y: Any, out: Any) -> None:
     """Set ``out`` to A' y."""
     c0, c1, c2, c3, c4 = coefs[0], coefs[1], coefs[2], coefs[3], coefs[4]
@@ -80,7 +80,7 @@ def times_transposed(runs: Any, coefs: Any, y: Any, out: Any) -> None:
             )  # fmt: skip
 
 
-@numba.njit(cache=True, error_model="numpy", fastmath=SUMS)  # type: ignore[untyped-decorator,unused-ignore]
+@njit(error_model="numpy", fastmath=SUMS)
 def normal_matrix(
     runs: Any, blocks: Any, coefs: Any, width: Any, slack: Any, matrix: Any
 ) -> None:  # fmt: skip
@@ -127,7 +127,7 @@ def normal_matrix(
             matrix[first + i, i] = (matrix[first + i, i] + slack[first + i]) * (1.0 + STEADY)
 
 
-@numba.njit(cache=True, error_model="numpy", fastmath=SUMS)  # type: ignore[untyped-decorator,unused-ignore]
+@njit(error_model="numpy", fastmath=SUMS)
 def factorise_blocks(matrix: Any, blocks: Any, one: Any, two: Any, inverse: Any) -> None:
     """Overwrite `normal_matrix` by its factor and both vectors by the solutions with it.
 
@@ -157,7 +157,7 @@ def factorise_blocks(matrix: Any, blocks: Any, one: Any, two: Any, inverse: Any)
         )  # fmt: skip
 
 
-@numba.njit(cache=True, error_model="numpy", fastmath=SUMS)  # type: ignore[untyped-decorator,unused-ignore]
+@njit(error_model="numpy", fastmath=SUMS)
 def _backward_both(
     upper: Any, known: int, one: Any, two: Any, one_tail: Any, two_tail: Any, inverse: Any
 ) -> None:
@@ -175,7 +175,7 @@ def _backward_both(
         one[i], two[i] = x * inverse[i], y * inverse[i]
 
 
-@numba.njit(cache=True, error_model="numpy", fastmath=SUMS)  # type: ignore[untyped-decorator,unused-ignore]
+@njit(error_model="numpy", fastmath=SUMS)
 def _forward(upper: Any, inverse: Any, x: Any, tail: Any) -> None:
     """Solve with the transpose of one block of the factor, and tell the tail."""
     size = len(x)
@@ -188,7 +188,7 @@ def _forward(upper: Any, inverse: Any, x: Any, tail: Any) -> None:
             tail[g] -= upper[i, size + g] * value
 
 
-@numba.njit(cache=True, error_model="numpy", fastmath=SUMS)  # type: ignore[untyped-decorator,unused-ignore]
+@njit(error_model="numpy", fastmath=SUMS)
 def _backward(upper: Any, inverse: Any, x: Any, tail: Any) -> None:
     """Solve with one block of the factor, given the tail."""
     size = len(x)
@@ -201,7 +201,7 @@ def _backward(upper: Any, inverse: Any, x: Any, tail: Any) -> None:
         x[i] = total * inverse[i]
 
 
-@numba.njit(cache=True, error_model="numpy", fastmath=SUMS)  # type: ignore[untyped-decorator,unused-ignore]
+@njit(error_model="numpy", fastmath=SUMS)
 def solve_blocks(matrix: Any, blocks: Any, inverse: Any, x: Any) -> None:
     """Overwrite ``x`` by the solution with the factor of `factorise_blocks`."""
     last = blocks[-1]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 
+from repro.compiled import njit
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
+
+@njit()
 def trim(members: Any, x: Any, widths: Any, gpus: Any, tolerance: float) -> tuple[bool, Any]:
     """Tell whether shares are possible, and return them without rounding errors.
 
@@ -53,7 +54,7 @@ def trim(members: Any, x: Any, widths: Any, gpus: Any, tolerance: float) -> tupl
     return possible, trimmed
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
+@njit()
 def speeds(members: Any, codes: Any, known: Any, table: Any) -> tuple[bool, Any]:
     """Tell whether the speeds of all rows are known, and return them.
 
@@ -82,7 +83,7 @@ def speeds(members: Any, codes: Any, known: Any, table: Any) -> tuple[bool, Any]
     return True, found
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
+@njit()
 def able(speeds: Any) -> Any:
     """Return the GPU types on which all members of each row can run."""
     found = np.empty((len(speeds), speeds.shape[2]), dtype=np.bool_)
@@ -92,7 +93,7 @@ def able(speeds: Any) -> Any:
     return found
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
+@njit()
 def leave(members: Any, job: int, alive: Any, able: Any) -> None:
     """Mark the rows of a job that has finished."""
     for a in range(len(members)):
@@ -101,7 +102,7 @@ def leave(members: Any, job: int, alive: Any, able: Any) -> None:
             able[a, :] = False
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
+@njit()
 def join(
     members: Any, x: Any, time: Any, owed: Any, speeds: Any, able: Any, alive: Any, allocated: Any,
     rows: Any, paces: Any, alone: Any, prior: float,
@@ -145,7 +146,7 @@ def join(
     )  # fmt: skip
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
+@njit()
 def settle(
     members: Any, x: Any, time: Any, owed: Any, prior: float, elapsed: float, alone: Any
 ) -> Any:  # fmt: skip
@@ -183,7 +184,7 @@ def settle(
     return keys[order], due[order]
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
+@njit()
 def deficits(members: Any, alone: Any, keys: Any, due: Any, known: Any, prior: float) -> Any:
     """Return what rows are owed: jobs alone and pairs, of which new ones are owed ``prior``.
 

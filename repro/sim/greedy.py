@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from repro.compiled import njit
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
-@njit(cache=True)
+@njit()
 def _before(one: int, other: int, keys: Floats, place: Ints, rows: Ints) -> bool:
     """Tell whether entry ``one`` comes before ``other``."""
     for k in range(3):
@@ -23,7 +24,7 @@ def _before(one: int, other: int, keys: Floats, place: Ints, rows: Ints) -> bool
     return bool(rows[one] < rows[other])
 
 
-@njit(cache=True)
+@njit()
 def _sink(heap: Ints, top: int, size: int, keys: Floats, place: Ints, rows: Ints) -> None:
     entry = heap[top]
     while True:
@@ -39,7 +40,7 @@ def _sink(heap: Ints, top: int, size: int, keys: Floats, place: Ints, rows: Ints
     heap[top] = entry
 
 
-@njit(cache=True)
+@njit()
 def ranks(x: Floats, time: Floats, total: Floats, counts_rounds: bool) -> Floats:
     """Return the priority of every (row, GPU type).
 
@@ -68,7 +69,7 @@ def ranks(x: Floats, time: Floats, total: Floats, counts_rounds: bool) -> Floats
     return found
 
 
-@njit(cache=True)
+@njit()
 def _distinct(members: Ints, taken: npt.NDArray[np.bool_]) -> int:
     """Count the jobs of all rows; ``taken`` is scratch, left as it was found, all false."""
     found = 0
@@ -84,7 +85,7 @@ def _distinct(members: Ints, taken: npt.NDArray[np.bool_]) -> int:
     return found
 
 
-@njit(cache=True)
+@njit()
 def walk(
     members: Ints,
     widths: Ints,

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from repro.compiled import njit
 from repro.sim.greedy import ranks, walk
 
 Floats = npt.NDArray[np.float64]
@@ -103,7 +103,7 @@ class Played(NamedTuple):
     worked: Ints
 
 
-@njit(cache=True)
+@njit()
 def book(rows: Rows, jobs: Jobs, last: Round, since: float) -> None:
     """Book the steps of a round, and the time from ``since`` on that its rows received."""
     for n in range(len(last.jobs)):
@@ -114,7 +114,7 @@ def book(rows: Rows, jobs: Jobs, last: Round, since: float) -> None:
         rows.total[last.kinds[n]] += spent
 
 
-@njit(cache=True)
+@njit()
 def _begin(rows: Rows, jobs: Jobs, rule: Rule, chosen: Ints, kinds: Ints, fresh: Bools, now: float):  # type: ignore[no-untyped-def]
     """Return the round of a choice."""
     count = len(chosen)
@@ -153,7 +153,7 @@ def _begin(rows: Rows, jobs: Jobs, rule: Rule, chosen: Ints, kinds: Ints, fresh:
     return Round(chosen, kinds, ends, who, steps, last)
 
 
-@njit(cache=True)
+@njit()
 def play(  # type: ignore[no-untyped-def]
     rows: Rows,
     jobs: Jobs,

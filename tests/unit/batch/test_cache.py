@@ -1,5 +1,7 @@
 """The simulation cache: what makes a key, what damage does, what is not cached."""
 
+import os
+import shutil
 import subprocess
 import sys
 import warnings
@@ -11,6 +13,7 @@ import pytest
 
 from repro.batch import cache
 from repro.cluster.spec import Cluster
+from repro.errors import ParamError
 from repro.policies.base import Order, make
 from repro.sim.records import Result
 from repro.testing import small_trace
@@ -19,6 +22,8 @@ from repro.testing import small_trace
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("REPRO_CACHE_DIR", str(tmp_path / "cache"))
+    # An edit of the package during the tests is not what they are about.
+    monkeypatch.setattr(cache, "STARTED", float("inf"))
     return tmp_path / "cache"
 
 
@@ -75,7 +80,7 @@ def test_other_sources_are_another_address(monkeypatch):
 
 def test_any_damage_is_noticed_and_repaired(own_cache):
     good = cache.cached_simulate(small_trace(), "1x4", "srtf")
-    (entry,) = own_cache.rglob("output.pkl")
+    (entry,) = own_cache.rglob("*.pkl")
     whole = entry.read_bytes()
     flipped = [
         whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :] for at in range(0, len(whole), 211)
@@ -105,7 +110,7 @@ def test_a_policy_from_a_notebook_is_never_remembered(monkeypatch, own_cache):
         cache.cached_simulate(small_trace(), "1x4", Mine())
     cache.cached_simulate(small_trace(), "1x4", "srtf", processes=[visitor])
     assert len(calls) == 3
-    assert not list(own_cache.rglob("output.pkl"))
+    assert not list(own_cache.rglob("*.pkl"))
 
 
 def test_keys_tell_values_apart():
@@ -138,10 +143,10 @@ def test_processes_that_want_the_same_run_simulate_it_once(tmp_path):
     log = tmp_path / "log"
     code = f"""
 import time
-from pathlib import Path
 from repro.batch import cache
 from repro.sim import simulate as module
 from repro.testing import small_trace
+cache.STARTED = float("inf")
 real = module.simulate
 def slow(*args, **kwargs):
     with open({str(log)!r}, "a") as stream:
@@ -156,9 +161,117 @@ cache.cached_simulate(small_trace(), "1x4", "srtf")
     assert log.read_text().splitlines() == ["simulated"]
 
 
+def test_sources_that_changed_since_the_process_began_are_not_those_that_run(
+    monkeypatch, own_cache
+):
+    """A kernel that is open while a file is edited would file old numbers under the new sources."""
+    monkeypatch.setattr(cache, "STARTED", 0.0)
+    for _ in range(2):
+        with pytest.warns(
+            cache.CacheWarning, match=r"\.py changed since this process began"
+        ) as told:
+            result = cache.cached_simulate(small_trace(), "1x4", "srtf")
+        assert len(told) == 1 and result.summary()["n_finished"] == 6
+    assert not list(own_cache.rglob("*.pkl"))
+
+
+def test_a_source_that_changes_during_the_run_keeps_its_result_from_being_filed(
+    monkeypatch, own_cache
+):
+    first = cache.cached_simulate(small_trace(), "1x4", "srtf")
+
+    def edited_meanwhile():
+        monkeypatch.setattr(cache, "STARTED", 0.0)
+        return first
+
+    with pytest.warns(cache.CacheWarning, match="changed since this process began"):
+        assert cache.remembered("f" * 64, edited_meanwhile) is first
+    assert len(list(own_cache.rglob("*.pkl"))) == 1
+
+
+def folders(own_cache):
+    """The cache folder and those below that hold all else."""
+    simulations = own_cache / "simulations"
+    return [own_cache, simulations, *(one for one in simulations.iterdir())]
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="needs permissions of files")
+@pytest.mark.parametrize("mode", [0o777, 0o770, 0o1777])
+@pytest.mark.parametrize("which", [0, 1, 2])
+def test_a_folder_others_can_write_to_is_refused(own_cache, monkeypatch, which, mode):
+    cache.cached_simulate(small_trace(), "1x4", "srtf")
+    folder = folders(own_cache)[which]
+    folder.chmod(mode)
+    calls = counted(monkeypatch)
+    with pytest.raises(ParamError) as caught:
+        cache.cached_simulate(small_trace(), "1x4", "srtf")
+    line = str(caught.value)
+    assert f"cache folder {folder}:" in line and "\n" not in line
+    assert f"`chmod -R go-w {own_cache}`" in line and "set REPRO_CACHE_DIR" in line
+    assert not calls
+    subprocess.run(["chmod", "-R", "go-w", str(own_cache)], check=True)
+    cache.cached_simulate(small_trace(), "1x4", "srtf")
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="needs permissions of files")
+def test_a_folder_of_another_user_is_refused(own_cache, monkeypatch):
+    cache.cached_simulate(small_trace(), "1x4", "srtf")
+    monkeypatch.setattr(os, "getuid", lambda: 12345)
+    own_cache.chmod(0o755)
+    if own_cache.stat().st_uid == 0:  # root's are trusted, so give it to a third
+        os.chown(own_cache, 4321, -1)
+    with pytest.raises(ParamError, match=r"belongs to user .*; set REPRO_CACHE_DIR"):
+        cache.cached_simulate(small_trace(), "1x4", "srtf")
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="needs permissions of files")
+def test_new_folders_are_private_whatever_the_umask(own_cache):
+    before = os.umask(0)
+    try:
+        cache.cached_simulate(small_trace(), "1x4", "srtf")
+    finally:
+        os.umask(before)
+    assert {folder.stat().st_mode & 0o777 for folder in folders(own_cache)} == {0o700}
+
+
 def test_without_a_cache_folder_the_simulation_still_runs(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("REPRO_CACHE_DIR", str(tmp_path / "file"))
     with pytest.warns(cache.CacheWarning, match="set REPRO_CACHE_DIR"):
         result = cache.cached_simulate(small_trace(), "1x4", "srtf")
     assert result.summary()["n_finished"] == 6
+
+
+ROOM = """
+set -e
+mount -t tmpfs -o size=256k none {folder}
+export REPRO_CACHE_DIR={folder}/cache
+mkdir -m 700 $REPRO_CACHE_DIR
+{python} -c '
+from pathlib import Path
+from repro.batch import cache
+(Path("{folder}/cache/simulations") / cache.source_hash()[:16] / "locks").mkdir(parents=True)
+'
+dd if=/dev/zero of={folder}/filler bs=4k 2>/dev/null || true
+{python} -c '
+from repro.batch import cache
+from repro.testing import small_trace
+cache.STARTED = float("inf")
+print(cache.cached_simulate(small_trace(), "1x4", "srtf").summary()["n_finished"])
+'
+find {folder}/cache -name '*.pkl*'
+"""
+
+
+def test_on_a_disk_that_is_really_full(tmp_path):
+    """A small file system of its own, seen by one process only."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    alone = ["unshare", "--mount", "--map-root-user", "sh", "-c"]
+    if not shutil.which("unshare") or subprocess.run([*alone, "true"], check=False).returncode:
+        pytest.skip("no mounts of one's own here")
+    code = ROOM.format(folder=folder, python=sys.executable)
+    done = subprocess.run([*alone, code], capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout.strip()) == (0, "6"), done.stderr
+    assert done.stderr.count("Warning") == 1 and "No space left on device" in done.stderr
+    assert "damaged" not in done.stderr

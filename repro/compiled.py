@@ -1,0 +1,226 @@
+"""The one ``njit`` of every compiled loop: machine code is never older than the source it is from.
+
+Numba looks only at the file of the outermost function to see whether kept code is stale. Here the
+code of a module lies in a folder named by a hash of that module and of all it imports.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import importlib.util
+import os
+import re
+import shutil
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+import numpy as np
+from numba.core.caching import FunctionCache
+
+from repro import STARTED, paths
+from repro.errors import ReproError
+from repro.paths import CacheWarning
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+ENV_FOLDER = "NUMBA_CACHE_DIR"
+#: An import statement; a parser for Python takes twenty times as long.
+_IMPORT = re.compile(
+    r"^[ \t]*(?:import[ \t]+([\w., \t]+)|from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[^(\n]+))",
+    re.M,
+)
+#: Days without use after which machine code of other sources is removed.
+KEPT_DAYS = 30
+
+
+def njit(**options: Any) -> Callable[[Function], Function]:
+    """Compile a function by Numba on its first call, and keep the machine code.
+
+    It is kept in ``compiled`` below ``$NUMBA_CACHE_DIR``, or else below the cache folder.
+
+    Parameters
+    ----------
+    **options
+        Those of ``numba.njit``, without ``cache``.
+
+    Warns
+    -----
+    CacheWarning
+        Once, if there can be no folder: everything is compiled anew in every process.
+
+    Examples
+    --------
+    >>> @njit(error_model="numpy")
+    ... def double(x):
+    ...     return 2 * x
+    >>> double(4)
+    8
+    """
+
+    def decorate(function: Function) -> Function:
+        kernel = numba.njit(**options)(function)
+        in_file = Path(function.__code__.co_filename).is_file()
+        # With NUMBA_DISABLE_JIT there is nothing to keep.
+        folder = _folder(function.__module__) if in_file and kernel is not function else None
+        if folder is not None:
+            kernel._cache = _kept(function, folder) or kernel._cache
+        return kernel  # type: ignore[no-any-return]
+
+    return decorate
+
+
+def sources(module: str) -> dict[str, Path]:
+    """Return the files of a module and of those it imports of its package and of ours, by name.
+
+    Parameters
+    ----------
+    module : str
+        Full name of a module whose package is imported.
+
+    Examples
+    --------
+    >>> sorted(sources("repro.sim.rolling"))
+    ['repro.sim.greedy', 'repro.sim.rolling']
+    """
+    found: dict[str, Path] = {}
+    ahead = [module]
+    while ahead:
+        name = ahead.pop()
+        path = _file(name)
+        # What this module imports only finds the folder.
+        if path is None or name in found or name == __name__:
+            continue
+        found[name] = path
+        own = {"repro", module.partition(".")[0]}
+        ahead += [one for one in _imports(name, path) if one.partition(".")[0] in own]
+    return found
+
+
+def _file(module: str) -> Path | None:
+    """Return the file of a module, without importing it; None for what is none."""
+    top, *rest = module.split(".")
+    file = getattr(sys.modules.get(top), "__file__", None)
+    if file is None or not rest:
+        return Path(file) if file else None
+    path = Path(file).parent.joinpath(*rest)
+    places = (path / "__init__.py", path.with_name(f"{path.name}.py"))
+    return next((place for place in places if place.is_file()), None)
+
+
+def _imports(module: str, path: Path) -> Iterator[str]:
+    """Yield the modules a file names in import statements, wherever these stand."""
+    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+    for plain, home, names in _IMPORT.findall(path.read_text(encoding="utf-8")):
+        yield from (name.split()[0] for name in plain.split(",") if name)
+        if home:
+            home = importlib.util.resolve_name(home, package)
+            for name in re.findall(r"(\w+)(?: +as +\w+)?", names):
+                inner = f"{home}.{name}"
+                yield inner if _file(inner) else home
+
+
+def changed(files: Iterable[Path]) -> Path | None:
+    """Return a file that changed since this process began, whose code may be older; else None.
+
+    Parameters
+    ----------
+    files : iterable of Path
+        Python files.
+
+    Examples
+    --------
+    >>> changed([Path(__file__)])
+    """
+    return next((file for file in files if file.stat().st_ctime > STARTED), None)
+
+
+@functools.cache
+def _folder(module: str) -> Path | None:
+    """Return the folder for the machine code of a module, or None after a warning."""
+    files = {**sources(module), __name__: Path(__file__)}
+    digest = hashlib.sha256(f"{numba.__version__} {np.__version__}".encode())
+    for name in sorted(files):
+        content = files[name].read_bytes()
+        digest.update(f"{name}:{len(content)}:".encode() + content)
+    if edited := changed(files.values()):
+        _warn_once(f"compiled loops are not kept: {edited} changed since this process began")
+        return None
+    given = os.environ.get(ENV_FOLDER)
+    top = Path(given).expanduser() if given else paths.cache_dir()
+    folder = top / "compiled" / digest.hexdigest()[:16]
+    new = not folder.is_dir()
+    try:
+        paths.private(folder, top, ENV_FOLDER if given else paths.ENV_CACHE)
+    except ReproError as error:
+        _warn_once(f"compiled loops are not kept: {error}")
+        return None
+    except OSError as error:
+        _warn_once(f"compiled loops are not kept: {top} ({error.strerror})")
+        return None
+    if new:
+        _remove_unused(folder.parent)
+    with contextlib.suppress(OSError):
+        os.utime(folder)
+    return folder
+
+
+def _remove_unused(base: Path) -> None:
+    """Remove the folders of other sources that nobody has used for a month."""
+    for folder in base.iterdir():
+        with contextlib.suppress(OSError):
+            idle_s = time.time() - folder.stat().st_mtime
+            if re.fullmatch("[0-9a-f]{16}", folder.name) and idle_s > KEPT_DAYS * 24 * 3600:
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+class _Kept(FunctionCache):  # type: ignore[misc,unused-ignore]
+    """Numba's cache, but a damaged entry or a full disk costs a compilation, not the run."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return kept code, or None."""
+        try:
+            return super().load_overload(sig, target_context)  # type: ignore[no-untyped-call,unused-ignore]
+        # Unpickling damaged bytes may raise anything.
+        except Exception:
+            with contextlib.suppress(OSError):
+                self.flush()  # type: ignore[no-untyped-call,unused-ignore]
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep code."""
+        try:
+            super().save_overload(sig, data)  # type: ignore[no-untyped-call,unused-ignore]
+        except OSError as error:
+            base = Path(self.cache_path).parent.parent
+            _warn_once(f"compiled loops are not kept: {base} ({error.strerror})")
+
+
+def _kept(function: Callable[..., Any], folder: Path) -> _Kept | None:
+    """Return a function's cache in a folder, or None after a warning."""
+    config: Any = numba.config
+    # Numba asks for the folder at this moment only.
+    before, config.CACHE_DIR = config.CACHE_DIR, str(folder)
+    try:
+        cache = _Kept(function)  # type: ignore[no-untyped-call,unused-ignore]
+    except RuntimeError:
+        cache = None
+    finally:
+        config.CACHE_DIR = before
+    # Without write access Numba takes, silently, a folder that does not depend on the sources.
+    if cache is not None and Path(cache.cache_path).is_relative_to(folder):
+        return cache
+    _warn_once(f"compiled loops are not kept: no write access to {folder.parent}")
+    return None
+
+
+@functools.cache
+def _warn_once(line: str) -> None:
+    """Warn, but not once per function."""
+    warnings.warn(line, CacheWarning, stacklevel=2)
