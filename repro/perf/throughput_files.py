@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from repro.errors import DataMissingError, TraceError
 from repro.perf.throughput import ThroughputTable
 from repro.perf.throughput_formats import from_csv, from_json
+from repro.trace import remote
 from repro.trace.table import Document
 
 if TYPE_CHECKING:
@@ -80,11 +82,12 @@ def load_throughputs(source: Source = PUBLIC, reference: str = "v100") -> Throug
         document = Document("throughputs", source.to_csv(index=False).encode())
         return _referred(*from_csv(document), reference, document.name)
     path = Path(source).expanduser()
-    if not path.is_file():
-        path_or_reason = _public(str(source))
-        if path_or_reason is None:
+    # the functions of os.path, as a name may be too long for the file system
+    if not os.path.isfile(path) and (remote.is_known(str(source)) or not os.path.exists(path)):
+        found = _public(str(source))
+        if found is None:
             return _stand_in(reference)
-        path = path_or_reason
+        path = found
     return _read(path, path.stat().st_mtime_ns, path.stat().st_size, reference)
 
 
@@ -106,7 +109,7 @@ def source_name(source: str | Path) -> str:
     'gavel-throughputs'
     """
     path = Path(source).expanduser()
-    return str(path.resolve()) if path.is_file() else str(source)
+    return str(path.resolve()) if os.path.isfile(path) else str(source)
 
 
 def throughputs_of(trace: pd.DataFrame) -> ThroughputTable | None:
@@ -162,15 +165,13 @@ def is_stand_in(source: Source) -> bool:
     >>> is_stand_in("gavel-like-throughputs")
     True
     """
-    if not isinstance(source, str | Path) or Path(source).expanduser().is_file():
+    if not isinstance(source, str | Path) or os.path.isfile(Path(source).expanduser()):
         return False
     return str(source) == STAND_IN or isinstance(_fetched(str(source), *_places()), str)
 
 
 def _public(name: str) -> Path | None:
     """Return the file of a public table, or None (and warn) if the stand-in replaces it."""
-    from repro.trace import remote
-
     if name == STAND_IN:
         return None
     if not remote.is_known(name):
@@ -199,8 +200,6 @@ def _places() -> tuple[Path | None, Path]:
 @functools.lru_cache(maxsize=64)
 def _fetched(name: str, mirror: Path | None, cache: Path) -> Path | str:
     """Return the file of a public table, or why it cannot be had; a process tries once."""
-    from repro.trace import remote
-
     try:
         return remote.fetch(name)
     except DataMissingError as error:

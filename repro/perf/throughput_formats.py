@@ -12,7 +12,7 @@ import numpy as np
 
 from repro.errors import TraceError
 from repro.perf.throughput import UNCONSOLIDATED
-from repro.trace.checks import Floats, is_plain, refuse, refuse_hidden, shown
+from repro.trace.checks import Floats, is_plain, refuse, refuse_strange, shown
 from repro.trace.schema import MAX_GPUS_PER_JOB
 from repro.trace.strict_json import parse
 from repro.trace.table import Document, Table
@@ -129,7 +129,7 @@ def from_csv(document: Document) -> tuple[Rows, Pairs]:
         gone = table.frame[name].isna().to_numpy()
         refuse(gone, table.frame[name], name, origin, "missing value", "each row names one")
     for name in {"job_type", "gpu_type", "job_type_b"} & set(table.header):
-        refuse_hidden(table.frame[name], name, origin, _NAME)
+        refuse_strange(table.frame[name], name, origin, _NAME)
     gang_rule = f"a gang has 1 to {MAX_GPUS_PER_JOB:,} whole GPUs"
     gangs = table.numbers("scale_factor", gang_rule, low=1, high=MAX_GPUS_PER_JOB)
     split = gangs != np.floor(gangs)

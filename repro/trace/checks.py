@@ -19,6 +19,7 @@ Floats = NDArray[np.float64]
 
 # control characters, ends of lines, marks that turn the direction of text, halves of characters
 _HIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_LONGEST = 1000
 _NUMBER = re.compile(
     r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?inf(?:inity)?", re.I
 )
@@ -111,8 +112,8 @@ def is_plain(text: str) -> bool:
     return text.isprintable() or _HIDDEN.search(text) is None
 
 
-def refuse_hidden(series: pd.Series[Any], column: str, origin: Origin, accepted: str) -> None:
-    r"""Raise for the first text with control characters.
+def refuse_strange(series: pd.Series[Any], column: str, origin: Origin, accepted: str) -> None:
+    r"""Raise for the first text with control characters, or longer than 1,000 characters.
 
     Parameters
     ----------
@@ -128,15 +129,20 @@ def refuse_hidden(series: pd.Series[Any], column: str, origin: Origin, accepted:
     Raises
     ------
     TraceError
-        Shows them spelt out.
+        Shows control characters spelt out.
 
     Examples
     --------
-    >>> refuse_hidden(pd.Series(["a", "b\x07"]), "user", Origin("t"), "a name")
+    >>> refuse_strange(pd.Series(["a", "b\x07"]), "user", Origin("t"), "a name")
     Traceback (most recent call last):
     repro.errors.TraceError: t:row 1:user: control characters (b\x07); a name, in printable text
     """
-    if not is_plain("".join(series.dropna().unique())):
+    texts = series.dropna().unique().tolist()
+    if max(map(len, texts), default=0) > _LONGEST:
+        rule, hint = "too long", f"{accepted}, of at most {_LONGEST:,} characters"
+        bad = (series.str.len() > _LONGEST).fillna(value=False)
+        refuse(bad.to_numpy(bool), series, column, origin, rule, hint)
+    if not is_plain("".join(texts)):
         bad = series.map(lambda text: not is_plain(text), na_action="ignore").fillna(value=False)
         accepted += ", in printable text"
         refuse(bad.to_numpy(bool), series, column, origin, "control characters", accepted)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,8 @@ def load(
     [4]
     """
     name = Path(path).name
-    if not Path(path).is_file():
+    # the functions of os.path, as a name may be too long for the file system
+    if not os.path.isfile(path):
         from repro.trace import remote
 
         if remote.is_known(str(path)):
@@ -70,7 +72,7 @@ def load(
             if format not in FORMATS:
                 raise TraceError(f"{name}: a table ({format}), not a trace; see repro trace list")
             path = remote.fetch(name)
-        elif not Path(path).exists():
+        elif not os.path.exists(path):
             raise TraceError(f"{path}: no such file, nor {remote.unknown(str(path))}")
     document = Document.read(path)
     if format is None:

@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 
 from repro.errors import TraceError
-from repro.trace.checks import Mask, Origin, numbers, refuse, refuse_hidden, shown
+from repro.trace.checks import Mask, Origin, numbers, refuse, refuse_strange, shown
 
 MAX_GPUS_PER_JOB = 1_000_000
 MAX_EXACT = 2**53  # whole numbers beyond are not exact as float64
 MAX_TIME_S = 2.0**33  # beyond, a float64 does not resolve a microsecond
 MIN_DURATION_S = 1e-6
-_LONGEST = f"{MAX_TIME_S:,.0f} (272 years, exact to 1 µs)"
+_LONGEST = f"{MAX_TIME_S:,.0f} (272 years, exact to a microsecond)"
 _RESOLVED = 1e-6  # of its duration, in which the end of a job is known
 _ID = "an id is a whole number or text, used once"
 
@@ -150,7 +150,7 @@ def validate(
     >>> validate(pd.DataFrame(jobs | {"duration": [60, -3]}), "jobs")
     Traceback (most recent call last):
     repro.errors.TraceError: jobs:row 1:duration: not positive (-3); a duration is seconds above \
-0, at most 8,589,934,592 (272 years, exact to 1 µs)
+0, at most 8,589,934,592 (272 years, exact to a microsecond)
     """
     origin = source if isinstance(source, Origin) else Origin(source)
     if not frame.columns.is_unique:
@@ -219,7 +219,7 @@ def _typed(series: pd.Series[Any], name: str, column: Column, origin: Origin) ->
     if column.kind == "text":
         plain = pd.api.types.is_string_dtype(series.dtype) and series.dtype != object
         text = series if plain else series.map(str, na_action="ignore").astype("str")
-        refuse_hidden(text, name, origin, column.accepts)
+        refuse_strange(text, name, origin, column.accepts)
         return text
     whole = column.kind == "int"
     values = numbers(series, name, origin, column.accepts, required=column.required or whole)
@@ -254,7 +254,7 @@ def _ids(series: pd.Series[Any], name: str, origin: Origin) -> pd.Series[Any]:
         return series.astype(np.int64) if in_range else series.map(str).astype("str")
     text = series if series.dtype != object else series.map(str).astype("str")
     refuse((text.str.strip() == "").to_numpy(), series, name, origin, "missing value", _ID)
-    refuse_hidden(text, name, origin, _ID)
+    refuse_strange(text, name, origin, _ID)
     return text
 
 
