@@ -141,7 +141,7 @@ class JobSpeeds:
         """Return steps per second on each GPU type, 0 where the job cannot run."""
         kind: Any = self.view.kind(job)
         if kind not in self._known:
-            self._known[kind] = self._find(job, *kind)
+            self._known[kind] = self._find(job)
         return self._known[kind]
 
     def rows(self, jobs: Sequence[int]) -> Array:
@@ -153,11 +153,12 @@ class JobSpeeds:
         found: Array = self._rows[numbers]
         return found
 
-    def _find(self, job: int, model: str | None, width: int) -> Array:
+    def _find(self, job: int) -> Array:
         view = self.view
         if self._throughputs is None:
             speeds = view.speeds(job)
         else:
+            model, width = view.model(job), view.gpus(job)
             speeds = np.array(self._throughputs.speeds(model, width, view.gpu_types))
             if not (speeds > 0).any():
                 raise ParamError(

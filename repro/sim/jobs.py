@@ -76,7 +76,8 @@ class JobTable:
             self.solo = [s / n for s, n in zip(self.duration, self.work, strict=True)]
         #: rows below this number have arrived
         self.arrived = 0
-        self._models: list[str | None] = (
+        #: `models` for those whom it does not influence
+        self.unread_models: list[str | None] = (
             self.frame["model"].tolist() if "model" in self.frame else [None] * n
         )
         self.gpus: list[int] = self.frame["num_gpus"].astype(int).tolist()
@@ -136,7 +137,7 @@ class JobTable:
     def models(self) -> list[str | None]:
         """Model of each job, None where the trace names none."""
         self.read.add("model")
-        return self._models
+        return self.unread_models
 
     def column(self, name: str) -> list[Any]:
         """Return a trace column as a list, indexed by row number; KeyError if there is none."""

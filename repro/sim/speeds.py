@@ -73,12 +73,11 @@ class Speeds:
         return self._perf
 
     def kind(self, job: int) -> tuple[str | None, int]:
-        """Return what jobs of equal speed have in common: (model, GPUs of the gang).
-
-        Where no speeds are known, models do not matter: (None, GPUs of the gang).
-        """
+        """Return what jobs of equal speed have in common: (model, GPUs of the gang)."""
         table = self._table
-        return (None if self._perf is None else table.models[job]), table.gpus[job]
+        # without speeds the model only tells jobs apart that are alike
+        models = table.models if self.known else table.unread_models
+        return models[job], table.gpus[job]
 
     def of(self, job: int) -> Array:
         """Return steps per second on each type, 0 where the job cannot run.
@@ -149,7 +148,8 @@ class Speeds:
         """Give every kind of job a number, and make room for speeds."""
         table, code = self._table, dict[Hashable, int]()
         for job in range(table.count):
-            self._codes[job] = code.setdefault(self.kind(job), len(code))
+            kind = self.kind(job) if self.known else table.gpus[job]
+            self._codes[job] = code.setdefault(kind, len(code))
         self._known = np.zeros((len(code), len(code) + 1), dtype=np.bool_)
         self._rows = np.zeros((*self._known.shape, 2, len(self.gpu_types)))
 

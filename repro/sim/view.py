@@ -224,6 +224,11 @@ class View:
         self._require("throughput")
         return self._speeds.kind(job)
 
+    def model(self, job: int) -> str | None:
+        """Return the model the job trains, for a throughput table of the policy's own."""
+        self._require("throughput")
+        return self._table.models[job]
+
     @property
     def throughputs(self) -> object | None:
         """The throughput table of the run, to be profiled; needs "throughput", None if unknown."""
