@@ -83,7 +83,7 @@ def cache_dir() -> Path:
     return Path(override).expanduser() if override else Path.home() / ".cache" / "repro"
 
 
-def private(folder: Path, top: Path, variable: str = ENV_CACHE) -> Path:
+def private(folder: Path, top: Path | None = None, variable: str = ENV_CACHE) -> Path:
     """Make a folder that only this user may write to, and refuse one that others may write to.
 
     What is loaded from a cache can run code: whoever may write there runs programs as this user.
@@ -92,8 +92,8 @@ def private(folder: Path, top: Path, variable: str = ENV_CACHE) -> Path:
     ----------
     folder : Path
         Where something is kept.
-    top : Path
-        The first folder to look at, ``folder`` or above it.
+    top : Path, optional
+        The first folder to look at, above ``folder``.
     variable : str
         The environment variable that names another one.
 
@@ -117,6 +117,7 @@ def private(folder: Path, top: Path, variable: str = ENV_CACHE) -> Path:
     ...     private(Path(top) / "mine", Path(top)).stat().st_mode & 0o777 in (0o700, 0o777)
     True
     """
+    top = top or folder
     between = folder.relative_to(top).parts
     for depth in range(len(between) + 1):
         step = top.joinpath(*between[:depth])

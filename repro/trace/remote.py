@@ -292,6 +292,7 @@ def _download(item: Entry, target: Path) -> None:
     """Download to a temporary file beside ``target`` and move it there once it is verified."""
     hint = f"check the network, or set {paths.ENV_MIRROR} to a folder with {item.below}"
     try:
+        paths.private(paths.cache_dir())
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=".unfinished-") as folder:
             unfinished = Path(folder) / target.name

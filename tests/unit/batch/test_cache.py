@@ -214,6 +214,17 @@ def test_a_folder_others_can_write_to_is_refused(own_cache, monkeypatch, which, 
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="needs permissions of files")
+def test_a_batch_does_not_begin_with_a_folder_others_can_write_to(project):
+    project.add("tiresias/fig01_one")
+    (project.root / "cache").mkdir()
+    (project.root / "cache").chmod(0o777)
+    done = project.cli("run", "--all", code=2)
+    (line,) = done.stderr.splitlines()
+    assert "others can write to it" in line and "set REPRO_CACHE_DIR" in line
+    assert not project.folder("tiresias/fig01_one").exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="needs permissions of files")
 def test_a_folder_of_another_user_is_refused(own_cache, monkeypatch):
     cache.cached_simulate(small_trace(), "1x4", "srtf")
     monkeypatch.setattr(os, "getuid", lambda: 12345)

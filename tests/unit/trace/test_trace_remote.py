@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 
 import pytest
@@ -65,6 +66,17 @@ def test_url_names_commit_and_quotes_the_path():
 
 def test_fixture_data_is_the_registered_file(item):
     assert hashlib.sha256(DATA).hexdigest() == item.sha256
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="needs permissions of files")
+def test_a_download_leaves_a_cache_folder_that_is_not_refused_later(offline, tmp_path):
+    offline.answer = DATA
+    before = os.umask(0)
+    try:
+        remote.fetch(NAME)
+    finally:
+        os.umask(before)
+    assert (tmp_path / "cache").stat().st_mode & 0o777 == 0o700
 
 
 def test_download_once_then_cache(offline, item, tmp_path):
