@@ -63,12 +63,16 @@ def simulate(
 ) -> None:
     """Simulate a trace on a cluster under a policy and print the headline numbers."""
     import repro
-    from repro.batch.files import to_json, write_whole
+    from repro.batch.files import to_json
     from repro.cluster.spec import Cluster
+    from repro.files.whole import write_whole
     from repro.policies.base import make
 
     if seed < 0:
         raise ParamError(f"--seed {seed}: give a whole number of 0 or more")
+    if out is not None and not out.expanduser().parent.is_dir():
+        # said before the run, not after it
+        raise ParamError(f"--out {out}: no folder {out.parent}; make it first")
     for option, given in (("placement", placement), ("throughputs", throughputs)):
         if given == "":
             raise ParamError(f"--{option}: is empty; name one or leave it out")
@@ -90,7 +94,7 @@ def simulate(
         seed=seed,
     )
     if out is not None:
-        write_whole(out, jobs_csv(result.jobs).encode())
+        write_whole(out, jobs_csv(result.jobs).encode(), parents=False)
     summary = result.summary()
     # the trace was drawn with it
     if opened.drew and "seed" in summary["ignored"].get("options", ()):
@@ -165,6 +169,8 @@ def round_settings(policy: str, settings: dict[str, Any]) -> tuple[dict[str, Any
 def jobs_csv(jobs: pd.DataFrame) -> str:
     """Return the jobs table of a run as CSV, whole numbers without a decimal point.
 
+    A job id that a spreadsheet would run as a formula begins with a quote.
+
     Examples
     --------
     >>> import pandas as pd
@@ -172,7 +178,9 @@ def jobs_csv(jobs: pd.DataFrame) -> str:
     >>> print(jobs_csv(pd.DataFrame([row | {"num_gpus": 2}])).splitlines()[1])
     1,0,0.5,3,3,2
     """
-    shown = jobs.loc[:, list(COLUMNS)].copy()
+    from repro.files.spreadsheet import safe_cells
+
+    shown = safe_cells(jobs.loc[:, list(COLUMNS)])
     for name in COLUMNS:
         if shown[name].dtype.kind == "f":
             shown[name] = [_number(value) for value in shown[name].tolist()]

@@ -236,3 +236,16 @@ def test_an_error_inside_a_policy_names_policy_time_and_job():
 
     with pytest.raises(PolicyError, match=r"policy 'zed' fails at 40 s, job 98: AttributeError"):
         repro.simulate(contended(), "1x4", Zed())
+
+
+def test_ids_that_a_spreadsheet_would_run_are_quoted_and_a_missing_folder_is_said_first(
+    tmp_path, run_cli
+):
+    jobs, out = tmp_path / "jobs.csv", tmp_path / "out.csv"
+    jobs.write_text("job_id,submit_time,duration,num_gpus\n=1+1,0,10,1\nb,5,5,2\n")
+    words = ["simulate", "--trace", jobs, "--format", "repro", "--cluster", "2x4"]
+    assert run_cli(*words, "--policy", "srtf", "--out", out).code == 0
+    assert out.read_text().splitlines()[1] == "'=1+1,0,0,10,10,1"
+    done = run_cli(*words, "--policy", "srtf", "--out", tmp_path / "no/out.csv")
+    assert done.code == 2 and "no folder" in done.err and not done.out
+    assert not (tmp_path / "no").exists()
