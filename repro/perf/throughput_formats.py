@@ -66,19 +66,19 @@ def from_json(document: Document) -> tuple[Rows, Pairs]:
         if not isinstance(held, dict):
             raise _no_table(document, f"{shown(kind)}: no job types")
         for text, entries in held.items():
-            place = f"{shown(kind)}: {shown(text)}"
-            _read_row(document, place, kind, text, entries, rows, pairs)
+            _read_row(document, kind, text, entries, rows, pairs)
     _complete(rows, pairs, document.name)
     return rows, pairs
 
 
 def _read_row(
-    document: Document, place: str, kind: str, text: str, entries: Any, rows: Rows, pairs: Pairs
+    document: Document, kind: str, text: str, entries: Any, rows: Rows, pairs: Pairs
 ) -> None:
     """Add the speeds of one job type on one GPU type, alone and beside every other."""
     key = _key(text)
     if key is None or not isinstance(entries, dict):
-        raise _no_table(document, f"{place}: not a job type with its speeds")
+        raise _no_table(document, f"{kind}: {shown(text)}: not a job type with its speeds")
+    place = f"{kind}: {text}"
     if "null" not in entries:
         raise _missing(document.name, f'{place}: "null"', "the throughput alone")
     row = rows.setdefault(key, {})
@@ -89,10 +89,10 @@ def _read_row(
     for other_text, both in entries.items():
         if other_text == "null":
             continue
-        where = f"{place}: {shown(other_text)}"
         other = _key(other_text)
         if other is None or not isinstance(both, list) or len(both) != 2:
-            raise _no_table(document, f"{where}: not a pair of speeds")
+            raise _no_table(document, f"{place}: {shown(other_text)}: not a pair of speeds")
+        where = f"{place}: {other_text}"
         if other[1] == gang:
             found = _speed(document, where, both[0]), _speed(document, where, both[1])
             _add_pair(pairs, model, other[0], gang, kind, found, f"{document.name}: {where}")
@@ -244,7 +244,7 @@ def _speed(document: Document, place: str, value: Any) -> float:
 def _key(text: str) -> tuple[str, int] | None:
     """Split ``('<job type>', <scale factor>)``; None if it is no such text."""
     try:
-        model, gang = ast.literal_eval(text if len(text) <= _LONGEST_KEY else "")
+        model, gang = ast.literal_eval(text if len(text) <= _LONGEST_KEY and is_plain(text) else "")
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return None
     # the truth values are whole numbers to isinstance
