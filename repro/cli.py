@@ -12,8 +12,12 @@ from typing import Annotated
 import typer
 
 from repro import cli_new_policy, cli_run, cli_simulate
+from repro.cli_lines import complain, say, warnings_in_lines
 from repro.errors import ReproError
 from repro.trace.commands import app as trace_app
+
+#: What a shell reports of a command that Ctrl-C has ended.
+INTERRUPTED = 130
 
 app = typer.Typer(
     help="Regenerate the figures and tables of five papers on GPU cluster scheduling.",
@@ -55,7 +59,9 @@ def list_(paper: Paper = None, as_json: Json = False) -> None:
     from repro import params
 
     entries = params.select([], params.discover(), paper=paper)
-    specs = [(entry, entry.load()) for entry in entries]
+    specs, broken = params.loaded(entries)
+    if broken and not specs:
+        raise next(iter(broken.values()))
     if as_json:
         rows = [
             {
@@ -67,22 +73,30 @@ def list_(paper: Paper = None, as_json: Json = False) -> None:
                 "claims": len(spec.claims),
                 "stand_in": spec.stand_in,
             }
-            for entry, spec in specs
+            for entry, spec in specs.items()
         ]
         typer.echo(json.dumps(rows, indent=2, ensure_ascii=False))
-        return
-    width = max((len(entry.id) for entry in entries), default=0)
-    for entry, spec in specs:
-        typer.echo(f"{entry.id:<{width}}  {spec.title} ({spec.reference})")
+    else:
+        width = max((len(entry.id) for entry in specs), default=0)
+        for entry, spec in specs.items():
+            say(f"{entry.id:<{width}}  {spec.title} ({spec.reference})")
+    for error in broken.values():
+        complain(str(error))
 
 
 @app.command()
 def check(ids: Ids = None, paper: Paper = None, out: Out = None, as_json: Json = False) -> None:
-    """Print the verdicts of the last results; exit 1 on a miss without a recorded deviation."""
+    """Print the verdicts of the last results; exit 1 on a miss without a recorded deviation.
+
+    A parameter file that cannot be read counts as a miss.
+    """
     from repro import params
     from repro.batch import check as checks
 
     entries = params.select(ids or [], params.discover(), paper=paper)
+    specs, broken = params.loaded(entries)
+    if broken and (ids or not specs):
+        raise next(iter(broken.values()))
     folder, found = checks.last_results(entries, out)
     absent = [entry.id for entry in entries if entry not in [one.entry for one in found]]
     if ids and absent:
@@ -91,13 +105,15 @@ def check(ids: Ids = None, paper: Paper = None, out: Out = None, as_json: Json =
         typer.echo(json.dumps(checks.as_json(folder, found), indent=2, ensure_ascii=False))
     else:
         for line in checks.lines(found):
-            typer.echo(line)
+            say(line)
         typer.echo(f"{len(found)} figures in {folder}: {checks.tally_line(found)}")
         if absent:
             typer.echo(f"{len(absent)} figures have no result yet")
         if out is None and (note := checks.elsewhere(entries, folder)):
             typer.echo(note)
-    if not checks.is_fine(found):
+    for error in broken.values():
+        complain(str(error))
+    if broken or not checks.is_fine(found):
         raise typer.Exit(1)
 
 
@@ -149,13 +165,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0 fine, 1 a check failed, 2 wrong use or bad input.
+        0 fine, 1 a check failed, 2 wrong use or bad input, 130 interrupted.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words
     words = [word for word in words if word != "--debug"]
     try:
-        code = app(args=cli_run.join_pairs(words), prog_name="repro", standalone_mode=False)
+        with warnings_in_lines():
+            code = app(
+                args=cli_run.join_pairs(words),
+                prog_name="repro",
+                standalone_mode=False,
+                obj={"debug": debug},
+            )
+        if code == INTERRUPTED:
+            complain("interrupted")
         return code if isinstance(code, int) else 0
     except BrokenPipeError:
         # The reader (head, less) has seen enough.
@@ -166,7 +190,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         return _refuse(str(error))
     except typer.Abort:
-        return _refuse("interrupted", 130)
+        complain("interrupted")
+        return INTERRUPTED
     except _click_error() as error:
         if debug:
             raise
@@ -174,10 +199,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _refuse(message or "see `repro --help`") if message else 2
 
 
-def _refuse(message: str, code: int = 2) -> int:
-    line = " ".join(message.split())
-    typer.echo(f"repro: {line}", err=True)
-    return code
+def _refuse(message: str) -> int:
+    complain(message)
+    return 2
 
 
 def _click_error() -> type[typer.BadParameter]:

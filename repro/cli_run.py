@@ -6,21 +6,24 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from repro.cli_lines import say, visible
 from repro.errors import ParamError
 
 if TYPE_CHECKING:
-    from repro.batch.task import Outcome
+    from rich.progress import TaskID
 
-Say = Callable[["Outcome"], None]
+    from repro.batch.execute import Begun, Watch
+    from repro.batch.task import Outcome, Task
 
 
 def run(
+    context: typer.Context,
     ids: Annotated[
         list[str] | None, typer.Argument(metavar="[ID]...", help="Figure ids or unique prefixes.")
     ] = None,
@@ -65,18 +68,26 @@ def run(
     entries = params.select(ids or [], everywhere, paper=paper)
     folder = paths.build_dir() if out is None else out.expanduser().resolve()
     given = parse_pairs(pairs or [])
-    outcomes: list[Outcome] = []
+    # A folder that cannot be made only means that nothing is remembered.
+    with suppress(OSError):
+        paths.private(paths.cache_dir())
     with execute.scratch_folder() as scratch:
         tasks, outcomes = execute.plan(
-            entries, profile=profile, out=folder, given=given, force=force, scratch=scratch
-        )
+            entries, profile=profile, out=folder, given=given, force=force, scratch=scratch,
+            named=bool(ids),
+        )  # fmt: skip
         workers = jobs or (None if scheduler else min(_cpus(), max(1, len(tasks))))
+        told = Told(tasks, len(entries), debug=context.obj["debug"])
+        for line in told.before(outcomes):
+            say(line)
         _heed_signals()
         try:
-            with _progress(len(outcomes), len(entries)) as say:
-                for done in execute.run(tasks, jobs=workers, backend=backend, scheduler=scheduler):
+            with _shown(told) as (watch, show):
+                for done in execute.run(
+                    tasks, jobs=workers, backend=backend, scheduler=scheduler, watch=watch
+                ):
                     outcomes.append(done)
-                    say(done)
+                    show(done)
         except KeyboardInterrupt:
             _stop(execute.kill_children, len(outcomes), len(entries), scratch)
     _finish(folder, everywhere, entries, [one for one in outcomes if one.status == FAILED])
@@ -164,53 +175,111 @@ def _stop(kill: Callable[[], None], done: int, total: int, scratch: Path) -> Non
     os._exit(130)
 
 
+class Told:
+    """What has been said of a batch, in lines.
+
+    Parameters
+    ----------
+    tasks : sequence of Task
+        What is to run.
+    total : int
+        Figures asked for.
+    debug : bool
+        Whether a failed figure's traceback is shown.
+    """
+
+    def __init__(self, tasks: Sequence[Task], total: int, *, debug: bool) -> None:
+        self._tasks = {task.id: task for task in tasks}
+        self.total, self._debug = total, debug
+        self.count = total - len(tasks)
+        self._said: set[str] = set()
+
+    def before(self, outcomes: Sequence[Outcome]) -> list[str]:
+        """Return how many figures are current, and those that cannot be run."""
+        current = sum(not outcome.error for outcome in outcomes)
+        lines = [f"{current} of {self.total} figures are current"] if current else []
+        return lines + [
+            f"{outcome.id}: failed: {outcome.error}" for outcome in outcomes if outcome.error
+        ]
+
+    def of(self, outcome: Outcome) -> list[str]:
+        """Return the lines of a figure, and of the warnings that no figure has given yet."""
+        from repro.batch.check import counts
+
+        self.count += 1
+        tally = counts([{"verdict": verdict} for verdict in outcome.verdicts])
+        text = ", ".join(f"{n} {name}" for name, n in tally.items()) or "no claims"
+        if outcome.error:
+            where = "" if outcome.cell is None else f" in cell [{outcome.cell}]"
+            text = f"failed{where}: {outcome.error}"
+        place = f"[{self.count:>{len(str(self.total))}}/{self.total}]"
+        first = f"{place} {outcome.id}: {text} ({outcome.wall_s:.1f} s)"
+        fresh = [warning for warning in outcome.warnings if warning not in self._said]
+        self._said.update(fresh)
+        more = self._of_failure(self._tasks[outcome.id]) if outcome.error else []
+        return [first, *more, *(f"  warning: {warning}" for warning in fresh)]
+
+    def _of_failure(self, task: Task) -> list[str]:
+        """Return where to look, or the traceback itself."""
+        from repro.batch.files import ERROR
+        from repro.batch.saved import read_error
+
+        places = [Path(task.folder) / ERROR, Path(task.copy)]
+        found = " and ".join(_from_here(path) for path in places if path.is_file())
+        if not self._debug:
+            return [f"  see {found}; --debug shows the traceback here"]
+        trace = read_error(Path(task.folder))[0].get("traceback", "")
+        return [f"  see {found}", *(f"  {line}".rstrip() for line in trace.splitlines())]
+
+
+def _from_here(path: Path) -> str:
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
+
+
 @contextmanager
-def _progress(done: int, total: int) -> Iterator[Say]:
-    if done:
-        typer.echo(f"{done} of {total} figures are current")
-    if done == total:
-        yield lambda outcome: None
-        return
-    said: set[str] = set()
-    if not sys.stdout.isatty():
-        count = done
+def _shown(told: Told) -> Iterator[tuple[Watch | None, Callable[[Outcome], None]]]:
+    """Give what shows the figures that run, if anything does, and what prints those that ended."""
+    if told.count == told.total or not sys.stdout.isatty():
 
         def plain(outcome: Outcome) -> None:
-            nonlocal count
-            count += 1
-            for line in _lines(outcome, count, total, said):
-                typer.echo(line)
+            say("\n".join(told.of(outcome)))
             sys.stdout.flush()
 
-        yield plain
+        yield None, plain
         return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    columns = (TextColumn("figures"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=20),
+        TextColumn("{task.fields[count]}", markup=False),
+        TimeElapsedColumn(),
+    )
     with Progress(*columns, transient=True) as progress:
-        task = progress.add_task("figures", total=total, completed=done)
-        count = done
+        whole = progress.add_task(
+            "figures", total=told.total, completed=told.count, count=f"{told.count}/{told.total}"
+        )
+        rows: dict[Task, TaskID] = {}
+
+        def watch(running: Begun) -> None:
+            for task in [task for task in rows if task not in running]:
+                progress.remove_task(rows.pop(task))
+            for task in running:
+                if task not in rows:
+                    rows[task] = progress.add_task(task.id, total=None, count="")
+                points = task.points_done()
+                done, _, total = points.partition("/")
+                progress.update(
+                    rows[task],
+                    completed=int(done or 0),
+                    total=int(total) if total else None,
+                    count=f"{points} simulations" if points else "",
+                )
 
         def bar(outcome: Outcome) -> None:
-            nonlocal count
-            count += 1
-            for line in _lines(outcome, count, total, said):
-                progress.console.print(line, markup=False, highlight=False)
-            progress.advance(task)
+            for line in told.of(outcome):
+                progress.console.print(visible(line), markup=False, highlight=False)
+            progress.update(whole, completed=told.count, count=f"{told.count}/{told.total}")
 
-        yield bar
-
-
-def _lines(outcome: Outcome, count: int, total: int, said: set[str]) -> list[str]:
-    """Return the line of a figure, and of the warnings that no figure has given yet."""
-    from repro.batch.check import counts
-
-    tally = counts([{"verdict": verdict} for verdict in outcome.verdicts])
-    text = ", ".join(f"{n} {name}" for name, n in tally.items()) or "no claims"
-    if outcome.error:
-        text = f"failed: {outcome.error}"
-    place = f"[{count:>{len(str(total))}}/{total}]"
-    first = f"{place} {outcome.id}: {text} ({outcome.wall_s:.1f} s)"
-    fresh = [warning for warning in outcome.warnings if warning not in said]
-    said.update(fresh)
-    return [first, *(f"  warning: {warning}" for warning in fresh)]
+        yield watch, bar

@@ -13,7 +13,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 
 from repro import paths
 from repro.claims import Claim
-from repro.errors import ClaimError, ParamError
+from repro.errors import ClaimError, ParamError, ReproError
 from repro.strict_yaml import KeyPath, Located, read_yaml
 from repro.tolerance import Strict
 
@@ -109,7 +109,13 @@ class Entry:
         return self.id.split("/")[1]
 
     def load(self) -> FigureSpec:
-        """Read and check the parameter file."""
+        """Read and check the parameter file; the notebook must be there, too."""
+        for here, absent in ((self.params, self.notebook), (self.notebook, self.params)):
+            if here.is_file() and not absent.is_file():
+                raise ParamError(
+                    f"{_shown(here)} has no {_shown(absent)}; "
+                    "a figure is a notebook and a parameter file of the same stem"
+                )
         spec = load(self.params)
         if spec.paper != self.paper:
             raise ParamError(
@@ -182,30 +188,42 @@ def _place(value: Any, loc: tuple[str | int, ...], kind: str) -> KeyPath:
 def discover(root: Path | None = None) -> list[Entry]:
     """Find every figure of the checkout, sorted by id.
 
+    A parameter file or notebook that stands alone is one of them, too; loading it is an error.
+
     Parameters
     ----------
     root : Path, optional
         The checkout; found from the working folder when left out.
-
-    Raises
-    ------
-    ParamError
-        Naming the missing half of a parameter file or notebook that stands alone.
     """
     root = paths.project_root() if root is None else root
-    params = dict(_stems(root / "params", "*.yaml"))
-    notebooks = dict(_stems(root / "notebooks", "*.ipynb"))
-    for found, other, folder, suffix in (
-        (params, notebooks, "notebooks", "ipynb"),
-        (notebooks, params, "params", "yaml"),
-    ):
-        for figure_id, path in found.items():
-            if figure_id not in other:
-                raise ParamError(
-                    f"{path.relative_to(root)} has no {folder}/{figure_id}.{suffix}; "
-                    "a figure is a notebook and a parameter file of the same stem"
-                )
-    return [Entry(name, notebooks[name], params[name]) for name in sorted(params)]
+    params, notebooks = root / "params", root / "notebooks"
+    names = {*_stems(params, "*.yaml"), *_stems(notebooks, "*.ipynb")}
+    return [
+        Entry(name, notebooks / f"{name}.ipynb", params / f"{name}.yaml") for name in sorted(names)
+    ]
+
+
+def loaded(entries: Sequence[Entry]) -> tuple[dict[Entry, FigureSpec], dict[Entry, ReproError]]:
+    """Read the parameter files of figures; a broken one does not keep the others from being read.
+
+    Parameters
+    ----------
+    entries : sequence of Entry
+        What :func:`discover` found.
+
+    Returns
+    -------
+    tuple of dict and dict
+        The files that are well, and why the others are not, each by figure in the order given.
+    """
+    well: dict[Entry, FigureSpec] = {}
+    broken: dict[Entry, ReproError] = {}
+    for entry in entries:
+        try:
+            well[entry] = entry.load()
+        except ReproError as error:
+            broken[entry] = error
+    return well, broken
 
 
 def resolve(text: str, entries: Sequence[Entry]) -> Entry:
@@ -264,10 +282,10 @@ def select(
     return [entry for entry in entries if entry.id in chosen]
 
 
-def _stems(folder: Path, pattern: str) -> Iterator[tuple[str, Path]]:
-    for path in sorted(folder.glob(f"*/{pattern}")):
+def _stems(folder: Path, pattern: str) -> Iterator[str]:
+    for path in folder.glob(f"*/{pattern}"):
         if path.parent.name not in _NOT_PAPERS and not path.name.startswith("."):
-            yield f"{path.parent.name}/{path.stem}", path
+            yield f"{path.parent.name}/{path.stem}"
 
 
 def _near(text: str, known: Any) -> str:

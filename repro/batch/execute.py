@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import itertools
 import logging
@@ -13,16 +12,18 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from repro import paths
-from repro.batch.files import ERROR, sweep
-from repro.batch.fingerprint import cells, fingerprint, is_current
+from repro.batch.files import ERROR, sweep, to_json
+from repro.batch.fingerprint import fingerprint, is_current
+from repro.batch.notebook import accepted
 from repro.batch.saved import read_result
 from repro.batch.task import FAILED, SKIPPED, Outcome, Task
-from repro.errors import ParamError
+from repro.errors import ParamError, ReproError
+from repro.files.whole import write_whole
 from repro.params import Entry
 
 #: Parameters with an option of their own.
@@ -42,6 +43,7 @@ def plan(
     given: Mapping[str, Any],
     force: bool,
     scratch: Path,
+    named: bool = False,
 ) -> tuple[list[Task], list[Outcome]]:
     """Check everything that can be checked before a kernel starts, and sort out what is current.
 
@@ -59,32 +61,35 @@ def plan(
         Run also what is current.
     scratch : Path
         Folder for sockets and notebooks under execution.
+    named : bool
+        Whether these very figures were asked for: then a broken one is an error.
 
     Returns
     -------
     tuple of list of Task and list of Outcome
-        What is to run, the longest first, and what is skipped.
+        What is to run, the longest first; then what is current, and what has failed already
+        because its parameter file or notebook cannot be read.
 
     Raises
     ------
     ParamError, ClaimError
-        For a bad parameter file, notebook or parameter.
+        For a parameter that a notebook does not have, and for a broken figure if ``named``.
     """
     root = paths.project_root()
     tasks: list[tuple[float, Task]] = []
     skipped: list[Outcome] = []
+    unread: list[Outcome] = []
     for entry in entries:
         folder = out / entry.paper / entry.stem
         try:
             entry.load()
-            known = list(accepted(entry.notebook))
+            known = accepted(entry.notebook)
         except ReproError as error:
-            if not lenient:
+            if named:
                 raise
-            write_whole(folder / ERROR, to_json({"id": entry.id, "error": str(error)}))
-            skipped.append(Outcome(entry.id, FAILED, error=str(error)))
+            unread.append(Outcome(entry.id, FAILED, error=str(error)))
             continue
-        check_parameters(entry, given, known)
+        _check_parameters(entry.id, known, given)
         parameters = {**given, "profile": profile, "out": str(out)}
         wanted = fingerprint(entry, profile, given)
         sweep(folder)
@@ -105,7 +110,9 @@ def plan(
             scratch=str(scratch),
         )
         tasks.append((-float(result.get("wall_s") or 0.0), task))
-    return [task for _, task in sorted(tasks, key=lambda item: item[0])], skipped
+    for failed in unread:
+        write_whole(out / failed.id / ERROR, to_json({"id": failed.id, "error": failed.error}))
+    return [task for _, task in sorted(tasks, key=lambda item: item[0])], [*skipped, *unread]
 
 
 def executed_copy(root: Path, entry: Entry) -> Path:
@@ -113,37 +120,15 @@ def executed_copy(root: Path, entry: Entry) -> Path:
     return root / "build" / "notebooks" / entry.paper / f"{entry.stem}.ipynb"
 
 
-def check_parameters(entry: Entry, given: Mapping[str, Any]) -> None:
-    """Refuse parameters the notebook does not have; papermill would only log them.
-
-    Raises
-    ------
-    ParamError
-        Naming the parameters the notebook accepts.
-    """
-    tagged = [source for kind, source, tags in cells(entry.notebook) if "parameters" in tags]
-    if not tagged:
-        raise ParamError(f"{entry.notebook}: no cell is tagged `parameters`; tag the first one")
-    try:
-        body = ast.parse(tagged[0]).body
-    except SyntaxError as error:
-        raise ParamError(
-            f"{entry.notebook}: the parameters cell is not Python (line {error.lineno})"
-        ) from None
-    accepted = [
-        target.id
-        for statement in body
-        if isinstance(statement, ast.Assign | ast.AnnAssign)
-        for target in getattr(statement, "targets", [getattr(statement, "target", None)])
-        if isinstance(target, ast.Name)
-    ]
+def _check_parameters(figure_id: str, known: Collection[str], given: Mapping[str, Any]) -> None:
+    """Refuse parameters the notebook does not have; papermill would only log them."""
     for name in given:
         if name in _OWN_OPTION:
             raise ParamError(f"-p {name}: use {_OWN_OPTION[name]} instead")
-        if name not in accepted:
-            free = [one for one in accepted if one not in _OWN_OPTION]
+        if name not in known:
+            free = [one for one in known if one not in _OWN_OPTION]
             raise ParamError(
-                f"{entry.id} has no parameter {name!r} (accepted: {', '.join(free) or 'none'})"
+                f"{figure_id} has no parameter {name!r} (accepted: {', '.join(free) or 'none'})"
             )
 
 

@@ -32,7 +32,7 @@ _START_TIMEOUT_S = 60
 _LONGEST_SOCKET_PATH = 90
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 #: A warning of ours as it stands in the JSON of an executed notebook.
-_WARNING = re.compile(r"(?:Cache|StandIn)Warning: (.+?)(?:\\n|\",?$)", re.MULTILINE)
+_WARNING = re.compile(r"(?:BrokenFile|Cache|StandIn)Warning: (.+?)(?:\\n|\",?$)", re.MULTILINE)
 
 
 class KernelManager(AsyncKernelManager):
@@ -86,9 +86,11 @@ def execute(task: Task) -> Outcome:
     warnings = tuple(dict.fromkeys(_WARNING.findall(notebook.decode(errors="replace"))))
     wall = time.perf_counter() - started
     if failure is not None:
-        record = {"id": task.id, "error": failure.summary, "traceback": failure.traceback}
-        write_whole(folder / ERROR, to_json(record))
-        return Outcome(task.id, FAILED, wall, error=failure.summary, warnings=warnings)
+        record = {"id": task.id, "error": failure.summary, "cell": failure.cell}
+        write_whole(folder / ERROR, to_json({**record, "traceback": failure.traceback}))
+        return Outcome(
+            task.id, FAILED, wall, error=failure.summary, cell=failure.cell, warnings=warnings
+        )
     result = read_json(folder / RESULT) or {}
     write_whole(folder / RESULT, to_json({**result, "fingerprint": task.fingerprint}))
     (folder / ERROR).unlink(missing_ok=True)
@@ -121,10 +123,11 @@ def execute_on_worker(task: Task) -> Outcome:
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a notebook did not end well: one line, and the whole story."""
+    """Why a notebook did not end well: one line, the whole story, the cell if it was one."""
 
     summary: str
     traceback: str
+    cell: int | None = None
 
 
 def _run_twice_if_unstarted(task: Task, scratch: Path) -> Failure | None:
@@ -134,7 +137,7 @@ def _run_twice_if_unstarted(task: Task, scratch: Path) -> Failure | None:
             return None
         except PapermillExecutionError as error:
             lines = _ANSI.sub("", "\n".join(error.traceback))
-            return Failure(_one_line(f"{error.ename}: {error.evalue}"), lines)
+            return Failure(_one_line(f"{error.ename}: {error.evalue}"), lines, error.exec_count)
         # A dead kernel, a full disk, a broken file: each is this notebook's failure, not ours.
         except Exception as error:
             if attempt == 1 and not _any_cell_ran(scratch / EXECUTED):

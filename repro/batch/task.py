@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from repro.errors import ReproError
+from repro.files.whole import write_whole
 
 #: Address of the dask scheduler on whose workers a notebook may run its simulations.
 ENV_SCHEDULER = "REPRO_SCHEDULER"
@@ -52,7 +57,7 @@ class Task:
         return Path(self.scratch) / f"{self.id.replace('/', '-')}.points"
 
     def points_done(self) -> str:
-        """Return ``3`` or ``3/231`` simulations, or nothing if the notebook has told nothing."""
+        """Return ``3`` or ``3/231`` simulations, or an empty text if none is told of."""
         try:
             return self.points.read_text()
         except OSError:
@@ -61,11 +66,27 @@ class Task:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a notebook ended."""
+    """How a notebook ended; ``cell`` is the number, as in ``In [3]``, of the one that failed."""
 
     id: str
     status: str
     wall_s: float = 0.0
     verdicts: tuple[str, ...] = ()
     error: str = ""
+    cell: int | None = None
     warnings: tuple[str, ...] = ()
+
+
+def tell_points(done: int, total: int | None = None) -> None:
+    """Leave the number of simulations done for the batch that runs this notebook, if one does.
+
+    Parameters
+    ----------
+    done, total : int
+        Simulations done, and all of them if that is known.
+    """
+    path = os.environ.get(ENV_POINTS)
+    # On another machine the folder of the batch does not exist; progress must fail no figure.
+    if path and Path(path).parent.is_dir():
+        with contextlib.suppress(ReproError):
+            write_whole(Path(path), (f"{done}" if total is None else f"{done}/{total}").encode())

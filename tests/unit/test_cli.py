@@ -5,13 +5,19 @@ import io
 import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
+import warnings
+from pathlib import Path
 
+import numpy as np
 import pytest
 
+import repro
 from repro import cli
 from repro.batch.files import to_json
+from repro.errors import ParamError
 
 TRACE = """\
 job_id,num_gpu,submit_time,duration
@@ -100,8 +106,99 @@ def test_list(root, capsys):
     assert rows[0]["paper"] == "gavel" and rows[0]["claims"] == 1
     assert len(json.loads(run(capsys, "list", "--paper", "gavel", "--json").out)) == 1
     assert "unknown paper 'muri'" in refused(capsys, "list", "--paper", "muri")
-    (root / "notebooks/gavel/fig10_ftf.ipynb").unlink()
-    assert "has no notebooks/gavel/fig10_ftf.ipynb" in refused(capsys, "list")
+
+
+def break_gavel(root, how):
+    """Return what is said of it."""
+    path = root / "params/gavel/fig10_ftf.yaml"
+    if how == "orphan":
+        (root / "notebooks/gavel/fig10_ftf.ipynb").unlink()
+        return "repro: params/gavel/fig10_ftf.yaml has no notebooks/gavel/fig10_ftf.ipynb"
+    path.write_text(path.read_text().replace("shows:", "show:"))
+    return "repro: params/gavel/fig10_ftf.yaml:4:show: unknown key"
+
+
+@pytest.mark.parametrize("how", ["orphan", "misspelt"])
+def test_a_broken_figure_does_not_hide_the_others(root, capsys, how):
+    put(root, "tiresias/fig10_testbed")
+    put(root, "gavel/fig10_ftf")
+    line = break_gavel(root, how)
+    for words, code in ((("list",), 0), (("list", "--json"), 0), (("check",), 1), (("report",), 0)):
+        shown = run(capsys, *words, code=code)
+        assert "tiresias" in shown.out or words == ("report",)
+        if words != ("report",):
+            (told,) = shown.err.splitlines()
+            assert told.startswith(line)
+    assert refused(capsys, "check", "gavel/fig10").startswith(line)
+    assert refused(capsys, "list", "--paper", "gavel").startswith(line)
+    run(capsys, "check", "tiresias/fig10")
+
+
+def test_control_characters_are_made_visible(root, capsys):
+    put(root, "gavel/fig10_ftf", error="a\x1b]0;pwn\x07b\u202ec")
+    assert r"a\x1b]0;pwn\x07b\u202ec" in run(capsys, "check", code=1).out
+    line = refused(capsys, "run", "x\x1b]0;pwn\x07y\x9b1m\udcff")
+    assert r"x\x1b]0;pwn\x07y\x9b1m\udcff" in line
+
+
+def test_warnings_are_lines_without_places_and_each_once(root, capsys, monkeypatch):
+    def listed(*_, **__):
+        for _ in range(2):
+            warnings.warn("a damaged thing", UserWarning, stacklevel=1)
+            np.array([1e308]) * 10
+        return {}, {}
+
+    monkeypatch.setattr("repro.params.loaded", listed)
+    assert run(capsys, "list").err.splitlines() == [
+        "repro: warning: a damaged thing",
+        "repro: warning: overflow encountered in multiply",
+    ]
+
+
+def test_warnings_about_numbers_are_not_said_before_an_error(root, capsys, monkeypatch):
+    def listed(*_, **__):
+        np.array([1e308]) * 10
+        raise ParamError("the speeds are too large")
+
+    monkeypatch.setattr("repro.params.loaded", listed)
+    assert refused(capsys, "list") == "repro: the speeds are too large"
+
+
+def test_an_interrupted_simulation_says_so(jobs, capsys, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("repro.simulate", interrupted, raising=False)
+    words = ("simulate", "--trace", jobs, "--format", "tiresias", "--cluster", "1x4")
+    shown = run(capsys, *words, "--policy", "srtf", code=130)
+    assert shown.err.splitlines()[-1] == "repro: interrupted" and shown.out == ""
+
+
+def test_a_broken_policy_file_is_named_and_other_policies_work(jobs, tmp_path):
+    """In a copy of the package, as its own files must stay whole."""
+    package = tmp_path / "copy/repro"
+    here = Path(repro.__file__).parent
+    shutil.copytree(here, package, ignore=shutil.ignore_patterns("__pycache__"))
+    (package / "policies/srsf.py").write_text("@register('srsf')\nclass SRSF:\n    pass\n")
+    line = "repro/policies/srsf.py:1: NameError: name 'register' is not defined"
+
+    def simulate(policy):
+        command = [sys.executable, "-m", "repro.cli", "simulate", "--trace", str(jobs), "--format",
+                   "tiresias", "--cluster", "1x4", "--policy", policy]  # fmt: skip
+        return subprocess.run(
+            command, env={**os.environ, "PYTHONPATH": str(package.parent),
+                          "REPRO_HOME": str(here.parent)},
+            capture_output=True, text=True, check=False, cwd=package.parent,
+        )  # fmt: skip
+
+    well, broken = simulate("srtf"), simulate("srsf")
+    assert well.returncode == 0 and "avg_jct" in well.stdout
+    warning = f"repro: warning: {line}; policy srsf left out"
+    assert well.stderr.splitlines() == [warning]
+    assert broken.returncode == 2
+    assert broken.stderr.splitlines() == [
+        warning, f"repro: policy 'srsf' cannot be read: {line}",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -247,8 +344,8 @@ def test_simulate_prints_exactly_the_agreed_keys(jobs, capsys):
 
 def test_simulate_writes_one_row_per_job(jobs, capsys, tmp_path):
     words = ["simulate", "--trace", jobs, "--format", "tiresias", "--cluster", "1x4"]
-    run(capsys, *words, "--policy", "srtf", "--out", tmp_path / "deep/jobs.csv", "--json")
-    text = (tmp_path / "deep/jobs.csv").read_text()
+    run(capsys, *words, "--policy", "srtf", "--out", tmp_path / "out.csv", "--json")
+    text = (tmp_path / "out.csv").read_text()
     rows = list(csv.DictReader(io.StringIO(text)))
     assert text.splitlines()[0] == "job_id,submit_time,start_time,end_time,jct,num_gpus"
     assert [row["job_id"] for row in rows] == ["1", "2", "3", "4"]

@@ -178,5 +178,9 @@ def test_discovery_and_selection(root):
 )
 def test_a_missing_half_is_named(root, gone, named):
     (root / gone).unlink()
+    entries = params.discover()
+    assert len(entries) == 4
     with pytest.raises(ParamError, match=named):
-        params.discover()
+        params.resolve("fig01_one", entries).load()
+    well, broken = params.loaded(entries)
+    assert [entry.id for entry in broken] == ["tiresias/fig01_one"] and len(well) == 3

@@ -1,5 +1,6 @@
 """Runs of tiny projects through the command line: results, resuming, failing, being killed."""
 
+import contextlib
 import json
 import os
 import signal
@@ -83,7 +84,7 @@ def test_a_notebook_that_raises_leaves_its_traceback_and_the_others_go_on(projec
     project.add("tiresias/fig01_good")
     project.add("tiresias/fig02_bad", before='raise ValueError("no such <thing>")')
     done = project.cli("run", "--all", "-j", "1", code=1)
-    assert "failed: ValueError: no such <thing>" in done.stdout
+    assert "failed in cell [3]: ValueError: no such <thing>" in done.stdout
     assert "1 figure failed" in done.stdout
     assert project.result("tiresias/fig01_good")
     copy = json.loads((project.root / "build/notebooks/tiresias/fig02_bad.ipynb").read_text())
@@ -284,19 +285,72 @@ def test_wrong_use_is_one_line_and_nothing_runs(project, words, message):
     assert not (project.root / "build").exists()
 
 
-def test_bad_parameter_files_stop_the_run_before_it_starts(project):
-    project.add("tiresias/fig01_one")
-    path = project.root / "params/tiresias/fig01_one.yaml"
-    path.write_text(path.read_text().replace("shows:", "show:"))
-    done = project.cli("run", "--all", code=2)
-    assert done.stderr.startswith("repro: params/tiresias/fig01_one.yaml:4:show: unknown key")
-    assert "Traceback" in project.cli("run", "--all", "--debug", code=1).stderr
+BREAKS = {
+    "misspelt": ("params/gavel/tab02_bad.yaml:4:show: unknown key", "shows:", "show:"),
+    "orphan": ("has no params/gavel/tab02_bad.yaml", None, None),
+    "untagged": ("no cell is tagged `parameters`", '"parameters"', '"other"'),
+    "no notebook": ("not a notebook", None, "<html>"),
+}
 
 
-def test_a_notebook_without_parameters_cell_is_refused(project):
+@pytest.mark.parametrize("how", BREAKS)
+def test_a_broken_figure_fails_alone_in_a_batch_and_is_refused_by_name(project, how):
+    line, old, new = BREAKS[how]
     project.add("tiresias/fig01_one")
-    path = project.root / "notebooks/tiresias/fig01_one.ipynb"
-    path.write_text(path.read_text().replace('"parameters"', '"other"'))
-    assert "no cell is tagged `parameters`" in project.cli("run", "--all", code=2).stderr
-    path.write_text("<html>")
-    assert "not a notebook" in project.cli("run", "--all", code=2).stderr
+    project.add("gavel/tab02_bad")
+    yaml, notebook = "params/gavel/tab02_bad.yaml", "notebooks/gavel/tab02_bad.ipynb"
+    path = project.root / (yaml if how in ("misspelt", "orphan") else notebook)
+    if how == "orphan":
+        path.unlink()
+    else:
+        path.write_text(path.read_text().replace(old, new) if old else new)
+    refused = project.cli("run", "gavel/tab02", code=2)
+    assert line in refused.stderr and len(refused.stderr.splitlines()) == 1
+    assert refused.stdout == "" and not (project.root / "build").exists()
+    assert "Traceback" in project.cli("run", "gavel/tab02", "--debug", code=1).stderr
+
+    done = project.cli("run", "--all", code=1)
+    assert [one for one in done.stdout.splitlines() if "gavel/tab02_bad: failed: " in one
+            and line in one]  # fmt: skip
+    assert "tiresias/fig01_one: 2 reproduced" in done.stdout and "1 figure failed" in done.stdout
+    assert "1 of 2 figures are current" in project.cli("run", "--all", code=1).stdout
+    project.add("gavel/tab02_bad")
+    project.cli("run", "--all")
+    assert "failed" not in project.cli("check").stdout
+
+
+def test_a_failed_figure_tells_where_to_look(project):
+    project.add("tiresias/fig01_bad", after='raise ValueError("a\\x1b]0;b\\x07")')
+    places = "build/figures/tiresias/fig01_bad/error.json and build/notebooks/tiresias/fig01_bad"
+    done = project.cli("run", "--all", code=1)
+    first, second = done.stdout.splitlines()[:2]
+    assert r"fig01_bad: failed in cell [4]: ValueError: a\x1b]0;b\x07 (" in first
+    assert second == f"  see {places}.ipynb; --debug shows the traceback here"
+    for place in places.split(" and "):
+        assert list(project.root.glob(f"{place}*"))
+    debugged = project.cli("run", "--all", "--debug", code=1).stdout
+    assert f"  see {places}.ipynb\n" in debugged
+    assert "Traceback (most recent call last)" in debugged and "raise ValueError" in debugged
+
+
+def test_a_terminal_shows_what_runs_and_how_far_it_is(project):
+    project.add(
+        "tiresias/fig01_one",
+        before="import time\nfrom repro.batch.task import tell_points\n"
+        "tell_points(12, 231)\ntime.sleep(2)",
+    )
+    ours, theirs = os.openpty()
+    environment = project.env | {"TERM": "xterm", "COLUMNS": "100"}
+    batch = subprocess.Popen(
+        project.command("run", "--all"), env=environment, cwd=project.root, stdout=theirs,
+    )  # fmt: skip
+    os.close(theirs)
+    shown = b""
+    # Linux tells the end of a terminal by an error.
+    with contextlib.suppress(OSError):
+        while chunk := os.read(ours, 65536):
+            shown += chunk
+    assert batch.wait() == 0
+    text = shown.decode()
+    assert "12/231 simulations" in text and text.count("tiresias/fig01_one") > 3
+    assert text.split("\n")[-3].rstrip().endswith("2 reproduced")

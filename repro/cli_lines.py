@@ -1,0 +1,72 @@
+"""What the command line prints: one line per mistake and warning, control characters visible."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import warnings
+from collections.abc import Iterator
+from typing import TextIO
+
+import typer
+
+#: Control characters, marks that turn the direction of text, bytes that were no text.
+_HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def visible(text: str) -> str:
+    r"""Return text that a terminal shows and never obeys.
+
+    Parameters
+    ----------
+    text : str
+        Anything, a title set by a cell of somebody's trace included.
+
+    Examples
+    --------
+    >>> visible("a\x1b]0;b\x07")
+    'a\\x1b]0;b\\x07'
+    """
+    return _HIDDEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def say(text: str) -> None:
+    """Print lines for the user, control characters visible."""
+    typer.echo(visible(text))
+
+
+def complain(text: str) -> None:
+    """Print one line on stderr, whatever the text holds."""
+    typer.echo(f"repro: {visible(' '.join(text.split()))}", err=True)
+
+
+@contextlib.contextmanager
+def warnings_in_lines() -> Iterator[None]:
+    """Print each Python warning once, as a line without the place in the code.
+
+    Warnings of NumPy about numbers come last, and not at all before an error: that says more.
+    """
+    said: set[str] = set()
+    of_numbers: list[str] = []
+
+    def show(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        if str(message) in said:
+            return
+        said.add(str(message))
+        if issubclass(category, RuntimeWarning):
+            of_numbers.append(str(message))
+        else:
+            complain(f"warning: {message}")
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield
+    for text in of_numbers:
+        complain(f"warning: {text}")
