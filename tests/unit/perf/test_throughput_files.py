@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import json
+import os
+import warnings
 
 import pandas as pd
 import pytest
@@ -207,3 +209,111 @@ def test_public_csv_has_the_speeds_of_the_public_json(mirror, monkeypatch):
     if not path.is_file():
         pytest.skip("no gavel_isolated_throughputs.csv beside the public traces")
     assert load_throughputs(path).rows == load_throughputs("gavel-throughputs").rows
+
+
+def refused(read, content):
+    """Return the one line that a table is refused with; a warning beside it is an error."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        with pytest.raises(TraceError) as caught:
+            read(content)
+    message = str(caught.value)
+    assert message.isprintable()
+    assert len(message) < 500
+    return message
+
+
+LIMITS = "a throughput is steps per second, 0 or more: 0, or 1e-09 to 1e+09"
+
+
+@pytest.mark.parametrize(
+    ("value", "rule"),
+    [
+        (1e308, "too large (1e+308)"),
+        (1e-308, "too small (1e-308)"),
+        (5e-324, "too small (5e-324)"),
+        (10**20, "too large (100000000000000000000)"),
+        (10**4000, "not a number (inf)"),
+        (float("nan"), "not a number (nan)"),
+    ],
+)
+def test_speeds_of_no_machine(read, value, rule):
+    message = refused(read, put("v100", A, "null", value))
+    assert f'"null": {rule}; {LIMITS}' in message
+    if rule.startswith("too"):
+        row = f"A3C,,1,v100,{value!r},,"
+        message = refused(read, ROWS.replace("A3C,,1,v100,8,,", row, 1))
+        assert f"speeds.csv:2:steps_per_second: {rule[:9]}" in message
+        assert message.endswith(LIMITS)
+
+
+TABLE = '{"v100": {"(\'A3C\', 1)": {"null": 4.0}}}'
+
+
+@pytest.mark.parametrize(
+    ("key", "words"),
+    [
+        ("('A3C', True)", "not a job type with its speeds"),
+        ("('A3C', 10000000)", "not a job type with its speeds"),
+        ("(" * 5000 + ")" * 5000, "not a job type with its speeds"),
+        ("('A3C', " + "9" * 5000 + ")", "not a job type with its speeds"),
+        ("-" * 900 + "1", "not a job type with its speeds"),
+        ("('A3C',\\n 1)", "not a job type with its speeds"),
+        ("('\\u001b[2J', 1)", r"('\x1b[2J', 1): not a job type with its speeds"),
+    ],
+)
+def test_keys_that_are_no_job_type(read, key, words):
+    text = TABLE.replace("('A3C', 1)", key)
+    json.loads(text)
+    assert words in refused(read, text)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (TABLE[:-1] + "," + TABLE[1:], "speeds.csv:1:1: the key v100 stands twice"),
+        (
+            TABLE.replace("}}}", '}, "(\\"A3C\\",1)": {"null": 5.0}}}'),
+            "a job type that stands there twice",
+        ),
+        ('{"a":' * 20_000, "speeds.csv:1:1: JSON nested too deeply"),
+        ("[" * 100_000, "speeds.csv:1:1: JSON nested too deeply"),
+        (TABLE.replace("4.0", "9" * 5000), "not a number (inf)"),
+        (TABLE.replace("4.0", "1e400"), "not a number (inf)"),
+        (TABLE + "\n}", "speeds.csv:2:1: more text after the JSON"),
+        (TABLE.replace("v100", "v\\u0007"), r"v\x07: control characters in a GPU type"),
+        ("{", "speeds.csv:1:2: broken JSON"),
+    ],
+)
+def test_json_text_that_is_refused(read, content, words):
+    assert words in refused(read, content)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("A3C,,1,v100", "A3C,,1e300,v100", "csv:2:scale_factor: too large (1e300); a gang has 1"),
+        ("A3C,,1,v100", "A\x1b[2J,,1,v100", r"csv:2:job_type: control characters (A\x1b[2J)"),
+        ("4,A3C,4", "4,A3C,5", "csv:4:job_type_b: A3C beside itself on v100 has two speeds, 4 and"),
+        ("60,LM (batch size 5),60", "60", "csv:6: 5 fields where 7 are expected"),
+    ],
+)
+def test_csv_text_that_is_refused(read, old, new, words):
+    assert words in refused(read, ROWS.replace(old, new, 1))
+
+
+def test_a_pair_of_one_type_has_one_speed(read):
+    message = refused(read, put("v100", A, A, [4.0, 5.0]))
+    assert "A3C beside itself on v100 has two speeds, 4 and 5 steps/s" in message
+
+
+def test_only_regular_files_are_read(tmp_path):
+    pipe = tmp_path / "speeds.json"
+    os.mkfifo(pipe)
+    for path in (pipe, "/dev/zero"):
+        with pytest.raises(TraceError, match=f"^{path}: a pipe or device; write its content"):
+            load_throughputs(path)
+    with pytest.raises(TraceError, match=f"^{tmp_path}: is a folder"):
+        load_throughputs(tmp_path)
+    with pytest.raises(TraceError, match="no such file, nor a public trace"):
+        load_throughputs("a" * 5000)

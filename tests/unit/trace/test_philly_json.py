@@ -125,3 +125,72 @@ def test_duplicate_id(read):
 def test_broken_logs(read, content, message):
     with pytest.raises(TraceError, match=message):
         read(content)
+
+
+def changed(**change):
+    return json.dumps([job("a", ONE) | change])
+
+
+def ran(**change):
+    return changed(attempts=[ONE | change])
+
+
+ATTEMPT = r"log:1:attempts: not an attempt \("
+ID = r"log:1:jobid: not an id \("
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (ran(detail=[{"ip": "m1", "gpus": "gpu0gpu1"}]), ATTEMPT),
+        (ran(detail=[{"ip": "m1", "gpus": [0, 1]}]), ATTEMPT),
+        (ran(detail=[{"ip": "m1", "gpus": {"gpu0": 1}}]), ATTEMPT),
+        (ran(detail=[{"ip": "m1"}]), ATTEMPT),
+        (ran(detail={}), ATTEMPT),
+        (ran(detail=""), ATTEMPT),
+        (ran(detail=0), ATTEMPT),
+        (ran(end_time="-1"), r"log:1:attempts: not a date \(-1\)"),
+        (ran(end_time="2016"), r"attempts: not a date \(2016\)"),
+        (ran(start_time="2017-10-07 01:12:09+08:00"), r"attempts: not a date"),
+        (ran(start_time="1017-10-07 01:12:09"), r"attempts: a year that no trace is from \(1017"),
+        (changed(submitted_time="2999-10-07 01:12:09"), r"submitted_time: a year that no trace"),
+        (changed(submitted_time="20171007T011209"), r"log:1:submitted_time: not a date"),
+        (changed(jobid=True), ID + "True"),
+        (changed(jobid=[1]), ID),
+        (changed(jobid={}), ID),
+        (changed(jobid=1.5), ID + "1.5"),
+        (changed(jobid=None), ID + "None"),
+        (changed(jobid="a\x1b]0;x\x07"), ID + r"a\\x1b\]0;x\\x07\)"),
+        (changed(jobid="\ud800"), ID + r"\\ud800\)"),
+        (changed(jobid=7).replace("7", "9" * 5000, 1), ID + "inf"),
+        (changed(jobid=7).replace("7", "NaN", 1), ID + "nan"),
+        (changed(vc=3), r"log:1:vc: not a name \(3\)"),
+        (changed(user=["u"]), r"log:1:user: not a name"),
+        (changed(user="a\nb"), r"log:1:user: not a name"),
+        (changed() + "garbage", r"log:1:\d+: more text after the JSON"),
+        (changed()[:-1] + ",]", r"log:1:\d+: broken JSON"),
+        (changed().replace('"vc"', '"user"'), "the key user stands twice"),
+        ("[" * 100_000, "log:1:2: JSON nested too deeply"),
+    ],
+)
+def test_what_is_no_job(read, content, message):
+    with pytest.raises(TraceError, match=message) as caught:
+        read(content)
+    assert "\n" not in str(caught.value)
+    assert "\x1b" not in str(caught.value)
+
+
+def test_a_job_without_vc_and_user_has_none(read):
+    frame = read(changed(vc=None, user=None, jobid=7))
+    assert frame["job_id"].tolist() == [7]
+    assert not {"vc", "user"} & set(frame)
+
+
+def test_keys_nothing_is_made_from_are_named(read):
+    first, second = job("a", ONE), job("b", ONE | {"exit": 1}, note="x")
+    assert read([first, second]).attrs["unread"] == [
+        "status",
+        "note",
+        "attempts.exit",
+        "attempts.detail.ip",
+    ]

@@ -1,5 +1,10 @@
 from __future__ import annotations
 
+import os
+import time
+import warnings
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -223,3 +228,178 @@ def test_harmless_variants(tmp_path, content):
 )
 def test_bad_rows_of_other_formats(fails, format, content, start):
     assert fails(content, format).startswith(start)
+
+
+HELIOS = "job_id,gpu_num,submit_time,start_time,end_time,duration\n"
+LATE = "8,1,2020-06-09 18:41:01,2020-06-09 18:41:01,2020-06-09 18:42:01,60\n"
+
+
+@pytest.mark.parametrize(
+    ("date", "rule"),
+    [
+        ("-1", "not a date"),
+        ("1", "not a date"),
+        ("2017", "not a date"),
+        ("2017-10", "not a date"),
+        ("20171009", "not a date"),
+        ("1507532400", "not a date"),
+        ("2017-10-09 07:01:55+08:00", "not a date"),
+        ("２０１７-10-09 07:01:55", "not a date"),
+        ("2017-02-30 07:01:55", "not a date"),
+        ("0001-10-09 07:01:55", "a year that no trace is from"),
+        ("1969-12-31", "a year that no trace is from"),
+        ("2101-01-01 00:00", "a year that no trace is from"),
+    ],
+)
+def test_dates(fails, date, rule):
+    philly = f"timestamp,duration,num_gpus\n2017-10-09 07:01:55,6,1\n{date},6,1\n"
+    message = f"{rule} ({date}); a date looks like 2017-10-09 07:01:55, of 1970 to 2100"
+    assert fails(philly, "philly") == f"3:timestamp: {message}"
+    for place in range(3):
+        dates = [date if n == place else "2020-06-09 18:41:01" for n in range(3)]
+        column = ("submit_time", "start_time", "end_time")[place]
+        text = f"{HELIOS}{LATE}7,1,{','.join(dates)},60\n"
+        assert fails(text, "helios") == f"3:{column}: {message}"
+
+
+@pytest.mark.parametrize("date", ["2017-10-09", "2017-10-09T07:01", "1970-01-01 00:00:00.250"])
+def test_dates_that_are_read(tmp_path, date):
+    path = tmp_path / "t.csv"
+    path.write_text(f"timestamp,duration,num_gpus\n{date},6,1\n")
+    assert load(path, "philly")["submit_time"].tolist() == [0.0]
+
+
+@pytest.mark.parametrize("text", ["True", "0x10", "１２", "1_0", "1,5", "1e", "--1", "1 2", "٣"])
+@pytest.mark.parametrize("place", [1, 2, 5])
+def test_numbers_are_plain_decimals(fails, text, place):
+    fields = ["2", "2", "53", "157", "x", "127", "26"]
+    fields[place] = f'"{text}"'
+    column = HEAD.split(",")[place]
+    message = fails("\n".join([HEAD, *ROWS[:2], ",".join(fields)]) + "\n")
+    assert message.startswith(f"4:{column}: not a number ({text}); ")
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "rule"),
+    [
+        ("submit_time", "1e10", "too large (1e10); a submit time is seconds from the start"),
+        ("submit_time", "1e30", "too large"),
+        ("duration", "1e18", "too large (1e18); a duration is seconds above 0, at most"),
+        ("duration", "1e-7", "too short (1e-7); a duration is at least 1e-06 s"),
+        ("iterations", "1e300", "too large (1e300); a number of iterations is 0 to"),
+    ],
+)
+def test_numbers_beyond_what_a_float_carries(fails, column, value, rule):
+    fields = dict(zip(HEAD.split(","), ROWS[1].split(","), strict=True)) | {column: value}
+    message = fails(text(ROWS[0], ",".join(fields.values())))
+    assert message.startswith(f"3:{column}: {rule}")
+
+
+@pytest.mark.parametrize(
+    ("format", "content", "start"),
+    [
+        (
+            "pcs",
+            "app_id,submit_time,service,num_jobs,sleep_time\n0,0,9,1,1e308\n1,0,9,1,1e308\n",
+            "2:sleep_time: too large (1e308); a gap is 0 to 8,589,934,592 s",
+        ),
+        (
+            "pcs",
+            "app_id,submit_time,service,num_jobs,sleep_time\n0,0,1e30,4,0\n",
+            "2:service: too large (1e30); ",
+        ),
+        (
+            "alibaba-openb",
+            "name,num_gpu,gpu_milli,creation_time,deletion_time,scheduled_time\n"
+            "p1,1,1000,1,1e308,-1e308\n",
+            "2:scheduled_time: negative (-1e308); ",
+        ),
+        (
+            "alibaba-openb",
+            "name,num_gpu,gpu_milli,creation_time,deletion_time,scheduled_time\n"
+            "p1,1,1000,1e17,5,1\n",
+            "2:creation_time: too large (1e17); ",
+        ),
+        (
+            "gavel",
+            "A3C\tmain.py\trl\t--n\t0\t1e300\t1\t1\t-1\t0\n",
+            "1:steps: too large (1e300); a job has 1 to 9,007,199,254,740,992 steps",
+        ),
+    ],
+)
+def test_large_numbers_of_other_formats(fails, format, content, start):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        assert fails(content, format).startswith(start)
+
+
+@pytest.mark.parametrize(
+    ("row", "start"),
+    [
+        ("2,2,53,157,x,1\x1b]0;pwn\x07,26", r"4:duration: not a number (1\x1b]0;pwn\x07); "),
+        ("2,2,53,157,a\x1b[31m,127,26", r"4:model_name: control characters (a\x1b[31m); "),
+        ("a\x07,2,53,157,x,127,26", r"4:job_id: control characters (a\x07); an id is a whole"),
+        ("a\u202eb,2,53,157,x,127,26", r"4:job_id: control characters (a\u202eb); "),
+        ('"a\nb",2,53,157,x,127,26', r"4:job_id: control characters (a b); "),
+        (f"{'a' * 1001},2,53,157,x,127,26", "4:job_id: too long (aaa"),
+        (f"2,2,53,157,{'a' * 1001},127,26", "4:model_name: too long (aaa"),
+    ],
+)
+def test_text_is_printable_and_of_bounded_length(fails, row, start):
+    message = fails(text(*ROWS[:2], row))
+    assert message.startswith(start)
+    assert message.isprintable()
+
+
+def test_a_header_with_control_characters(fails):
+    message = fails(text(ROWS[0] + ",1", head=HEAD + ",\x1b]0;x\x07"))
+    assert message.startswith(r"1:\x1b]0;x\x07: control characters in the name of a column")
+
+
+def test_printable_text_of_any_script_is_kept(tmp_path):
+    path = tmp_path / "jobs.csv"
+    path.write_text(text(*ROWS[:2], "任务\u00a07,2,53,157,modèle é,127,26"), encoding="utf-8")
+    frame = load(path, "tiresias")
+    assert frame["job_id"].tolist()[2] == "任务\u00a07"
+    assert frame["model"].tolist()[2] == "modèle é"
+
+
+def test_too_many_columns_are_refused_at_once(fails):
+    extra = [f"c{n}" for n in range(300_000)]
+    content = text(ROWS[0] + ",1" * len(extra), head=",".join([HEAD, *extra]))
+    start = time.process_time()
+    assert fails(content) == "1: 300,007 columns; at most 1,000 are read: leave some out"
+    assert time.process_time() - start < 5
+
+
+def test_a_thousand_columns_are_read(tmp_path):
+    path = tmp_path / "jobs.csv"
+    extra = [f"c{n}" for n in range(993)]
+    path.write_text(text(ROWS[0] + ",1" * len(extra), head=",".join([HEAD, *extra])))
+    assert load(path, "tiresias").attrs["unread"] == ["interval", *extra]
+
+
+def test_only_regular_files_of_bounded_size_are_read(tmp_path):
+    pipe, large = tmp_path / "pipe", tmp_path / "large.csv"
+    os.mkfifo(pipe)
+    with large.open("wb") as stream:
+        stream.truncate(2**31 + 1)
+    link = tmp_path / "link"
+    link.symlink_to(pipe)
+    for path, message in [
+        (pipe, "a pipe or device; write its content to a file first"),
+        (link, "a pipe or device; write its content to a file first"),
+        ("/dev/zero", "a pipe or device; write its content to a file first"),
+        (large, "2,147,483,649 bytes; at most 2 GiB are read"),
+    ]:
+        with pytest.raises(TraceError) as caught:
+            load(path, "tiresias")
+        assert str(caught.value) == f"{path}: {message}"
+    with pytest.raises(TraceError, match="no such file, nor a public trace"):
+        load("a" * 5000, "tiresias")
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc")
+def test_a_file_of_unknown_size_is_refused():
+    with pytest.raises(TraceError, match="/proc/self/status: changes while it is read"):
+        load("/proc/self/status", "tiresias")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 
@@ -81,6 +82,7 @@ def test_info_shows_drops_and_options(tmp_path):
     settings = ["--set", f"throughputs={speeds}", "--set", "reference_gpu=p100"]
     shown = run("info", str(path), "--format", "gavel", *settings)
     assert "1 of 1 durations from one-GPU throughputs" in shown
+    assert re.search(r"^not used +command, steps_arg, needs_data_dir$", shown, re.MULTILINE)
     with pytest.raises(ParamError, match="expected K=V"):
         run("info", str(path), "--format", "gavel", "--set", "throughputs")
 

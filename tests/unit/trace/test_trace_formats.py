@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from repro.errors import ParamError, TraceError
+from repro.trace.formats import FORMATS
 from repro.trace.load import load
 
 TIRESIAS = """\
@@ -217,3 +218,74 @@ def test_unknown_option_and_format(read):
         read(TIRESIAS, "tiresias", speed=1)
     with pytest.raises(TraceError, match=r"unknown trace format 'tiresia'; did you mean"):
         read(TIRESIAS, "tiresia")
+
+
+ONE_ATTEMPT = {"start_time": "2017-10-07 01:12:09", "end_time": "2017-10-07 01:13:23"}
+DETAIL = {"detail": [{"ip": "m47", "gpus": ["gpu0"]}]}
+JOB = {"status": "Pass", "vc": "v", "jobid": "a", "submitted_time": "2017-10-07 01:11:39"}
+LOG = [
+    JOB | {"user": "u", "attempts": [ONE_ATTEMPT | DETAIL]},
+    JOB | {"jobid": "b", "user": "u", "attempts": []},
+    JOB | {"jobid": "c", "user": "u", "attempts": [ONE_ATTEMPT | {"end_time": None} | DETAIL]},
+    JOB | {"jobid": "d", "user": "u", "attempts": [ONE_ATTEMPT]},
+    JOB | {"jobid": "e", "submitted_time": None, "attempts": [ONE_ATTEMPT | DETAIL]},
+]
+NATIVE = "job_id,submit_time,duration,num_gpus,user,comment\nj1,0,60,4,007,hello\n"
+LEFT_OUT = {
+    "alibaba-openb": (
+        OPENB,
+        ["cpu_milli", "memory_mib", "qos", "pod_phase"],
+        {"no GPU": 1, "never scheduled": 1, "no end": 1},
+    ),
+    "gavel": (GAVEL_LONG, ["command", "working_dir", "steps_arg", "needs_data_dir"], {}),
+    "helios": (
+        f"{HELIOS}10,uA,1,1,1,FAILED,2020-06-09 18:41:01,2020-06-09 18:41:01,2020-06-10,,0\n",
+        ["cpu_num", "node_num", "state", "start_time", "end_time", "queue"],
+        {"no GPU": 1, "never ran": 1, "no duration": 1, "ran for 0 s": 1},
+    ),
+    "muri": (MURI, ["interval"], {}),
+    "pcs": (PCS, ["submit_time"], {}),
+    "philly": (PHILLY, ["gpu_time"], {}),
+    "philly-json": (
+        json.dumps(LOG),
+        ["status", "attempts.detail.ip"],
+        {"never ran": 1, "no finished attempt": 1, "no GPU": 1, "no submit time": 1},
+    ),
+    "repro": (NATIVE, ["comment"], {}),
+    "tiresias": (TIRESIAS, ["interval"], {}),
+}
+
+
+@pytest.mark.parametrize("format", list(FORMATS))
+def test_rows_and_columns_left_out_are_named(read, format):
+    text, unread, dropped = LEFT_OUT[format]
+    frame = read(text, format, **({"throughputs": SPEEDS} if format == "gavel" else {}))
+    assert frame.attrs["unread"] == unread
+    assert frame.attrs["dropped"] == dropped
+    lines = text.rstrip("\n").count("\n") + (format == "gavel")
+    rows = len(LOG) if format == "philly-json" else lines
+    assert len(frame) + sum(dropped.values()) == rows
+
+
+@pytest.mark.parametrize("format", [name for name in LEFT_OUT if name != "philly-json"])
+def test_a_file_cut_in_its_last_line_is_refused(read, format):
+    text = LEFT_OUT[format][0].rstrip("\n")
+    cut = text[: text.rindex("\t" if format == "gavel" else ",")]
+    options = {"throughputs": SPEEDS} if format == "gavel" else {}
+    line = cut.count("\n") + 1
+    with pytest.raises(TraceError, match=rf"trace:{line}: \d+ fields where \d+ are expected"):
+        read(cut, format, **options)
+
+
+def test_a_cut_row_is_found_beside_quoted_delimiters(read):
+    head, *rows = TIRESIAS.splitlines()
+    rows[0] = rows[0].replace("vgg19", '"vgg,19"')
+    frame = read("\n".join([head, *rows]), "tiresias")
+    assert frame["model"].tolist()[0] == "vgg,19"
+    with pytest.raises(TraceError, match="trace:4: 6 fields where 7 are expected"):
+        read("\n".join([head, *rows])[:-3], "tiresias")
+
+
+def test_a_column_without_name_is_named_by_its_place(read):
+    text = "job_id,submit_time,duration,num_gpus,\nj1,0,60,4,x\n"
+    assert read(text, "repro").attrs["unread"] == ["column 5 (unnamed)"]

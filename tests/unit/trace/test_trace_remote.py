@@ -213,3 +213,57 @@ def test_broken_registry(tmp_path, monkeypatch):
         TraceError, match=r"registry\.csv:1: the trace registry has the columns name"
     ):
         remote.entries()
+
+
+REGISTRY = """\
+name,repository,commit,path,sha256,bytes,format,licence,description
+a,o/r,c,p,s,12,philly,MIT,what
+b,o/r,c,p,s,12,philly,MIT,"what, too"
+"""
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (
+            REGISTRY.replace("s,12,philly", "s,many,philly", 1),
+            ":2: not a row of the trace registry",
+        ),
+        (REGISTRY.replace("s,12,philly", "s,１２,philly", 1), ":2: not a row"),
+        (REGISTRY.replace("s,12,philly", "s,12,philly,x", 1), ":2: not a row"),
+        (REGISTRY.rsplit(",", 3)[0] + "\n", ":3: not a row of the trace registry"),
+        (REGISTRY.replace("b,o/r", "a,o/r"), ":3: not a row of the trace registry: a name of its"),
+        (REGISTRY.replace("sha256", "sum"), ":1: the trace registry has the columns name, "),
+        ("", ":1: the trace registry has the columns"),
+        (REGISTRY + "x" * 200_000 + "\n", ":4: not a readable row (field larger"),
+        (REGISTRY.encode() + b"\xff\n", ":4: byte "),
+    ],
+)
+def test_a_damaged_registry_is_one_line(tmp_path, monkeypatch, content, message):
+    path = tmp_path / "registry.csv"
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    monkeypatch.setattr(remote.paths, "traces_dir", lambda: tmp_path)
+    with pytest.raises(TraceError) as caught:
+        remote.entries()
+    assert str(caught.value).startswith(f"{path}{message}")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_registry_is_a_regular_file(tmp_path, monkeypatch):
+    path = tmp_path / "registry.csv"
+    monkeypatch.setattr(remote.paths, "traces_dir", lambda: tmp_path)
+    path.write_text(REGISTRY + "\n")
+    assert remote.entries()["b"].description == "what, too"
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(TraceError, match="cannot be read"):
+        remote.entries()
+
+
+def test_a_pipe_in_the_mirror_is_not_opened(item, tmp_path, monkeypatch):
+    path = tmp_path / item.below
+    path.parent.mkdir(parents=True)
+    os.mkfifo(path)
+    monkeypatch.setenv("REPRO_TRACE_MIRROR", str(tmp_path))
+    with pytest.raises(DataMissingError, match="is a pipe or device, not a file; repair"):
+        remote.fetch(NAME)

@@ -5,10 +5,13 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
+from repro import simulate
 from repro.errors import TraceError
 from repro.trace.checks import Origin
-from repro.trace.schema import COLUMNS, check_fits, validate
+from repro.trace.schema import COLUMNS, MAX_TIME_S, MIN_DURATION_S, check_fits, validate
 
 
 def jobs(**changes: object) -> pd.DataFrame:
@@ -165,3 +168,65 @@ def test_a_million_rows_in_about_a_second():
     start = time.process_time()
     validate(frame, cluster_gpus=64)
     assert time.process_time() - start < 3
+
+
+@pytest.mark.parametrize(
+    ("changes", "parts"),
+    [
+        (
+            {"submit_time": [0, 1e15, 20]},
+            ("row 1:submit_time: too large (1000000", "8,589,934,592"),
+        ),
+        ({"submit_time": [0, 1e17, 20]}, ("row 1:submit_time: too large",)),
+        ({"duration": [60, 30, 1e10]}, ("row 2:duration: too large (10000000000)",)),
+        ({"duration": [60, 9e-7, 1]}, ("row 1:duration: too short", "at least 1e-06 s")),
+        (
+            {"submit_time": [0, 1e9, 1e9], "duration": [60, 0.1, 90]},
+            ("row 1:duration: too short (0.1)", "in steps of 1e-07 s", "from the start"),
+        ),
+        ({"duration": [60, True, 90.0]}, ("row 1:duration: not a number (True)",)),
+        ({"duration": ["60", "1_0", "9"]}, ("row 1:duration: not a number (1_0)",)),
+        ({"num_gpus": ["1", "２", "4"]}, ("row 1:num_gpus: not a number (２)",)),
+        ({"priority_weight": [1, 1e-300, 1]}, ("row 1:priority_weight: too small", "1e-9 to 1e9")),
+        ({"slo": [1, 1e300, 1]}, ("row 1:slo: too large",)),
+        ({"iteration_time": [1, 1e300, 1]}, ("row 1:iteration_time: too large",)),
+        ({"user": ["a", "b\x1b[2J", "c"]}, (r"row 1:user: control characters (b\x1b[2J)",)),
+        ({"job_id": ["a", "b\x00", "c"]}, (r"row 1:job_id: control characters (b\x00)",)),
+    ],
+)
+def test_what_a_float_or_a_message_cannot_carry(changes, parts):
+    message = fails(jobs(**changes), *parts)
+    assert message.isprintable()
+
+
+@settings(max_examples=50, deadline=None)
+@given(data=st.data())
+def test_accepted_times_give_true_results(data):
+    submit = st.floats(0, MAX_TIME_S)
+    length = st.floats(MIN_DURATION_S, MAX_TIME_S)
+    rows = data.draw(st.lists(st.tuples(submit, length, st.integers(1, 4)), min_size=1, max_size=5))
+    held = [row for row in rows if accepted(*row)]
+    assume(held)
+    frame = validate(table(held))
+    alone = simulate(frame, f"1x{4 * len(held)}", "best-effort")
+    # with room for all, each job takes its duration, to a millionth
+    assert np.allclose(alone.jobs["jct"], alone.jobs["duration"], rtol=2e-6, atol=0)
+    for result in (alone, simulate(frame, "1x4", "srtf")):
+        facts = result.summary()
+        assert 0 < facts["utilisation"] <= 1 + 1e-6
+        assert (result.jobs["queueing"] >= -2e-6 * result.jobs["duration"]).all()
+        assert facts["n_finished"] == len(held)
+        assert 0 < facts["avg_jct"] < np.inf
+
+
+def table(rows):
+    submit, length, gpus = zip(*rows, strict=True)
+    columns = {"submit_time": submit, "duration": length, "num_gpus": gpus}
+    return pd.DataFrame({"job_id": range(len(rows))} | columns)
+
+
+def accepted(*row):
+    try:
+        return len(validate(table([row])))
+    except TraceError:
+        return 0
