@@ -1,55 +1,83 @@
-# Two commands matter: `make figures` and `make test`. Each sets up .venv by itself.
-PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
+# Two commands matter: `make figures` and `make test`. Each sets up .venv by itself, with the exact
+# versions of constraints.txt. LOCK= takes the newest versions; BIN=folder takes the environment
+# whose commands lie in that folder, as it is, and installs nothing.
+PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
 	$$p -c 'import sys; raise SystemExit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 JOBS ?= 2
+LOCK := constraints.txt
 VENV := .venv
 BIN := $(VENV)/bin
+CORE := $(if $(filter $(VENV)/bin,$(BIN)),$(VENV)/.core)
+TEST := $(CORE:%.core=%.test)
+PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check \
+	$(if $(LOCK),-c $(LOCK),--upgrade --upgrade-strategy eager)
 
-.PHONY: figures test paper lab bench lint clean help
+.PHONY: figures test paper lab lab-filter bench lint clean help FORCE
 
 help:
 	@echo "make figures  every figure and table, quick profile, gallery under build/figures"
 	@echo "make test     the test suite"
 	@echo "make paper    every figure and table at the paper's size, into figures/"
-	@echo "make lab      JupyterLab on the notebooks"
+	@echo "make lab      JupyterLab on the notebooks; what cells print stays out of git"
 	@echo "make bench    speed in units U"
 	@echo "make lint     ruff and mypy"
 	@echo "make clean    remove .venv, build and caches inside the checkout"
+	@echo "LOCK=         after any of them: the newest versions, not those of constraints.txt"
+	@echo "BIN=folder    after any of them: the environment of that folder, not .venv"
 
-figures: $(VENV)/.core
+figures: $(CORE)
 	$(BIN)/repro run --all --profile quick -j $(JOBS)
 
-paper: $(VENV)/.core
+paper: $(CORE)
 	$(BIN)/repro run --all --profile paper -j $(JOBS) --out figures
 
-test: $(VENV)/.test
+test: $(TEST)
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup $(PYTEST_ARGS)
 
-bench: $(VENV)/.test
+bench: $(TEST)
 	$(BIN)/python -m pytest tests/bench --benchmark-only $(PYTEST_ARGS)
 
-lint: $(VENV)/.test
+lint: $(TEST)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-lab: $(VENV)/.core
-	$(BIN)/jupyter lab notebooks
+lab: lab-filter
+	JUPYTER_CONFIG_PATH="$(CURDIR)/.jupyter$${JUPYTER_CONFIG_PATH:+:$$JUPYTER_CONFIG_PATH}" \
+		$(BIN)/jupyter lab notebooks $(LAB_ARGS)
+
+# Git gets notebooks without what running and saving them adds. A filter that fails (.venv is gone)
+# stops nothing: git then takes the file as it is. rfc3987_syntax would compile a grammar each time.
+lab-filter: export CLEAN = LC_ALL=C sed -E 's/^( *"display_name": )"(Python 3|\.venv).*"/\1"Python 3"/' \
+	| '$(abspath $(BIN))/python' -c '$(STRIP)' --keep-id --drop-empty-cells --extra-keys '$(VOLATILE)'
+STRIP := import sys; sys.modules["rfc3987_syntax"] = None; import nbstripout; nbstripout.main()
+VOLATILE := $(addprefix metadata.language_info., codemirror_mode file_extension mimetype \
+	nbconvert_exporter pygments_lexer version) \
+	$(addprefix metadata., papermill toc-autonumbering vscode) \
+	$(addprefix cell.metadata., editable jupyter papermill slideshow trusted vscode)
+lab-filter: $(CORE)
+	@git ls-files --error-unmatch Makefile >/dev/null 2>&1 || exit 0; \
+	git config filter.repro-notebook.clean "$$CLEAN" && git -c core.quotePath=false ls-files -m -- '*.ipynb' \
+	| while read -r f; do git diff --quiet -- "$$f" && git add -u -- "$$f"; done; true
 
 $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "no Python 3.11 or newer found; install one or call make PYTHON=/path/to/python"; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.core: $(VENV)/bin/python pyproject.toml
-	@echo "installing repro into $(VENV) (once, one to three minutes)"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --only-binary ecos -e ".[ecos]" \
+# Rewritten only when LOCK changes, so that another lock installs again.
+$(VENV)/.lock: FORCE | $(VENV)/bin/python
+	@echo "LOCK=$(LOCK)" | cmp -s - $@ || echo "LOCK=$(LOCK)" > $@
+
+$(VENV)/.core: $(VENV)/.lock $(LOCK) pyproject.toml
+	@echo "installing repro into $(VENV) with $(or $(LOCK),the newest versions) (once, one to three minutes)"
+	$(PIP) -e .
+	@$(PIP) --only-binary ecos -e ".[ecos]" \
 		|| echo "no wheel of ecos for this Python: our own solver stands in for that of Gavel's simulator"
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.core
 	@echo "installing the test tools into $(VENV) (once)"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[test]"
+	$(PIP) -e ".[dask,test]"
 	@touch $@
 
 clean:

@@ -1,11 +1,22 @@
 """The set-up files agree with each other and with the package."""
 
+import json
+import os
 import re
+import shutil
+import subprocess
+import sys
 import tomllib
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from typer.testing import CliRunner
+
+from repro import cli
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.skipif(
@@ -34,7 +45,79 @@ def test_environment_has_the_same_names_and_bounds_as_pyproject():
     found = conda()
     assert found.pop("python") == project["requires-python"]
     found.pop("pip")
+    assert found.pop("make") == ""
     assert found == wanted
+
+
+def locked(python: str, platform: str = "linux") -> dict[str, Requirement]:
+    """Return what constraints.txt pins on a Python, by name."""
+    where = {
+        "python_version": python,
+        "python_full_version": f"{python}.9",
+        "sys_platform": platform,
+        "os_name": "nt" if platform == "win32" else "posix",
+    }
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    pins = [Requirement(line) for line in lines if not line.startswith("#")]
+    active = [pin for pin in pins if pin.marker is None or pin.marker.evaluate(where)]
+    found = {canonicalize_name(pin.name): pin for pin in active}
+    assert len(found) == len(active), "two pins of one package"
+    return found
+
+
+def asked(*extras: str) -> list[Requirement]:
+    project = pyproject()["project"]
+    lists = [project["dependencies"], *map(project["optional-dependencies"].get, extras)]
+    return [Requirement(line) for listed in lists for line in listed]
+
+
+@pytest.mark.parametrize("python", ["3.11", "3.12", "3.13"])
+@pytest.mark.parametrize("platform", ["linux", "darwin", "win32"])
+def test_the_lock_pins_every_dependency_within_its_bounds(python, platform):
+    pins = locked(python, platform)
+    for pin in pins.values():
+        assert pin.url is None and re.fullmatch(r"==[0-9.]+", str(pin.specifier)), pin
+    wanted = {canonicalize_name(r.name): r for r in asked("dask", "ecos", "test")}
+    if python == "3.13":
+        assert "ecos" not in pins, "no wheel of it: the Makefile tries, and says so"
+        del wanted["ecos"]
+    for name, requirement in wanted.items():
+        assert pins[name].specifier and str(pins[name].specifier)[2:] in requirement.specifier
+
+
+def test_the_lock_names_the_versions_the_committed_figures_were_made_with():
+    pins, compared = locked("3.11"), set()
+    for path in ROOT.glob("figures/*/*/result.json"):
+        for name, version in json.loads(path.read_text())["versions"].items():
+            if version and canonicalize_name(name) in pins:
+                assert str(pins[canonicalize_name(name)].specifier) == f"=={version}", path
+                compared.add(name)
+    assert {"numpy", "scipy", "pandas", "matplotlib", "networkx", "simpy"} <= compared
+
+
+def test_the_lock_pins_all_that_the_dependencies_bring():
+    """Where the environment is the locked one; newer versions may bring other packages."""
+    pins = locked(".".join(map(str, sys.version_info[:2])), sys.platform)
+    todo, seen = asked("dask", "ecos", "test"), {}
+    while todo:
+        requirement = todo.pop()
+        name, extras = canonicalize_name(requirement.name), requirement.extras
+        if (name, *sorted(extras)) in seen:
+            continue
+        try:
+            seen[name, *sorted(extras)] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+        for line in metadata.requires(name) or []:
+            brought = Requirement(line)
+            if brought.marker is None or any(
+                brought.marker.evaluate({"extra": extra}) for extra in extras or [""]
+            ):
+                todo.append(brought)
+    versions = {key[0]: version for key, version in seen.items()}
+    if any(str(pins[n].specifier) != f"=={v}" for n, v in versions.items() if n in pins):
+        pytest.skip("not the locked environment")
+    assert len(versions) > 100 and versions.keys() <= pins.keys()
 
 
 def test_extras_are_the_promised_ones():
@@ -59,6 +142,106 @@ def test_makefile_has_the_promised_targets():
     text = (ROOT / "Makefile").read_text()
     for target in ("figures", "test", "paper", "lab", "clean"):
         assert re.search(rf"^{target}:", text, re.MULTILINE)
+
+
+@pytest.fixture
+def fake(tmp_path):
+    """A checkout whose Python writes down what is asked of it; returns a function that makes."""
+    for name in ("Makefile", "constraints.txt", "pyproject.toml"):
+        shutil.copy(ROOT / name, tmp_path)
+    python = tmp_path / "python"
+    python.write_text(
+        "#!/bin/sh\n"
+        'echo "$@" >> calls\n'
+        'case "$*" in *ecos*) exit 1;; esac\n'
+        'case "$*" in "-m venv"*) mkdir -p "$3/bin"; cp python "$3/bin";; esac\n'
+    )
+    python.chmod(0o755)
+
+    def make(*arguments: str) -> tuple[list[str], str]:
+        calls = tmp_path / "calls"
+        calls.write_text("")
+        command = ["make", f"PYTHON={python}", *arguments]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return calls.read_text().splitlines(), done.stdout
+
+    return make
+
+
+needs_make = pytest.mark.skipif(not shutil.which("make"), reason="no make")
+
+
+@needs_make
+def test_make_installs_the_locked_versions_once(fake, tmp_path):
+    calls, said = fake(".venv/.core")
+    assert [call.split()[1] for call in calls] == ["venv", "pip", "pip"]
+    assert all("-c constraints.txt" in call for call in calls[1:])
+    assert "no wheel of ecos" in said and "constraints.txt" in said
+    assert fake(".venv/.core")[0] == []
+
+
+@needs_make
+def test_another_lock_installs_again(fake, tmp_path):
+    fake(".venv/.core")
+    newest = fake(".venv/.core", "LOCK=")[0]
+    assert len(newest) == 2 and all("--upgrade" in c and " -c " not in c for c in newest)
+    assert fake(".venv/.core", "LOCK=")[0] == []
+    assert len(fake(".venv/.core")[0]) == 2
+    stamp = (tmp_path / ".venv/.core").stat().st_mtime
+    os.utime(tmp_path / "constraints.txt", (stamp + 9, stamp + 9))
+    assert len(fake(".venv/.core")[0]) == 2
+
+
+@needs_make
+def test_make_takes_an_environment_that_is_there_as_it_is(fake, tmp_path):
+    (tmp_path / "bin").mkdir()
+    shutil.copy("/bin/true", tmp_path / "bin/repro")
+    shutil.copy(tmp_path / "python", tmp_path / "bin/python")
+    assert fake("figures", f"BIN={tmp_path}/bin")[0] == []
+    assert fake("test", f"BIN={tmp_path}/bin")[0] == ["-m pytest -n 2 --dist loadgroup"]
+    assert not (tmp_path / ".venv").exists()
+
+
+def workflow() -> dict:
+    return yaml.safe_load((ROOT / ".github/workflows/figures.yml").read_text())["jobs"]
+
+
+def lines(job: str) -> list[str]:
+    return [
+        line.strip()
+        for step in workflow()[job]["steps"]
+        for line in step.get("run", "").splitlines()
+    ]
+
+
+def test_workflow_tries_the_lock_the_newest_versions_and_the_conda_environment():
+    assert workflow()["quick"]["strategy"]["matrix"]["python"] == ["3.11", "3.12", "3.13"]
+    assert not any("LOCK=" in line for job in ("quick", "paper") for line in lines(job))
+    assert {"make figures LOCK=", "make test LOCK="} <= set(lines("newest"))
+    assert "make figures BIN=$CONDA_PREFIX/bin" in lines("conda")
+    asked = [step["with"] for step in workflow()["conda"]["steps"] if "with" in step]
+    assert {"environment-file": "environment.yml"}.items() <= asked[0].items()
+    for job in ("newest", "conda", "paper"):
+        assert "github.event_name == 'schedule'" in workflow()[job]["if"]
+
+
+@needs_make
+@pytest.mark.parametrize("job", ["quick", "newest", "conda", "paper"])
+def test_workflow_calls_what_there_is(job):
+    called = [line.removesuffix(" || true").split() for line in lines(job)]
+    assert called
+    for program, *arguments in called:
+        if program == "make":
+            done = subprocess.run(["make", "-n", *arguments], cwd=ROOT, capture_output=True)
+            assert done.returncode == 0, done.stderr
+        else:
+            assert program in (".venv/bin/repro", "repro")
+            words = [a for a in arguments[:2] if re.fullmatch("[a-z]+", a)]
+            command = words[: 2 if words[0] == "trace" else 1]
+            shown = CliRunner().invoke(cli.app, [*command, "--help"])
+            assert shown.exit_code == 0
+            assert all(a in shown.output for a in arguments if a.startswith("--"))
 
 
 def test_no_file_is_above_350_lines():
