@@ -39,7 +39,7 @@ class Strict(BaseModel):
 
 
 class Accept(Strict):
-    """How close the regenerated value must be: one of low/high, rel, abs, exact."""
+    """How close the regenerated value must be: one of low/high, rel (below 1), abs, exact."""
 
     low: _Number | list[_Number] | None = None
     high: _Number | list[_Number] | None = None
