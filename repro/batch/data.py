@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import warnings
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from repro import paths
 from repro.batch.cache import content_hash
 from repro.errors import DataMissingError, ParamError
 
 PUBLIC = "public"
 GENERATED = "generated"
 STAND_IN = "synthetic stand-in"
+OWN = "own file"
 
 
 class StandInWarning(UserWarning):
@@ -30,8 +34,8 @@ class Used:
     Parameters
     ----------
     name : str
-        What was asked for.
-    kind : {"public", "generated", "synthetic stand-in"}
+        What was asked for; of an own file its path from the project's root.
+    kind : {"public", "generated", "synthetic stand-in", "own file"}
         What it is.
     sha256 : str or None
         Checksum of the file, or of the generated values.
@@ -109,8 +113,8 @@ def open_trace(name: str, seed: int = 0, **options: Any) -> tuple[pd.DataFrame, 
         return _drawn(name, name, GENERATED, seed, options)
     if not remote.is_known(name):
         raise ParamError(
-            f"unknown trace {name!r}: neither a generator ({', '.join(synth.names())}) "
-            f"nor {remote.unknown(name)}"
+            f"unknown trace {name!r}: no file {own_path(name)}, no generator "
+            f"({', '.join(synth.names())}), nor {remote.unknown(name)}"
         )
     try:
         remote.fetch(name)
@@ -135,6 +139,41 @@ def describe_file(name: str) -> Used:
     if remote.available(name) or synth.stand_in_for(name) is None:
         return Used(name, PUBLIC, remote.entry(name).sha256, False)
     return Used(name, STAND_IN, None, True)
+
+
+def own_path(path: str | Path) -> Path:
+    """Return where a file of the user's own is: its path is meant from the project's root."""
+    return paths.project_root() / Path(path).expanduser()
+
+
+def is_own(name: str) -> bool:
+    """Tell whether a name means a file of the user's own: names of the package's data go first."""
+    from repro.trace import remote, synth
+
+    return os.path.isfile(own_path(name)) and not (synth.is_known(name) or remote.is_known(name))
+
+
+def own_file(path: str | Path) -> Used:
+    """Return what a file of the user's own is at the moment.
+
+    Parameters
+    ----------
+    path : str or Path
+        From the project's root.
+
+    Raises
+    ------
+    DataMissingError
+        If there is no such file.
+    """
+    found, root = own_path(path), paths.project_root()
+    if not os.path.isfile(found):
+        raise DataMissingError(f"{path}: no such file; its path is meant from {root}")
+    with found.open("rb") as stream:
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+    inside = found.resolve().is_relative_to(root)
+    name = found.resolve().relative_to(root).as_posix() if inside else str(found)
+    return Used(name, OWN, digest, False)
 
 
 def _drawn(

@@ -11,9 +11,15 @@ import pandas as pd
 
 from repro import params, paths
 from repro.batch import cache, data, record
-from repro.batch.files import RESULT, sweep, to_json, write_whole
+from repro.batch.files import RESULT, sweep, to_json
+from repro.batch.fingerprint import checksum, fingerprint
+from repro.batch.notebook import Kernel
 from repro.claims import judge_all
+from repro.cluster.spec import FILE_SUFFIXES, Cluster
 from repro.errors import ParamError
+from repro.files.whole import write_whole
+from repro.trace import remote
+from repro.trace.load import load
 
 if TYPE_CHECKING:
     import numpy as np
@@ -86,10 +92,16 @@ class FigureRun:
         seed: int,
         out: Path,
         overrides: Mapping[str, Any],
+        kernel: Kernel,
     ) -> None:
         self._started = time.perf_counter()
         self._spec = entry.load()
         self._used: dict[tuple[str, str, int | None], data.Used] = {}
+        self._notes: list[str] = []
+        self._kernel = kernel
+        own = {name: kernel.given[name] for name in kernel.given if name not in ("profile", "out")}
+        # before anything runs: a file that changes meanwhile makes the result old, not wrong
+        self._fingerprint = fingerprint(entry, profile, own)
         self.id, self.paper = entry.id, entry.paper
         self.profile, self.seed = profile, seed
         self.inputs = Inputs(self._spec.merged(profile, overrides))
@@ -113,16 +125,17 @@ class FigureRun:
         return data.stream(self.id, self.seed if seed is None else seed, purpose)
 
     def trace(self, name: str, seed: int | None = None, **options: Any) -> pd.DataFrame:
-        """Return a named trace and record where it came from.
+        """Return a named trace, or one of the user's own, and record where it came from.
 
         Parameters
         ----------
         name : str
-            A generator or a public trace; see ``repro trace list``.
+            A generator or a public trace, see ``repro trace list``; or the path of a file, from
+            the project's root, with its ``format``.
         seed : int, optional
             Instead of the figure's seed; the same name and seed give the same trace everywhere.
         **options
-            Passed to the generator or the loader.
+            Passed to the generator or the loader; ``throughputs`` may be an own file, too.
 
         Raises
         ------
@@ -130,27 +143,64 @@ class FigureRun:
             If nothing has this name.
         DataMissingError
             If a public trace cannot be had and has no stand-in.
+        TraceError
+            If an own file breaks a rule of its format.
         """
-        frame, used = data.open_trace(name, self.seed if seed is None else seed, **options)
+        speeds = options.get("throughputs")
+        if speeds is not None and data.is_own(speeds):
+            options["throughputs"] = str(self.file(speeds))
+        drawn = self.seed if seed is None else seed
+        if data.is_own(name):
+            return load(self.file(name), **options)
+        frame, used = data.open_trace(name, drawn, **options)
         self._note(used)
         return frame
 
     def throughputs(self, name: str) -> ThroughputTable:
-        """Return a named throughput table and record where it came from.
+        """Return a throughput table and record where it came from.
 
         Parameters
         ----------
         name : str
-            As for `repro.perf.throughput_files.load_throughputs`.
+            As for `repro.perf.throughput_files.load_throughputs`; a file by its path from the
+            project's root.
         """
         from repro.perf.throughput_files import is_stand_in, load_throughputs
 
+        if data.is_own(name):
+            return load_throughputs(self.file(name))
         table = load_throughputs(name)
         replaced = is_stand_in(name)
         kind = data.STAND_IN if replaced else data.PUBLIC
-        checksum = None if replaced else data.describe_file(name).sha256
-        self._note(data.Used(name, kind, checksum, replaced))
+        content = None if replaced else data.describe_file(name).sha256
+        self._note(data.Used(name, kind, content, replaced))
         return table
+
+    def file(self, path: str | Path) -> Path:
+        """Record a file of the user's own, so that the figure runs again once it has changed.
+
+        Parameters
+        ----------
+        path : str or Path
+            From the project's root.
+
+        Returns
+        -------
+        Path
+            Where it is, to be read.
+
+        Raises
+        ------
+        DataMissingError
+            If there is no such file.
+        """
+        self._note(data.own_file(path))
+        return data.own_path(path)
+
+    def note(self, text: str) -> None:
+        """Say something a reader must know: in the title line, the table, result and report."""
+        if text not in self._notes:
+            self._notes.append(text)
 
     def simulate(
         self,
@@ -168,7 +218,7 @@ class FigureRun:
         trace : DataFrame
             From :meth:`trace`, whole or in part.
         cluster : Cluster or str
-            ``8x8``, ``36xv100,36xk80``, a file, or a Cluster.
+            ``8x8``, ``36xv100,36xk80``, a Cluster, or a file by its path from the project's root.
         policy : Policy or str
             A policy or a registered name.
         rules : str
@@ -183,6 +233,9 @@ class FigureRun:
         chosen = cache.resolved(policy, rules)
         for name in cache.named_files(chosen):
             self._note(data.describe_file(name))
+        if str(cluster).lower().endswith(FILE_SUFFIXES) and not isinstance(cluster, Cluster):
+            cluster = self.file(cluster)
+        self._note_source(trace)
         return cache.cached_simulate(trace, cluster, chosen, rules=rules, **settings)
 
     def save(
@@ -213,30 +266,41 @@ class FigureRun:
 
         verdicts = judge_all(self._spec.claims, values or {})
         stand_in = self._stand_in()
-        run = {"profile": self.profile, "seed": self.seed, "stand_in": stand_in}
+        run = {
+            "profile": self.profile,
+            "seed": self.seed,
+            "stand_in": stand_in,
+            "notes": self._notes,
+        }
         caption(plot, record.title_line(self._spec, run, verdicts))
         files = {
-            "png": render(plot, "png"),
-            "svg": render(plot, "svg"),
-            "csv": record.table_bytes(table, stand_in),
+            f"{self._stem}.png": render(plot, "png"),
+            f"{self._stem}.svg": render(plot, "svg"),
+            f"{self._stem}.csv": record.table_bytes(table, run),
         }
         used = sorted(self._used.values(), key=lambda one: (one.name, one.kind, one.seed or 0))
-        result = record.result(
-            self.id, self._spec, run, verdicts, dict(self.inputs), [one.row() for one in used]
-        )
+        rows = [one.row() for one in used]
+        result = record.result(self.id, self._spec, run, verdicts, dict(self.inputs), rows)
+        result["files"] = {name: checksum(content) for name, content in files.items()}
+        # only what the notebook's file says makes a result that the file need not run again for
+        if self._kernel.is_faithful():
+            result["fingerprint"] = self._fingerprint
         result["wall_s"] = round(time.perf_counter() - self._started, 3)
         sweep(self.folder)
-        for suffix, content in files.items():
-            write_whole(self.folder / f"{self._stem}.{suffix}", content)
+        for name, content in files.items():
+            write_whole(self.folder / name, content)
         write_whole(self.folder / RESULT, to_json(result))
         return record.verdict_frame(verdicts, stand_in)
 
-    def replaced(self, name: str) -> None:
-        """Record that something else stands in for what the figure should use."""
-        self._note(data.Used(name, data.STAND_IN, None, False))
-
     def _note(self, used: data.Used) -> None:
         self._used[used.name, used.kind, used.seed] = used
+
+    def _note_source(self, trace: pd.DataFrame) -> None:
+        """Record a trace that was read past :meth:`trace`; where from is not known."""
+        read, name = trace.attrs.get("sha256"), str(trace.attrs.get("name"))
+        if read and read not in {used.sha256 for used in self._used.values()}:
+            kind = data.PUBLIC if remote.is_known(name) else data.OWN
+            self._note(data.Used(name, kind, read, False))
 
     def _stand_in(self) -> str | None:
         drawn = sorted({u.name for u in self._used.values() if u.kind == data.STAND_IN})
@@ -261,7 +325,8 @@ def figure(
     seed : int
         Seed of the run.
     out : str or Path
-        Folder of results; a relative one is taken from the top of the checkout.
+        Folder of results; a relative one is taken from the top of the checkout, or, when papermill
+        was given it, from the folder where that was started.
     **overrides
         Inputs to replace; None leaves an input as the parameter file has it.
 
@@ -272,7 +337,8 @@ def figure(
     Raises
     ------
     ParamError
-        For an unknown figure, profile or input.
+        For an unknown figure, profile or input, and for a parameter given to papermill that the
+        notebook does not have.
 
     Examples
     --------
@@ -285,4 +351,6 @@ def figure(
         entry = params.resolve(id, params.discover(root))
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise ParamError(f"seed is {seed!r}; give a whole number of 0 or more")
-    return FigureRun(entry, profile, seed, root / Path(out).expanduser(), overrides)
+    kernel = Kernel.running(entry)
+    top = Path.cwd() if "out" in kernel.given else root
+    return FigureRun(entry, profile, seed, top / Path(out).expanduser(), overrides, kernel)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import fnmatch
 import functools
-import json
+import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from repro.batch.cache import PACKAGE, files_hash, key, tables_hash
-from repro.batch.data import PUBLIC, STAND_IN
-from repro.batch.files import RESULT, read_json
+from repro.batch.data import OWN, PUBLIC, STAND_IN, own_file
+from repro.batch.notebook import accepted, cells
 from repro.batch.record import versions
-from repro.errors import ParamError
+from repro.batch.saved import read_result
+from repro.errors import DataMissingError
 from repro.params import Entry
 
 #: Files of the package that only start, watch or show runs. All others may change a result.
@@ -27,12 +28,13 @@ BYSTANDERS = (
     "batch/kernel.py",
     "batch/page.py",
     "batch/report.py",
+    "batch/saved.py",
     "batch/task.py",
 )
 
 
 def fingerprint(entry: Entry, profile: str, parameters: Mapping[str, Any]) -> str:
-    """Return the hash of everything a figure's result depends on, but for public data.
+    """Return the hash of everything a figure's result depends on, but for public and own data.
 
     Parameters
     ----------
@@ -41,13 +43,19 @@ def fingerprint(entry: Entry, profile: str, parameters: Mapping[str, Any]) -> st
     profile : str
         ``quick`` or ``paper``.
     parameters : mapping
-        Parameters given to the notebook.
+        Parameters given to the notebook; one given its default counts as not given.
 
     Raises
     ------
     ParamError
         If the notebook cannot be read.
     """
+    default = accepted(entry.notebook)
+    given = {
+        name: value
+        for name, value in parameters.items()
+        if default.get(name, ...) is ... or key(value) != key(default[name])
+    }
     return key(
         cells(entry.notebook),
         entry.params.read_bytes(),
@@ -55,7 +63,7 @@ def fingerprint(entry: Entry, profile: str, parameters: Mapping[str, Any]) -> st
         files_hash(sources()),
         versions(),
         profile,
-        dict(parameters),
+        given,
     )
 
 
@@ -71,19 +79,64 @@ def is_current(folder: Path, stem: str, wanted: str) -> bool:
     wanted : str
         From :func:`fingerprint`.
     """
-    result = read_json(folder / RESULT)
-    if result is None or result.get("fingerprint") != wanted:
+    result, _ = read_result(folder)
+    if result.get("fingerprint") != wanted or "files" not in result:
         return False
-    files = (folder / f"{stem}.{suffix}" for suffix in ("png", "svg", "csv"))
-    return all(file.is_file() for file in files) and not _data_changed(result)
+    return not damaged(folder, stem, result) and not _data_changed(result)
+
+
+def damaged(folder: Path, stem: str, result: Mapping[str, Any]) -> list[str]:
+    """Return what is wrong with the files of a result: missing, empty, changed since written.
+
+    Parameters
+    ----------
+    folder : Path
+        Result folder of the figure.
+    stem : str
+        File name of picture and table.
+    result : mapping
+        Content of ``result.json``. One without checksums (version 0.3.0 and before) says nothing
+        of changes.
+
+    Returns
+    -------
+    list of str
+        ``name: what is wrong``, one per file; empty if all is well.
+    """
+    written = result.get("files")
+    sums = written if isinstance(written, Mapping) else {}
+    found = []
+    for name in (f"{stem}.{suffix}" for suffix in ("png", "svg", "csv")):
+        try:
+            content = (folder / name).read_bytes()
+        except OSError as error:
+            missing = isinstance(error, FileNotFoundError)
+            found.append(f"{name}: {'missing' if missing else 'cannot be read'}")
+            continue
+        if not content:
+            found.append(f"{name}: empty")
+        elif written is not None and checksum(content) != sums.get(name):
+            found.append(f"{name}: changed since it was written")
+    return found
+
+
+def checksum(content: bytes) -> str:
+    """Return the SHA-256 by which a written file is known again."""
+    return hashlib.sha256(content).hexdigest()
 
 
 def _data_changed(result: Mapping[str, Any]) -> bool:
-    """Tell whether a stand-in could now be the real data, or real data is gone."""
+    """Tell whether an own file changed, a stand-in could now be real data, or that is gone."""
     from repro.trace import remote
 
     for used in result.get("data", []):
         name, kind = used.get("name"), used.get("kind")
+        if kind == OWN:
+            try:
+                if own_file(name).sha256 != used.get("sha256"):
+                    return True
+            except DataMissingError:
+                return True
         named = kind in (PUBLIC, STAND_IN) and remote.is_known(name)
         if named and remote.available(name) != (kind == PUBLIC):
             return True
@@ -100,27 +153,3 @@ def sources() -> tuple[Path, ...]:
         for path, name in names.items()
         if not any(fnmatch.fnmatchcase(name, pattern) for pattern in BYSTANDERS)
     )
-
-
-def cells(notebook: Path) -> list[tuple[str, str, list[str]]]:
-    """Return type, source and tags of each cell; outputs and counters do not matter.
-
-    Raises
-    ------
-    ParamError
-        If the file is no notebook.
-    """
-    try:
-        found = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-        return [
-            (
-                str(cell["cell_type"]),
-                "".join(cell["source"]),
-                list(cell.get("metadata", {}).get("tags", [])),
-            )
-            for cell in found
-        ]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ParamError(
-            f"{notebook}: not a notebook ({type(error).__name__}: {error}); open it in JupyterLab"
-        ) from None

@@ -2,30 +2,88 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import importlib.metadata
 import platform
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from repro import __version__
+from repro import __version__, paths
 from repro.claims import Verdict, worst
+from repro.files.spreadsheet import safe_cells
 from repro.params import FigureSpec
 from repro.tolerance import show
 
-#: Libraries whose version can move a number or a line of a picture.
-RECORDED = ("matplotlib", "networkx", "numpy", "pandas", "scipy", "simpy")
+#: Libraries whose version can move a number or a line of a picture, those that are installed.
+RECORDED = (
+    *("ecos", "kiwisolver", "matplotlib", "networkx", "numba", "numpy", "pandas", "pillow"),
+    *("rustworkx", "scipy", "simpy"),
+)
+#: The exact versions that the committed results were made with.
+LOCK = "constraints.txt"
 
 
+@functools.cache
 def versions() -> dict[str, str]:
     """Return the versions of Python, this package and the libraries results depend on."""
     found = {"python": platform.python_version(), "repro": __version__}
-    return found | {name: importlib.metadata.version(name) for name in RECORDED}
+    for name in RECORDED:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def lock(root: Path) -> dict[str, Any] | None:
+    """Return which lock file the checkout has, and where the libraries here differ from it.
+
+    Parameters
+    ----------
+    root : Path
+        The checkout.
+
+    Returns
+    -------
+    dict or None
+        file, sha256, and differs: {library: [locked version, installed one or None]}, of those
+        that can move a result. None without a lock file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / LOCK).write_text("numpy==1.0")
+    ...     lock(Path(folder))["differs"]["numpy"][0]
+    '1.0'
+    """
+    from packaging.requirements import InvalidRequirement, Requirement
+    from packaging.utils import canonicalize_name
+
+    path = root / LOCK
+    if not path.is_file():
+        return None
+    content = path.read_bytes()
+    differs: dict[str, list[str | None]] = {}
+    for line in content.decode(errors="replace").splitlines():
+        try:
+            wanted = Requirement(line.split(" #")[0].strip())
+        except InvalidRequirement:
+            continue
+        name = canonicalize_name(wanted.name)
+        here = versions().get(name)
+        applies = wanted.marker is None or wanted.marker.evaluate()
+        if name in RECORDED and applies and not (here and wanted.specifier.contains(here, True)):
+            differs[name] = [str(wanted.specifier).removeprefix("=="), here]
+    return {"file": LOCK, "sha256": hashlib.sha256(content).hexdigest(), "differs": differs}
 
 
 def title_line(spec: FigureSpec, run: Mapping[str, Any], verdicts: Sequence[Verdict]) -> str:
-    """Return the line under a figure: paper, number, profile, seed, worst verdict, stand-in."""
+    """Return the line under a figure: paper, number, profile, seed, worst verdict, remarks."""
     parts = [
         spec.paper.capitalize(),
         spec.reference,
@@ -33,14 +91,22 @@ def title_line(spec: FigureSpec, run: Mapping[str, Any], verdicts: Sequence[Verd
         f"seed {run['seed']}",
         worst(verdict.outcome for verdict in verdicts) or "no claims",
     ]
-    return " · ".join([*parts, run["stand_in"]] if run["stand_in"] else parts)
+    return " · ".join([*parts, *remarks(run).values()])
 
 
-def table_bytes(table: pd.DataFrame, stand_in: str | None) -> bytes:
-    """Return a table as CSV, ten digits a number, with a column that names a stand-in."""
-    shown = table if stand_in is None else table.assign(stand_in=stand_in)
-    text = shown.to_csv(index=False, float_format="%.10g", lineterminator="\n")
-    return str(text).encode()
+def remarks(run: Mapping[str, Any]) -> dict[str, str]:
+    """Return what a run says about itself that a reader must know: stand-in, notes."""
+    found = {"stand_in": run["stand_in"], "notes": "; ".join(run["notes"])}
+    return {name: text for name, text in found.items() if text}
+
+
+def table_bytes(table: pd.DataFrame, run: Mapping[str, Any]) -> bytes:
+    """Return a table as CSV, ten digits a number, with a column for each remark of the run.
+
+    Text that a spreadsheet would run as a formula is quoted.
+    """
+    shown = safe_cells(table.assign(**remarks(run)))
+    return str(shown.to_csv(index=False, float_format="%.10g", lineterminator="\n")).encode()
 
 
 def result(
@@ -51,7 +117,7 @@ def result(
     inputs: Mapping[str, Any],
     used: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
-    """Return the content of ``result.json``, all but the wall time.
+    """Return the content of ``result.json``, all but fingerprint, files and wall time.
 
     Parameters
     ----------
@@ -60,7 +126,7 @@ def result(
     spec : FigureSpec
         The parameter file.
     run : mapping
-        profile, seed, stand_in.
+        profile, seed, stand_in, notes.
     verdicts : sequence of Verdict
         One per claim.
     inputs : mapping
@@ -78,6 +144,7 @@ def result(
         "params": inputs,
         "data": used,
         "versions": versions(),
+        "lock": lock(paths.project_root()),
         "verdict": worst(verdict.outcome for verdict in verdicts),
         "claims": [verdict.row() for verdict in verdicts],
     }

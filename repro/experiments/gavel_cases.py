@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import os
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -32,7 +34,7 @@ class Case:
     seed : int
         Seed of trace and simulation.
     cluster : str
-        GPUs by type.
+        GPUs by type, or a file.
     policy : Policy
         Policy with its settings.
     rules : str
@@ -40,7 +42,7 @@ class Case:
     rounds : mapping
         Settings of the round mechanism.
     throughputs : str
-        Name of the public throughput table.
+        Name of the public throughput table, or a file.
     measured : tuple of two int, optional
         Numbers of the first and the last measured job, from 0; the simulation ends when all of
         these have finished. None: every job.
@@ -98,11 +100,11 @@ def case(inputs: Mapping[str, Any], label: str, given: Mapping[str, Any]) -> Cas
         trace=inputs["trace"],
         options={**inputs["options"], **given.get("options", {})},
         seed=0,
-        cluster=given.get("cluster", inputs["cluster"]),
+        cluster=_found(given.get("cluster", inputs["cluster"])),
         policy=policy,
         rules=rules,
         rounds={**inputs["rounds"], **given.get("rounds", {})},
-        throughputs=inputs["throughputs"],
+        throughputs=_found(inputs["throughputs"]),
         horizon_h=given.get("horizon_h", Case.horizon_h),
         solver_replaced=replaced,
     )
@@ -132,6 +134,17 @@ def solvable(settings: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
     if not theirs or _ecos.is_installed():
         return dict(settings), False
     return {**settings, **dict.fromkeys(theirs, "centre")}, True
+
+
+def solver_note(series: Iterable[str]) -> str:
+    """Return what a figure says of the series that should rest on a solver which is not there.
+
+    Examples
+    --------
+    >>> solver_note(["gavel-las"])
+    'without the solver ECOS, by the centre of the optima: gavel-las'
+    """
+    return f"without the solver ECOS, by the centre of the optima: {', '.join(series)}"
 
 
 def measure(case: Case) -> Result:
@@ -179,4 +192,18 @@ def digest(case: Case) -> str:
     from repro.perf.throughput_files import is_stand_in
 
     tables = cache.files_hash(sorted(paths.traces_dir().glob("*.csv")))
-    return cache.key("gavel-sweep 1", case, tables, is_stand_in(case.throughputs))
+    own = cache.files_hash(own_files(case))
+    return cache.key("gavel-sweep 2", case, tables, own, is_stand_in(case.throughputs))
+
+
+def own_files(case: Case) -> list[Path]:
+    """Return the files of the user's own that a case names."""
+    return [Path(name) for name in (case.cluster, case.throughputs) if os.path.isfile(name)]
+
+
+def _found(text: str) -> str:
+    """Return the path of a file of the user's own, found from the project's root, or the text."""
+    from repro.batch.data import own_path
+
+    path = own_path(text)
+    return str(path) if os.path.isfile(path) else text

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pandas as pd
 
 from repro.errors import ReproError
-from repro.experiments.gavel_cases import Case, case, digest, measure
+from repro.experiments.gavel_cases import Case, case, digest, measure, own_files, solver_note
 from repro.sim.records import Result
 
 if TYPE_CHECKING:
@@ -203,13 +203,16 @@ def note_traces(fig: FigureRun, points: Iterable[Point]) -> None:
     points : iterable of Point
         What it simulates.
     """
+    points = list(points)
     cases = [point.case for point in points]
     for seed, chosen in {chosen.seed: chosen for chosen in cases}.items():
         fig.trace(chosen.trace, seed=seed, **{"jobs": 1, **chosen.options})
     for name in dict.fromkeys(chosen.throughputs for chosen in cases):
         fig.throughputs(name)
-    if any(chosen.solver_replaced for chosen in cases):
-        fig.replaced("the solver ECOS")
+    for path in dict.fromkeys(path for chosen in cases for path in own_files(chosen)):
+        fig.file(path)
+    if without := {point.series: None for point in points if point.case.solver_replaced}:
+        fig.note(solver_note(without))
 
 
 def _at(base: Case, seed: int, **load: Any) -> Case:

@@ -29,10 +29,12 @@ _SOLVED = (0, 10)
 
 @functools.cache
 def is_installed() -> bool:
-    """Tell whether the solver's package is there."""
-    from importlib.util import find_spec
-
-    return find_spec("ecos") is not None
+    """Tell whether the solver's package is there and works."""
+    try:
+        import ecos  # noqa: F401
+    except ImportError:
+        return False
+    return True
 
 
 def ecos_level(crowd: Crowd, scale: Array, floor: Array | None = None) -> Centre | None:

@@ -31,9 +31,11 @@ REST = {"id": "tiresias/fig01_one", "title": "t", "reference": "r", "shows": "s"
 def finished(project, wanted, data=()):
     folder = project.folder("tiresias/fig01_one")
     folder.mkdir(parents=True, exist_ok=True)
-    for suffix in ("png", "svg", "csv"):
-        (folder / f"fig01_one.{suffix}").write_text("x")
-    record = {**REST, "fingerprint": wanted, "data": list(data)}
+    names = [f"fig01_one.{suffix}" for suffix in ("png", "svg", "csv")]
+    for name in names:
+        (folder / name).write_text(name)
+    sums = {name: fp.checksum(name.encode()) for name in names}
+    record = {**REST, "fingerprint": wanted, "data": list(data), "files": sums}
     (folder / "result.json").write_bytes(to_json(record))
     return folder
 
@@ -106,7 +108,7 @@ def test_a_damaged_file_is_not_current_and_is_named(project, suffix, damage, tol
 
 def test_a_result_of_before_checksums_is_read_but_not_current(project):
     folder = finished(project, "abc")
-    (folder / "result.json").write_bytes(to_json({"fingerprint": "abc", "data": []}))
+    (folder / "result.json").write_bytes(to_json({**REST, "fingerprint": "abc", "data": []}))
     assert not fp.is_current(folder, "fig01_one", "abc")
     assert fp.damaged(folder, "fig01_one", {"fingerprint": "abc"}) == []
     (folder / "fig01_one.svg").write_text("")
