@@ -14,6 +14,7 @@ from repro.batch import cache, data, record
 from repro.batch.files import RESULT, sweep, to_json
 from repro.batch.fingerprint import checksum, fingerprint
 from repro.batch.notebook import Kernel
+from repro.batch.task import tell_points
 from repro.claims import judge_all
 from repro.cluster.spec import FILE_SUFFIXES, Cluster
 from repro.errors import ParamError
@@ -98,6 +99,7 @@ class FigureRun:
         self._spec = entry.load()
         self._used: dict[tuple[str, str, int | None], data.Used] = {}
         self._notes: list[str] = []
+        self._simulated = 0
         self._kernel = kernel
         own = {name: kernel.given[name] for name in kernel.given if name not in ("profile", "out")}
         # before anything runs: a file that changes meanwhile makes the result old, not wrong
@@ -236,7 +238,10 @@ class FigureRun:
         if str(cluster).lower().endswith(FILE_SUFFIXES) and not isinstance(cluster, Cluster):
             cluster = self.file(cluster)
         self._note_source(trace)
-        return cache.cached_simulate(trace, cluster, chosen, rules=rules, **settings)
+        result = cache.cached_simulate(trace, cluster, chosen, rules=rules, **settings)
+        self._simulated += 1
+        tell_points(self._simulated)
+        return result
 
     def save(
         self, plot: Figure, table: pd.DataFrame, values: Mapping[str, Any] | None = None

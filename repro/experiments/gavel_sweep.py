@@ -8,12 +8,10 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
 
-from repro.errors import ReproError
 from repro.experiments.gavel_cases import Case, case, digest, measure, own_files, solver_note
 from repro.sim.records import Result
 
@@ -319,23 +317,13 @@ def _told(
     results: Iterable[tuple[str, Result]], done: int, total: int
 ) -> Iterator[tuple[str, Result]]:
     """Pass results on and print how many there are every few seconds."""
+    from repro.batch.task import tell_points
+
     told = time.monotonic()
     for result in results:
         done += 1
-        _note(done, total)
+        tell_points(done, total)
         yield result
         if time.monotonic() - told > _SAY_EVERY_S:
             told = time.monotonic()
             print(f"{done} of {total} points", flush=True)
-
-
-def _note(done: int, total: int) -> None:
-    """Leave the number of points for the batch that runs this notebook, if one does."""
-    from repro.batch.files import write_whole
-    from repro.batch.task import ENV_POINTS
-
-    path = os.environ.get(ENV_POINTS)
-    # On another machine the folder of the batch does not exist; progress must fail no figure.
-    if path and Path(path).parent.is_dir():
-        with contextlib.suppress(ReproError):
-            write_whole(Path(path), f"{done}/{total}".encode())

@@ -5,10 +5,12 @@ from dataclasses import replace
 
 import pytest
 
+from repro import figure
 from repro.batch import kernel
 from repro.batch.execute import points_news
 from repro.batch.task import ENV_POINTS, Task
 from repro.experiments import gavel_sweep
+from repro.testing import small_trace
 
 
 @pytest.fixture
@@ -42,6 +44,14 @@ def test_a_kernel_tells_its_points_in_the_file_that_the_batch_reads(
     gavel_sweep.run_points(sweep_of_two, workers=1)
     assert next(news) == ["gavel/fig08_las_single 2/2 points"]
     assert next(news) == []
+
+
+def test_each_simulation_of_a_figure_is_told(task, monkeypatch):
+    monkeypatch.setenv(ENV_POINTS, str(task.points))
+    fig = figure("tiresias/alg01_priority")
+    for done in ("1", "2"):
+        fig.simulate(small_trace(), cluster="1x4", policy="srtf")
+        assert task.points_done() == done
 
 
 @pytest.mark.parametrize("place", [None, "gone/fig.points"])
