@@ -10,7 +10,7 @@ from typing import Any
 
 from repro import paths
 from repro.batch.files import RESULT
-from repro.batch.saved import read_error, read_result
+from repro.batch.saved import damaged, read_error, read_result
 from repro.claims import MISSED, OUTCOMES
 from repro.errors import ReproError
 from repro.params import Entry
@@ -61,9 +61,10 @@ def stored(entries: Sequence[Entry], out: Path) -> list[Stored]:
     for entry in entries:
         folder = out / entry.paper / entry.stem
         (result, no_result), (error, no_error) = read_result(folder), read_error(folder)
-        damage = tuple(filter(None, (no_result, no_error)))
+        damage = [*filter(None, (no_result, no_error))]
+        damage += damaged(folder, entry.stem, result) if result else []
         if result or error or damage:
-            found.append(Stored(entry, folder, result, error, damage))
+            found.append(Stored(entry, folder, result, error, tuple(damage)))
     return found
 
 
@@ -153,6 +154,7 @@ def as_json(out: Path, found: Sequence[Stored]) -> dict[str, Any]:
                 "profile": one.result.get("profile"),
                 "seed": one.result.get("seed"),
                 "stand_in": one.result.get("stand_in"),
+                "notes": one.result.get("notes", []),
                 "verdict": one.result.get("verdict"),
                 "error": one.error.get("error"),
                 "damaged": list(one.damage),
@@ -169,6 +171,7 @@ def lines(found: Sequence[Stored]) -> list[str]:
     for one in found:
         parts = [one.entry.id, f"profile {one.result['profile']}" if one.result else ""]
         parts.append(f"[{one.result['stand_in']}]" if one.result.get("stand_in") else "")
+        parts += [f"[{note}]" for note in one.result.get("notes", [])]
         shown.append("  ".join(filter(None, parts)))
         if one.error:
             shown.append(f"  failed          {one.error['error']}")

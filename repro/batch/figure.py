@@ -12,8 +12,9 @@ import pandas as pd
 from repro import params, paths
 from repro.batch import cache, data, record
 from repro.batch.files import RESULT, sweep, to_json
-from repro.batch.fingerprint import checksum, fingerprint
+from repro.batch.fingerprint import fingerprint
 from repro.batch.notebook import Kernel
+from repro.batch.saved import checksum
 from repro.batch.task import tell_points
 from repro.claims import judge_all
 from repro.cluster.spec import FILE_SUFFIXES, Cluster

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fnmatch
 import functools
-import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from repro.batch.cache import PACKAGE, files_hash, key, tables_hash
 from repro.batch.data import OWN, PUBLIC, STAND_IN, own_file
 from repro.batch.notebook import accepted, cells
 from repro.batch.record import versions
-from repro.batch.saved import read_result
+from repro.batch.saved import damaged, read_result
 from repro.errors import DataMissingError
 from repro.params import Entry
 
@@ -83,46 +82,6 @@ def is_current(folder: Path, stem: str, wanted: str) -> bool:
     if result.get("fingerprint") != wanted or "files" not in result:
         return False
     return not damaged(folder, stem, result) and not _data_changed(result)
-
-
-def damaged(folder: Path, stem: str, result: Mapping[str, Any]) -> list[str]:
-    """Return what is wrong with the files of a result: missing, empty, changed since written.
-
-    Parameters
-    ----------
-    folder : Path
-        Result folder of the figure.
-    stem : str
-        File name of picture and table.
-    result : mapping
-        Content of ``result.json``. One without checksums (version 0.3.0 and before) says nothing
-        of changes.
-
-    Returns
-    -------
-    list of str
-        ``name: what is wrong``, one per file; empty if all is well.
-    """
-    written = result.get("files")
-    sums = written if isinstance(written, Mapping) else {}
-    found = []
-    for name in (f"{stem}.{suffix}" for suffix in ("png", "svg", "csv")):
-        try:
-            content = (folder / name).read_bytes()
-        except OSError as error:
-            missing = isinstance(error, FileNotFoundError)
-            found.append(f"{name}: {'missing' if missing else 'cannot be read'}")
-            continue
-        if not content:
-            found.append(f"{name}: empty")
-        elif written is not None and checksum(content) != sums.get(name):
-            found.append(f"{name}: changed since it was written")
-    return found
-
-
-def checksum(content: bytes) -> str:
-    """Return the SHA-256 by which a written file is known again."""
-    return hashlib.sha256(content).hexdigest()
 
 
 def _data_changed(result: Mapping[str, Any]) -> bool:

@@ -53,6 +53,7 @@ def _card(one: Stored, out: Path) -> str:
     parts: list[str] = [element("h3", title), element("p", _subtitle(one), cls="sub")]
     if result.get("stand_in"):
         parts.append(element("p", result["stand_in"], cls="stand-in"))
+    parts += [element("p", note, cls="stand-in") for note in result.get("notes", [])]
     if one.error:
         note = " The picture below is from an earlier run." if result else ""
         parts.append(element("p", f"Failed: {one.error['error']}.{note}", cls="failed"))
@@ -117,10 +118,25 @@ def _provenance(result: dict[str, Any] | Any) -> str:
         "inputs": [f"{name} = {value}" for name, value in result.get("params", {}).items()],
         "versions": [f"{name} {text}" for name, text in result.get("versions", {}).items()],
     }
+    if "lock" in result:
+        facts["lock"] = [_lock(result["lock"])]
     lists: list[str] = []
     for name, items in facts.items():
         lists += [element("dt", name), *(element("dd", str(item)) for item in items)]
     return element("dl", *lists)
+
+
+def _lock(lock: dict[str, Any] | None) -> str:
+    """Return which lock file a result names, and the libraries that differed from it."""
+    if not lock:
+        return "none"
+    differs = [
+        f"{name} {here or 'not installed'} for {locked}"
+        for name, (locked, here) in lock["differs"].items()
+    ]
+    return f"{lock['file']}, sha256 {lock['sha256'][:16]}…; " + (
+        f"other versions: {', '.join(differs)}" if differs else "all versions as there"
+    )
 
 
 def _links(one: Stored, out: Path, base: str) -> list[str]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from repro.batch.files import ERROR, RESULT
 from repro.errors import ReproError
@@ -43,6 +45,12 @@ class _Used(_Saved):
     sha256: str | None = None
 
 
+class _Lock(_Saved):
+    file: str
+    sha256: str
+    differs: dict[str, Annotated[list[str | None], Field(min_length=2, max_length=2)]]
+
+
 class _Result(_Saved):
     id: str
     title: str
@@ -51,9 +59,11 @@ class _Result(_Saved):
     profile: str
     seed: int
     stand_in: str | None
+    notes: list[str] = []
     params: dict[str, Any]
     data: list[_Used]
     versions: dict[str, str]
+    lock: _Lock | None = None
     files: dict[str, str] | None = None
     verdict: _Outcome | None
     claims: list[_Row]
@@ -91,6 +101,46 @@ def read_result(folder: Path) -> tuple[dict[str, Any], str]:
 def read_error(folder: Path) -> tuple[dict[str, Any], str]:
     """Read the ``error.json`` of a figure whose last run failed; returns as `read_result`."""
     return _read(folder / ERROR, _Error, "the last run failed; `repro run` runs the figure again")
+
+
+def damaged(folder: Path, stem: str, result: Mapping[str, Any]) -> list[str]:
+    """Return what is wrong with the files of a result: missing, empty, changed since written.
+
+    Parameters
+    ----------
+    folder : Path
+        Result folder of the figure.
+    stem : str
+        File name of picture and table.
+    result : mapping
+        Content of ``result.json``. One without checksums (version 0.3.0 and before) says nothing
+        of changes.
+
+    Returns
+    -------
+    list of str
+        ``name: what is wrong``, one per file; empty if all is well.
+    """
+    written = result.get("files")
+    sums = written if isinstance(written, Mapping) else {}
+    found = []
+    for name in (f"{stem}.{suffix}" for suffix in ("png", "svg", "csv")):
+        try:
+            content = (folder / name).read_bytes()
+        except OSError as error:
+            missing = isinstance(error, FileNotFoundError)
+            found.append(f"{name}: {'missing' if missing else 'cannot be read'}")
+            continue
+        if not content:
+            found.append(f"{name}: empty")
+        elif written is not None and checksum(content) != sums.get(name):
+            found.append(f"{name}: changed since it was written")
+    return found
+
+
+def checksum(content: bytes) -> str:
+    """Return the SHA-256 by which a written file is known again."""
+    return hashlib.sha256(content).hexdigest()
 
 
 def _read(path: Path, model: type[_Saved], way_out: str) -> tuple[dict[str, Any], str]:

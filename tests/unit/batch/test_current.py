@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from repro import params
-from repro.batch import data, execute
+from repro.batch import data, execute, saved
 from repro.batch import fingerprint as fp
 from repro.batch.files import to_json
 from repro.batch.task import Task
@@ -34,7 +34,7 @@ def finished(project, wanted, data=()):
     names = [f"fig01_one.{suffix}" for suffix in ("png", "svg", "csv")]
     for name in names:
         (folder / name).write_text(name)
-    sums = {name: fp.checksum(name.encode()) for name in names}
+    sums = {name: saved.checksum(name.encode()) for name in names}
     record = {**REST, "fingerprint": wanted, "data": list(data), "files": sums}
     (folder / "result.json").write_bytes(to_json(record))
     return folder
@@ -100,21 +100,21 @@ def test_a_result_is_current_only_if_it_is_complete(project):
 def test_a_damaged_file_is_not_current_and_is_named(project, suffix, damage, told):
     folder = finished(project, "abc")
     result = json.loads((folder / "result.json").read_text())
-    assert fp.damaged(folder, "fig01_one", result) == []
+    assert saved.damaged(folder, "fig01_one", result) == []
     damage(folder / f"fig01_one.{suffix}")
     assert not fp.is_current(folder, "fig01_one", "abc")
-    assert fp.damaged(folder, "fig01_one", result) == [f"fig01_one.{suffix}: {told}"]
+    assert saved.damaged(folder, "fig01_one", result) == [f"fig01_one.{suffix}: {told}"]
 
 
 def test_a_result_of_before_checksums_is_read_but_not_current(project):
     folder = finished(project, "abc")
     (folder / "result.json").write_bytes(to_json({**REST, "fingerprint": "abc", "data": []}))
     assert not fp.is_current(folder, "fig01_one", "abc")
-    assert fp.damaged(folder, "fig01_one", {"fingerprint": "abc"}) == []
+    assert saved.damaged(folder, "fig01_one", {"fingerprint": "abc"}) == []
     (folder / "fig01_one.svg").write_text("")
-    assert fp.damaged(folder, "fig01_one", {}) == ["fig01_one.svg: empty"]
+    assert saved.damaged(folder, "fig01_one", {}) == ["fig01_one.svg: empty"]
     (folder / "fig01_one.svg").write_text("x")
-    assert len(fp.damaged(folder, "fig01_one", {"files": 3})) == 3
+    assert len(saved.damaged(folder, "fig01_one", {"files": 3})) == 3
 
 
 def test_an_own_file_that_changed_or_went_makes_a_result_old(project, monkeypatch):

@@ -1,5 +1,6 @@
 """The notebook's API: inputs, random streams, named traces, what save() writes."""
 
+import hashlib
 import json
 import re
 
@@ -9,7 +10,8 @@ import pytest
 
 import repro
 from repro.batch import data
-from repro.errors import ClaimError, DataMissingError, ParamError
+from repro.batch.saved import damaged
+from repro.errors import ClaimError, DataMissingError, ParamError, TraceError
 from repro.plot import line_chart
 from repro.testing import small_trace
 
@@ -211,3 +213,105 @@ def test_infinite_and_missing_values_are_valid_json(fig):
     _, record = saved(fig, {"jobs": None, "big": np.inf})
     assert record["claims"][0]["verdict"] == "not comparable"
     assert record["claims"][1]["ours"] == "inf"
+
+
+JOBS = "job_id,submit_time,duration,num_gpus\n0,0,60,4\n1,5,30,1\n"
+
+
+def own(project, name, text=JOBS):
+    path = project.root / "data" / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    return path, f"data/{name}"
+
+
+def test_an_own_trace_is_read_from_the_top_of_the_project_and_recorded(fig, project, monkeypatch):
+    path, name = own(project, "mine.csv")
+    monkeypatch.chdir(project.root / "notebooks")
+    frame = fig.trace(name, format="repro")
+    assert frame["duration"].tolist() == [60, 30]
+    (used,) = saved(fig)[1]["data"]
+    assert used == {
+        "name": name, "kind": "own file", "synthetic": False, "seed": None,
+        "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+    }  # fmt: skip
+
+
+def test_an_own_trace_that_is_not_there_or_has_no_format_is_one_line(fig, project):
+    with pytest.raises(ParamError, match=r"unknown trace 'data/no.csv': no file .*/data/no.csv"):
+        fig.trace("data/no.csv", format="repro")
+    own(project, "mine.csv")
+    with pytest.raises(TraceError, match="of which format"):
+        fig.trace("data/mine.csv")
+    with pytest.raises(DataMissingError, match=r"data/no\.txt: no such file; .* from .*project"):
+        fig.file("data/no.txt")
+
+
+def test_own_speeds_clusters_and_other_files_are_recorded(fig, project):
+    head = "job_type,scale_factor,gpu_type,steps_per_second\n"
+    own(project, "speeds.csv", head + "A3C,1,v100,8\n")
+    own(project, "nodes.yaml", "nodes:\n  - {count: 1, gpus: 4}\n")
+    own(project, "other.txt", "1 2 3")
+    assert fig.throughputs("data/speeds.csv").steps_per_s("A3C", 1, "v100") == 8
+    assert fig.file("data/other.txt").read_text() == "1 2 3"
+    result = fig.simulate(small_trace(), cluster="data/nodes.yaml", policy="srtf")
+    assert result.summary()["n_finished"] == 6
+    names = [used["name"] for used in saved(fig)[1]["data"]]
+    assert names == ["data/nodes.yaml", "data/other.txt", "data/speeds.csv"]
+
+
+def test_a_trace_read_past_the_figure_is_named_too(fig, project):
+    path, _ = own(project, "mine.csv")
+    frame = repro.load(path, "repro")
+    fig.simulate(frame, cluster="1x4", policy="srtf")
+    (used,) = saved(fig)[1]["data"]
+    assert (used["name"], used["kind"]) == ("mine.csv", "own file")
+    assert used["sha256"] == frame.attrs["sha256"]
+
+
+def test_what_was_written_is_known_by_its_checksums(fig):
+    _, record = saved(fig)
+    assert record["files"] == {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in fig.folder.iterdir() if path.name != "result.json"
+    }  # fmt: skip
+    assert damaged(fig.folder, "fig01_one", record) == []
+
+
+def test_a_result_made_outside_the_notebook_is_not_the_batchs_own(fig):
+    assert "fingerprint" not in saved(fig)[1]
+
+
+def test_text_that_a_spreadsheet_would_run_is_quoted(fig):
+    table = pd.DataFrame({"x": [-1, 1], "y": [1.0, -2.5], "=cmd": ["@SUM(1)", "-"]})
+    saved(fig, table=table)
+    content = (fig.folder / "fig01_one.csv").read_text()
+    assert content == "x,y,'=cmd\n-1,1,'@SUM(1)\n1,-2.5,'-\n"
+
+
+def test_a_note_stands_in_title_table_and_result(fig):
+    for _ in range(2):
+        fig.note("without the solver X: LAS")
+    _, record = saved(fig)
+    assert record["notes"] == ["without the solver X: LAS"] and record["stand_in"] is None
+    svg = re.sub(r"<[^>]*>", " ", (fig.folder / "fig01_one.svg").read_text())
+    assert "reproduced · without the solver X: LAS" in " ".join(svg.split())
+    rows = (fig.folder / "fig01_one.csv").read_text().splitlines()
+    assert rows[0] == "x,y,notes" and rows[1].endswith(",without the solver X: LAS")
+
+
+@pytest.mark.parametrize("lock", [None, "numpy=={numpy}\npandas==0.1 # why\nnot a line!\n"])
+def test_a_result_names_the_lock_and_what_differs_from_it(fig, project, lock):
+    if lock is not None:
+        text = f'{lock.format(numpy=np.__version__)}scipy==0.1; python_version < "3"\nnone==1\n'
+        (project.root / "constraints.txt").write_text(text)
+    _, record = saved(fig)
+    assert {"python", "numpy", "numba", "kiwisolver", "pillow"} <= set(record["versions"])
+    if lock is None:
+        assert record["lock"] is None
+        return
+    assert record["lock"] == {
+        "file": "constraints.txt",
+        "sha256": hashlib.sha256(text.encode()).hexdigest(),
+        "differs": {"pandas": ["0.1", pd.__version__]},
+    }
