@@ -71,7 +71,9 @@ $(VENV)/.lock: FORCE | $(VENV)/bin/python
 $(VENV)/.core: $(VENV)/.lock $(LOCK) pyproject.toml
 	@echo "installing repro into $(VENV) with $(or $(LOCK),the newest versions) (once, one to three minutes)"
 	$(PIP) -e .
-	@$(PIP) --only-binary ecos -e ".[ecos]" \
+	@$(PIP) --only-binary ecos -e ".[ecos]" 2> $(VENV)/ecos.log \
+		|| grep -q "No matching distribution found for ecos" $(VENV)/ecos.log || { cat $(VENV)/ecos.log; exit 2; }
+	@! grep -q "No matching distribution found for ecos" $(VENV)/ecos.log \
 		|| echo "no wheel of ecos for this Python: our own solver stands in for that of Gavel's simulator"
 	@touch $@
 

@@ -153,17 +153,18 @@ def fake(tmp_path):
     python.write_text(
         "#!/bin/sh\n"
         'echo "$@" >> calls\n'
-        'case "$*" in *ecos*) exit 1;; esac\n'
+        'case "$*" in *ecos*) cat pip-says >&2; exit 1;; esac\n'
         'case "$*" in "-m venv"*) mkdir -p "$3/bin"; cp python "$3/bin";; esac\n'
     )
     python.chmod(0o755)
+    (tmp_path / "pip-says").write_text("ERROR: No matching distribution found for ecos>=2\n")
 
-    def make(*arguments: str) -> tuple[list[str], str]:
+    def make(*arguments: str, rc: int = 0) -> tuple[list[str], str]:
         calls = tmp_path / "calls"
         calls.write_text("")
         command = ["make", f"PYTHON={python}", *arguments]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
+        assert done.returncode == rc, done.stderr
         return calls.read_text().splitlines(), done.stdout
 
     return make
@@ -179,6 +180,14 @@ def test_make_installs_the_locked_versions_once(fake, tmp_path):
     assert all("-c constraints.txt" in call for call in calls[1:])
     assert "no wheel of ecos" in said and "constraints.txt" in said
     assert fake(".venv/.core")[0] == []
+
+
+@needs_make
+def test_a_solver_that_fails_to_install_for_another_reason_is_not_passed_over(fake, tmp_path):
+    (tmp_path / "pip-says").write_text("ERROR: No space left on device\n")
+    said = fake(".venv/.core", rc=2)[1]
+    assert "No space left" in said and "no wheel" not in said
+    assert not (tmp_path / ".venv/.core").exists()
 
 
 @needs_make
