@@ -1,6 +1,7 @@
 """What `make lab` adds to the settings of JupyterLab."""
 
 import subprocess
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -24,5 +25,7 @@ def after_save(model, os_path, contents_manager, **_):
         _IN_TURN.submit(_note_unchanged, Path(os_path))
 
 
+# Jupyter reads its settings twice, and would call the second reading an override.
+warnings.filterwarnings("ignore", "Overriding existing post_save_hook", UserWarning)
 c = get_config()  # noqa: F821  (given by Jupyter)
 c.FileContentsManager.post_save_hook = after_save
