@@ -9,7 +9,9 @@ import pandas as pd
 import pytest
 
 import repro
-from repro.batch import data
+from repro import params
+from repro.batch import check, data
+from repro.batch.report import write_report
 from repro.batch.saved import damaged
 from repro.errors import ClaimError, DataMissingError, ParamError, TraceError
 from repro.plot import line_chart
@@ -315,3 +317,24 @@ def test_a_result_names_the_lock_and_what_differs_from_it(fig, project, lock):
         "sha256": hashlib.sha256(text.encode()).hexdigest(),
         "differs": {"pandas": ["0.1", pd.__version__]},
     }
+
+
+def test_check_and_gallery_name_what_is_damaged_noted_or_not_of_the_lock(fig, project):
+    (project.root / "constraints.txt").write_text("pandas==0.1\n")
+    fig.note("without the solver X: LAS")
+    saved(fig)
+    entries, out = params.discover(project.root), project.root / "out"
+    found = check.stored(entries, out)
+    assert check.is_fine(found) and not found[0].damage
+    assert "[without the solver X: LAS]" in check.lines(found)[0]
+    assert check.as_json(out, found)["figures"][0]["notes"] == ["without the solver X: LAS"]
+    page = write_report(out, found).read_text()
+    assert "without the solver X: LAS</p>" in page
+    assert f"other versions: pandas {pd.__version__} for 0.1" in page
+    (fig.folder / "fig01_one.svg").write_text("")
+    (fig.folder / "fig01_one.csv").write_text("x,y\n0,5\n")
+    found = check.stored(entries, out)
+    assert not check.is_fine(found)
+    shown = "\n".join(check.lines(found))
+    assert "fig01_one.svg: empty" in shown
+    assert "fig01_one.csv: changed since it was written" in shown

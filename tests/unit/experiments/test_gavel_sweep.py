@@ -1,5 +1,7 @@
 """Gavel's sweeps: which points, what is measured, what is remembered, what is compared."""
 
+import sys
+import types
 from dataclasses import replace
 
 import pandas as pd
@@ -8,6 +10,7 @@ import pytest
 import repro
 from repro.errors import ParamError
 from repro.experiments import gavel_cases, gavel_cluster, gavel_published, gavel_sweep
+from repro.policies import _ecos
 
 TABLE = "gavel-like-throughputs"
 
@@ -57,6 +60,39 @@ def test_without_its_solver_the_centre_stands_in(monkeypatch):
     assert solvable(asked) == (asked, False)
     monkeypatch.setattr("repro.policies._ecos.is_installed", lambda: False)
     assert solvable(asked) == ({"lp_backend": "centre", "tolerance": 0.05}, True)
+
+
+def test_without_its_solver_a_figure_says_so_and_other_results_are_remembered(
+    monkeypatch, tmp_path
+):
+    series = {"LAS": {"policy": "gavel-las", "settings": {"lp_backend": "ecos"}}, "gavel-las": {}}
+    is_installed = _ecos.is_installed.__wrapped__
+    monkeypatch.setattr(_ecos, "is_installed", is_installed)
+    keys, notes = [], []
+    for there in (True, False):
+        if there:
+            monkeypatch.setitem(sys.modules, "ecos", types.ModuleType("ecos"))
+        else:
+            monkeypatch.setitem(sys.modules, "ecos", None)  # what an absent package is to import
+        points = gavel_sweep.rate_points(inputs(series=series))
+        keys.append({point.series: gavel_sweep.digest(point.case) for point in points})
+        fig = repro.figure("gavel/fig08_las_single", out=tmp_path)
+        gavel_sweep.note_traces(fig, points)
+        notes.append(fig._notes)
+    assert notes == [[], ["without the solver ECOS, by the centre of the optima: LAS"]]
+    assert keys[0]["LAS"] != keys[1]["LAS"] and keys[0]["gavel-las"] == keys[1]["gavel-las"]
+
+
+def test_an_own_table_that_changes_is_another_case(tmp_path):
+    speeds = tmp_path / "speeds.csv"
+    head = "job_type,scale_factor,gpu_type,steps_per_second\n"
+    digests = []
+    for rate in (1, 2):
+        speeds.write_text(f"{head}A3C,1,v100,{rate}\n")
+        case = gavel_sweep.rate_points(inputs(throughputs=str(speeds)))[0].case
+        digests.append(gavel_sweep.digest(case))
+        assert case.throughputs == str(speeds)
+    assert digests[0] != digests[1]
 
 
 def test_a_figure_records_a_trace_of_each_seed_and_the_throughputs(tmp_path):
