@@ -220,12 +220,18 @@ def test_an_unknown_gpu_type_is_named(simulate, policy, rules):
             line("GPT"),
             "jobs.trace:2:job_type: no throughput on v100 for this job type on 1 GPUs (G",
         ),
-        (line(steps=0), "jobs.trace:2:steps: too small (0); a job has 1 to 9,007,199,254,740,992 steps"),
+        (
+            line(steps=0),
+            "jobs.trace:2:steps: too small (0); a job has 1 to 9,007,199,254,740,992 steps",
+        ),
         (line(steps="x"), "jobs.trace:2:steps: not a number (x)"),
         (line(gang=0), "jobs.trace:2:scale_factor: "),
         (line(gang=9), "jobs.trace:2:scale_factor: more GPUs than the cluster has (9)"),
         (line(arrival=-1), "jobs.trace:2:arrival: negative (-1)"),
-        (line().rsplit("\t", 1)[0], "jobs.trace:2: 9 fields where 10 are expected; one field per column"),
+        (
+            line().rsplit("\t", 1)[0],
+            "jobs.trace:2: 9 fields where 10 are expected; one field per column",
+        ),
     ],
 )
 def test_bad_jobs_name_row_and_column(simulate, job, said):
