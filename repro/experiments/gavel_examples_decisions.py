@@ -32,8 +32,8 @@ SOLVERS = {
 }
 
 
-class _Done(Exception):
-    """Ends a run after its first decision."""
+class _Done(BaseException):
+    """Ends a run after its first decision; no error, so nobody takes it for one of the policy."""
 
 
 def first_decision(trace: pd.DataFrame, cluster: str, policy: Policy | str, **how: Any) -> Decision:
