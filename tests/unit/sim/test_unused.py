@@ -10,7 +10,7 @@ import pytest
 
 import repro
 from repro import cli
-from repro.errors import ParamError, PolicyError
+from repro.errors import ParamError, PolicyError, TraceError
 from repro.perf.throughput import ThroughputTable
 
 N = 14
@@ -249,3 +249,10 @@ def test_ids_that_a_spreadsheet_would_run_are_quoted_and_a_missing_folder_is_sai
     done = run_cli(*words, "--policy", "srtf", "--out", tmp_path / "no/out.csv")
     assert done.code == 2 and "no folder" in done.err and not done.out
     assert not (tmp_path / "no").exists()
+
+
+@pytest.mark.parametrize("far", [1e15, np.nan, np.inf])
+def test_times_a_float_does_not_carry_are_refused_in_python_too(far):
+    jobs = contended()
+    with pytest.raises(TraceError, match="times reach"):
+        repro.simulate(jobs.assign(submit_time=jobs["submit_time"] + far), "1x4", "srtf")
