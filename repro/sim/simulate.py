@@ -24,6 +24,9 @@ from repro.sim.rules import rules_named
 from repro.sim.unused import unused
 from repro.trace.schema import MAX_TIME_S
 
+#: End of the longest accepted job submitted last (s).
+LATEST_S = 2 * MAX_TIME_S
+
 Process = Callable[[Engine], Generator[Any, Any, Any]]
 
 
@@ -102,10 +105,10 @@ def simulate(
     if len(trace) == 0:
         name = trace.attrs.get("name", "unnamed")
         raise TraceError(f"trace {name!r} has no jobs; need at least 1")
-    if not (latest := float((trace["submit_time"] + trace["duration"]).max())) <= MAX_TIME_S:
+    if not (latest := float((trace["submit_time"] + trace["duration"]).max())) <= LATEST_S:
         raise TraceError(
             f"trace {trace.attrs.get('name', 'unnamed')!r}: times reach {latest:g} s; beyond "
-            f"{MAX_TIME_S:,.0f} s a float64 loses microseconds: count from the start of the trace"
+            f"{LATEST_S:,.0f} s a float64 loses microseconds: count from the start of the trace"
         )
     if interval is not None and not 0 < interval < math.inf:
         raise ParamError(f"interval is {interval:g} s; give a positive number of seconds or none")
