@@ -144,7 +144,7 @@ def solver_note(series: Iterable[str]) -> str:
     >>> solver_note(["gavel-las"])
     'without the solver ECOS, by the centre of the optima: gavel-las'
     """
-    return f"without the solver ECOS, by the centre of the optima: {', '.join(series)}"
+    return f"without the solver ECOS, by the centre of the optima: {'; '.join(series)}"
 
 
 def measure(case: Case) -> Result:
