@@ -62,7 +62,7 @@ def new_policy(
 ) -> None:
     """Write repro/policies/NAME.py and its test, ready to run and to change."""
     from repro import paths
-    from repro.batch.files import write_whole
+    from repro.files.whole import write_whole
     from repro.policies.base import policies
 
     if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name) or keyword.iskeyword(name):

@@ -8,16 +8,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from repro.files.whole import write_whole
-
-__all__ = ["ERROR", "RESULT", "read_json", "sweep", "to_json", "write_whole"]
-
 RESULT = "result.json"
 ERROR = "error.json"
 
 
 def sweep(folder: Path) -> None:
-    """Remove what a killed :func:`write_whole` left behind in ``folder``."""
+    """Remove what a killed `repro.files.whole.write_whole` left behind in ``folder``."""
     for leftover in folder.glob(".*-*"):
         if leftover.is_file():
             leftover.unlink(missing_ok=True)

@@ -23,8 +23,9 @@ from papermill.exceptions import PapermillExecutionError
 from papermill.log import logger as papermill_log
 
 from repro.batch.cache import PACKAGE
-from repro.batch.files import ERROR, RESULT, read_json, to_json, write_whole
+from repro.batch.files import ERROR, RESULT, read_json, to_json
 from repro.batch.task import DONE, ENV_POINTS, ENV_SCHEDULER, FAILED, Outcome, Task
+from repro.files.whole import write_whole
 
 EXECUTED, KERNEL_LOG = "executed.ipynb", "kernel.log"
 _START_TIMEOUT_S = 60

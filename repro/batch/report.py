@@ -11,8 +11,8 @@ from typing import Any
 from repro import paths
 from repro.batch.check import INDEX, Stored, counts, tally_line
 from repro.batch.execute import executed_copy
-from repro.batch.files import write_whole
 from repro.batch.page import element, page
+from repro.files.whole import write_whole
 from repro.tolerance import show
 
 
