@@ -77,15 +77,17 @@ class Themis(Policy):
     }
 
     elastic: ClassVar[bool] = True
-    needs: ClassVar[frozenset[str]] = frozenset({"duration", "model"})
+    needs: ClassVar[frozenset[str]] = frozenset({"duration"})
 
     def under(self, rules: str) -> Themis:
         """Return a copy whose None fields hold the values of ``rules``."""
         resolved = super().under(rules)
-        if resolved.form != SHARES or isinstance(resolved, ThemisShares):
+        other = ThemisCurves if resolved.speedup.curves else Themis
+        form = ThemisShares if resolved.form == SHARES else other
+        if isinstance(resolved, form):
             return resolved
         values = {f.name: getattr(resolved, f.name) for f in dataclasses.fields(resolved)}
-        return ThemisShares(**values)
+        return form(**values)
 
     def session(self, view: View) -> Callable[[View], Decision]:
         """Return the decision function of one run."""
@@ -122,12 +124,25 @@ class ThemisShares(Themis):
         )
 
 
+@dataclass(frozen=True)
+class ThemisCurves(Themis):
+    """`Themis` with speed-up curves, which go by model.
+
+    Examples
+    --------
+    >>> type(Themis(speedup=SpeedUp({"vgg": (1.0, 1.6)})).under("paper")).__name__
+    'ThemisCurves'
+    """
+
+    needs: ClassVar[frozenset[str]] = frozenset({"duration", "model"})
+
+
 class _Leases:
     """One run of `Themis`: how many jobs each job has seen, and when the lease ends."""
 
     def __init__(self, policy: Themis, view: View) -> None:
         self.lease, self.speedup = policy.lease, policy.speedup
-        # without curves the model of a job says nothing
+        #: model of each job; None where there are no curves
         self.models = view.column("model", "").tolist() if policy.speedup.curves else None
         #: sum and number of the counts each unfinished job has seen
         self.seen: dict[int, list[float]] = {}
