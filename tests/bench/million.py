@@ -10,6 +10,7 @@ import resource
 import sys
 
 import numpy as np
+from costs import busy
 from unit import cpu_of, unit
 
 from repro import simulate
@@ -26,13 +27,8 @@ def main(jobs: int) -> None:
     cpu, result = cpu_of(simulate, trace, f"{gpus // 8}x8", "tiresias-l")
     after = unit()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    queued = float((result.jobs["queueing"] > 1e-6).mean())
-    print(
-        json.dumps(
-            {"U": (before + after) / 2, "cpu_s": cpu, "peak_gib": peak, "queued": queued}
-            | result.summary()
-        )
-    )
+    told = {"U": (before + after) / 2, "cpu_s": cpu, "peak_gib": peak}
+    print(json.dumps(result.summary() | told | busy(result)))
 
 
 if __name__ == "__main__":

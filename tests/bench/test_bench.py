@@ -7,7 +7,6 @@ million jobs out. Only ratios are asserted; tables and the plot go to build/benc
 from __future__ import annotations
 
 import json
-import os
 import resource
 import statistics
 import subprocess
@@ -18,48 +17,15 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from costs import OUT, busy, measure, note
 from unit import bare_queue, cpu_of, unit
 
 from repro import simulate
 from repro.trace.load import load
 
 HERE = Path(__file__).resolve().parent
-OUT = HERE.parents[1] / "build" / "bench"
 MURI = "Rivendile+Muri/simulator/trace-data/trace4.csv"
 PHILLY = "siasosp23+artifacts/sia-simulator/traces/philly.csv"
-
-
-def measure(benchmark, name, runs, task, *args, **options):
-    """Run under the benchmark fixture; return the median cost in U and the last result.
-
-    The unit is measured before and after, since the machine may change its pace in between.
-    """
-    costs, results = [], []
-
-    def once():
-        cpu, result = cpu_of(task, *args, **options)
-        costs.append(cpu)
-        results[:] = [result]
-
-    before = unit()
-    benchmark.pedantic(once, rounds=runs, iterations=1)
-    pace = (before + unit()) / 2
-    cost = statistics.median(costs) / pace
-    benchmark.extra_info.update(U=pace, cost_U=cost)
-    note(name, U_s=pace, cpu_s=statistics.median(costs), cost_U=cost)
-    return cost, results[0]
-
-
-def note(name, **figures):
-    """Keep a line of figures in build/bench/costs.csv, one per name."""
-    OUT.mkdir(parents=True, exist_ok=True)
-    path = OUT / "costs.csv"
-    held = pd.read_csv(path).set_index("name") if path.is_file() else pd.DataFrame()
-    row = pd.DataFrame([figures], index=pd.Index([name], name="name"))
-    table = pd.concat([held.drop(index=name, errors="ignore"), row]).sort_index()
-    unfinished = path.with_suffix(".unfinished")
-    table.to_csv(unfinished, index_label="name", float_format="%.4g")
-    os.replace(unfinished, path)
 
 
 def test_unit(benchmark):
@@ -75,11 +41,23 @@ def test_muri_trace(benchmark, mirror, policy, limit):
     assert cost <= limit
 
 
-@pytest.mark.parametrize(("policy", "limit"), [("tiresias-l", 170)])
-def test_philly(benchmark, mirror, policy, limit):
+@pytest.mark.parametrize(
+    ("cluster", "policy", "limit", "held", "preemptions"),
+    [
+        ("60x8", "tiresias-l", 250, 0.78, 156_000),
+        ("60x8", "srtf", 170, 0.61, 126_000),
+        ("80x8", "tiresias-l", 160, 0.58, 88_000),
+    ],
+)
+def test_philly(benchmark, mirror, cluster, policy, limit, held, preemptions):
+    """On fewer GPUs than Philly had, so that there is something to schedule."""
     trace = load(mirror / PHILLY, "philly")
-    cost, result = measure(benchmark, f"philly {policy}", 1, simulate, trace, "250x8", policy)
-    assert result.summary()["n_finished"] == len(trace) > 82_000
+    name = f"philly {policy}, {cluster}"
+    cost, result = measure(benchmark, name, 1, simulate, trace, cluster, policy)
+    found = result.summary()
+    assert found["n_finished"] == len(trace) > 82_000
+    assert found["utilisation"] == pytest.approx(held, abs=0.02)
+    assert found["preemptions"] == pytest.approx(preemptions, rel=0.02)
     assert cost <= limit
 
 
@@ -95,13 +73,8 @@ def test_a_million_jobs(benchmark):
     figures = benchmark.pedantic(run, rounds=1, iterations=1)
     cost = figures["cpu_s"] / figures["U"]
     benchmark.extra_info.update(figures, cost_U=cost)
-    note(
-        "million tiresias-l",
-        U_s=figures["U"],
-        cpu_s=figures["cpu_s"],
-        cost_U=cost,
-        peak_gib=figures["peak_gib"],
-    )
+    kept = ("cpu_s", "peak_gib", "utilisation", "queued_share", "preemptions")
+    note("million tiresias-l", U_s=figures["U"], cost_U=cost, **{k: figures[k] for k in kept})
     assert figures["n_finished"] == 1_000_000
     assert cost <= 3400
     assert figures["peak_gib"] <= 4
@@ -125,8 +98,9 @@ def test_help_answers_at_once(benchmark):
 
     benchmark.pedantic(run, rounds=5, iterations=1, warmup_rounds=1)
     pace = unit()
-    note("repro --help", U_s=pace, cpu_s=statistics.median(costs))
-    assert statistics.median(costs) <= 0.5 / 0.06 * pace
+    cpu = statistics.median(costs)
+    note("repro --help", U_s=pace, cpu_s=cpu, cost_U=cpu / pace)
+    assert cpu <= 0.5 / 0.06 * pace
 
 
 # growth ----------------------------------------------------------------------------------------
@@ -170,6 +144,7 @@ def test_cost_per_job_grows_like_the_log_of_the_active_jobs(benchmark, policy):
             active = float(result.jobs["jct"].sum()) / span  # Little's law
             rows.append({"gpus": gpus, "jobs": len(trace), "active": active})
             rows[-1] |= {"cost_us": 1e6 * cost, "cost_micro_U": 1e6 * cost / pace}
+            rows[-1] |= busy(result)
 
     benchmark.pedantic(sweep, rounds=1, iterations=1)
     table = pd.DataFrame(rows)

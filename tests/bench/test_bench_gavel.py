@@ -7,7 +7,7 @@ measured ones are done; X is computed at every round boundary after a change.
 from __future__ import annotations
 
 import pytest
-from test_bench import measure
+from costs import busy, measure, note
 
 from repro import make, simulate
 from repro.trace import synth
@@ -16,7 +16,7 @@ CLUSTER = "36xv100,36xp100,36xk80"
 MEASURED = range(4000, 5000)
 
 
-def point(trace, policy):
+def point(trace, policy, keep_intervals=False):
     return simulate(
         trace,
         CLUSTER,
@@ -24,7 +24,7 @@ def point(trace, policy):
         rules="gavel",
         rounds={"min_realloc_interval_s": 0.0},
         until=MEASURED,
-        keep_intervals=False,
+        keep_intervals=keep_intervals,
     )
 
 
@@ -44,6 +44,8 @@ def test_a_point_of_figure_8(benchmark, policy, rate, jobs, limit):
     simulate(trace.head(50), CLUSTER, make(policy, "gavel"), rules="gavel")
     name = f"gavel {policy}, {rate} jobs/h"
     cost, result = measure(benchmark, name, 1, point, trace, policy)
+    # who held which GPUs is not kept where it is timed, as in the figures
+    note(name, **busy(point(trace, policy, keep_intervals=True)))
     found = result.jobs
     assert found.loc[MEASURED, "end_time"].notna().all()
     assert found["submit_time"].max() > found["end_time"].max(), "arrivals ran out"

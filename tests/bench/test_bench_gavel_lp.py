@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from costs import note
 from unit import unit
 
 from repro import make
@@ -60,5 +61,5 @@ def test_one_allocation(benchmark, policy, limit):
     shares = benchmark.pedantic(allocate, rounds=5, iterations=1)
     assert (shares.fractions.sum(axis=0) <= run.gpu_counts * (1 + 1e-6)).all()
     benchmark.extra_info["units"] = cost = float(np.median(costs))
-    print(f"{policy}: {cost:.4f} U")
+    note(f"one X for {JOBS} jobs, {policy}", U_s=one, cpu_s=cost * one, cost_U=cost)
     assert cost <= limit

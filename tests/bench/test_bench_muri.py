@@ -8,7 +8,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from test_bench import OUT, measure
+from costs import OUT, measure
 from unit import unit
 
 from repro import make, simulate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from test_bench import measure
+from costs import measure
 
 from repro.estimate._completion import complete
 from repro.policies._pairs import programme, shares
