@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from repro import STARTED, paths
+from repro.batch.versions import versions
 from repro.errors import ReproError
 from repro.files.whole import write_whole
 from repro.paths import CacheWarning
@@ -27,6 +28,7 @@ SIMULATION_SOURCES = (
     "_dense.py",
     "batch/cache.py",
     "batch/data.py",
+    "batch/versions.py",
     "cluster",
     "compiled.py",
     "errors.py",
@@ -198,7 +200,7 @@ def remembered(digest: str, compute: Callable[[], Result]) -> Result:
         If the entry was damaged: it is computed again and replaced. If there can be no folder, no
         room is left, or the package changed since this process began: nothing is remembered.
     """
-    folder = paths.cache_dir() / "simulations" / source_hash()[:16]
+    folder = paths.cache_dir() / "simulations" / key(source_hash(), versions())[:16]
     path = folder / f"{digest}.pkl"
     if edited := _edited():
         _tell(f"result not remembered: {edited} changed since this process began")

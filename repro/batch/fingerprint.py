@@ -11,8 +11,8 @@ from typing import Any
 from repro.batch.cache import PACKAGE, files_hash, key, tables_hash
 from repro.batch.data import OWN, PUBLIC, STAND_IN, own_file
 from repro.batch.notebook import accepted, cells
-from repro.batch.record import versions
 from repro.batch.saved import damaged, read_result
+from repro.batch.versions import versions
 from repro.errors import DataMissingError
 from repro.params import Entry
 

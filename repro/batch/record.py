@@ -2,41 +2,22 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
-import importlib.metadata
-import platform
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from repro import __version__, paths
+from repro import paths
+from repro.batch.versions import RECORDED, versions
 from repro.claims import Verdict, worst
 from repro.files.spreadsheet import safe_cells
 from repro.params import FigureSpec
 from repro.tolerance import show
 
-#: Libraries whose version can move a number or a line of a picture, those that are installed.
-RECORDED = (
-    *("ecos", "kiwisolver", "matplotlib", "networkx", "numba", "numpy", "pandas", "pillow"),
-    *("rustworkx", "scipy", "simpy"),
-)
 #: The exact versions that the committed results were made with.
 LOCK = "constraints.txt"
-
-
-@functools.cache
-def versions() -> dict[str, str]:
-    """Return the versions of Python, this package and the libraries results depend on."""
-    found = {"python": platform.python_version(), "repro": __version__}
-    for name in RECORDED:
-        try:
-            found[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return found
 
 
 def lock(root: Path) -> dict[str, Any] | None:

@@ -16,6 +16,7 @@ from repro.cluster.spec import Cluster
 from repro.errors import ParamError
 from repro.policies.base import Order, make
 from repro.sim.records import Result
+from repro.sim.simulate import simulate
 from repro.testing import small_trace
 
 
@@ -286,3 +287,11 @@ def test_on_a_disk_that_is_really_full(tmp_path):
     assert (done.returncode, done.stdout.strip()) == (0, "6"), done.stderr
     assert done.stderr.count("Warning") == 1 and "No space left on device" in done.stderr
     assert "damaged" not in done.stderr
+
+
+def test_a_simulation_is_filed_under_the_versions_it_was_made_with(monkeypatch):
+    results = [simulate(small_trace(), "1x4", name) for name in ("srtf", "sf")]
+    assert len(cache.remembered("one", lambda: results[0]).jobs) == 6
+    monkeypatch.setattr(cache, "versions", lambda: {"numpy": "99"})
+    again = cache.remembered("one", lambda: results[1])
+    assert again.meta["policy"] == "sf"
