@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -22,3 +23,12 @@ def mirror() -> Path:
     if not folder.is_dir():
         pytest.skip("no public traces: set REPRO_TRACE_MIRROR or put them in ../shared/traces/raw")
     return folder
+
+
+def pytest_terminal_summary(terminalreporter):
+    """End a run of the benches with every cost, and how busy the cluster was."""
+    costs = sys.modules.get("costs")
+    if costs is not None and costs.NOTED:
+        terminalreporter.section("costs")
+        for line in costs.lines():
+            terminalreporter.write_line(line)

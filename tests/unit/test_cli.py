@@ -79,6 +79,8 @@ def put(root, figure_id, verdict="reproduced", out="build/figures", deviation=No
               "shows": "times", "profile": "quick", "seed": 0, "stand_in": None, "params": {},
               "data": [], "versions": {}, "verdict": verdict, "claims": [claim]}  # fmt: skip
     (folder / "result.json").write_bytes(to_json(record))
+    for suffix in ("png", "svg", "csv"):
+        (folder / f"{folder.name}.{suffix}").write_text(suffix)
     if error:
         (folder / "error.json").write_bytes(to_json({"error": error, "traceback": error}))
 

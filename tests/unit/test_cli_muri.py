@@ -22,7 +22,7 @@ SPEND = "an iteration takes time in at least one stage: "
 @pytest.fixture
 def simulate(tmp_path, capsys):
     def _simulate(lines, *words, format="muri", policy="muri-s", code=2):
-        path, out = tmp_path / "jobs.csv", tmp_path / "out" / "o.csv"
+        path, out = tmp_path / "jobs.csv", tmp_path / "o.csv"
         path.write_text("\n".join(lines) + "\n")
         given = ["simulate", "--trace", path, "--format", format, "--cluster", "1x4"]
         given += ["--policy", policy, "--out", out, "--json", *words]
