@@ -12,6 +12,7 @@ import typer
 
 #: Control characters, marks that turn the direction of text, bytes that were no text.
 _HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_LONGEST = 2000
 
 
 def visible(text: str) -> str:
@@ -36,8 +37,11 @@ def say(text: str) -> None:
 
 
 def complain(text: str) -> None:
-    """Print one line on stderr, whatever the text holds."""
-    typer.echo(f"repro: {visible(' '.join(text.split()))}", err=True)
+    """Print one line on stderr; the middle of an endless one is left out."""
+    line = " ".join(text.split())
+    if len(line) > _LONGEST:
+        line = f"{line[: _LONGEST // 2]} … {line[-_LONGEST // 2 :]}"
+    typer.echo(f"repro: {visible(line)}", err=True)
 
 
 @contextlib.contextmanager

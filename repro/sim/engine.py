@@ -109,15 +109,14 @@ class Engine:
             self.table, cluster, policy.name, self.placer, typed, perf, overhead, keep_intervals
         )
 
+        settings = rounds or RoundSettings()
+
         def mechanism() -> RoundMechanism:
-            settings = rounds or RoundSettings()
             if interval is not None:
                 raise ParamError(
                     f"interval is {interval:g} s, but policy {policy.name!r} returns shares, whose "
                     f"rounds have a length of their own; set round_s={interval:g} instead"
                 )
-            if settings.ideal is None:
-                self._check_pace("round_s", settings.round_s)
             return RoundMechanism(
                 self.table,
                 speeds,
@@ -142,6 +141,9 @@ class Engine:
             self._check_pace("interval", interval)
         elif isinstance(policy, Order):
             self._check_pace("quantum", policy.quantum_s())
+        elif settings.ideal is None:
+            # before a policy that returns shares solves its first programme
+            self._check_pace("round_s", settings.round_s)
 
     def _check_fits(self) -> None:
         never = isinstance(self.policy, Order) and not self.policy.preemptive
@@ -163,6 +165,8 @@ class Engine:
 
     def _check_pace(self, name: str, seconds: float) -> None:
         """Refuse a time between decisions so short that the run would never end."""
+        if seconds == math.inf:
+            return
         table = self.table
         work = sum(u * s * g for u, s, g in zip(table.work, table.solo, table.gpus, strict=True))
         least = work / self.cluster.num_gpus / MAX_DECISIONS
