@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from repro.cli_lines import complain
 from repro.cli_settings import parse_settings, round_settings
 from repro.errors import ParamError
 
@@ -69,7 +70,7 @@ def simulate(
 
     if seed < 0:
         raise ParamError(f"--seed {seed}: give a whole number of 0 or more")
-    if out is not None and not out.expanduser().parent.is_dir():
+    if out is not None and not out.parent.is_dir():
         # said before the run, not after it
         raise ParamError(f"--out {out}: no folder {out.parent}; make it first")
     for option, given in (("placement", placement), ("throughputs", throughputs)):
@@ -99,7 +100,7 @@ def simulate(
     if opened.drew and "seed" in summary["ignored"].get("options", ()):
         summary["ignored"]["options"].remove("seed")
     for line in ignored_lines(summary["ignored"]):
-        typer.echo(f"repro: {line}", err=True)
+        complain(line)
     shown = to_json(summary).decode().rstrip() if as_json else "\n".join(_table(summary))
     typer.echo(shown)
 

@@ -256,3 +256,11 @@ def test_times_a_float_does_not_carry_are_refused_in_python_too(far):
     jobs = contended()
     with pytest.raises(TraceError, match="times reach"):
         repro.simulate(jobs.assign(submit_time=jobs["submit_time"] + far), "1x4", "srtf")
+
+
+def test_names_of_columns_cannot_steer_a_terminal(tmp_path, run_cli):
+    jobs = tmp_path / "jobs.csv"
+    jobs.write_text("job_id,submit_time,duration,num_gpus,a\x1b]0;b\n1,0,10,1,x\n")
+    words = ["--format", "repro", "--cluster", "2x4", "--policy", "srtf"]
+    done = run_cli("simulate", "--trace", jobs, *words)
+    assert "\x1b" not in done.err and r"a\x1b]0;b" in done.err
