@@ -24,9 +24,9 @@ import numba
 import numpy as np
 from numba.core.caching import FunctionCache
 
-from repro import STARTED, paths
-from repro.errors import ReproError
-from repro.paths import CacheWarning
+from repro import paths
+from repro.errors import CacheWarning, ReproError
+from repro.release import STARTED
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -86,8 +86,8 @@ def sources(module: str) -> dict[str, Path]:
 
     Examples
     --------
-    >>> sorted(sources("repro.sim.rolling"))
-    ['repro.sim.greedy', 'repro.sim.rolling']
+    >>> sorted(sources("repro.sim.rounds.whole_step_kernel"))
+    ['repro.sim.rounds.greedy', 'repro.sim.rounds.whole_step_kernel']
     """
     found: dict[str, Path] = {}
     ahead = [module]

@@ -25,3 +25,15 @@ class DataMissingError(ReproError):
 
 class ClaimError(ReproError):
     """A claim in a parameter file is malformed or was given no value by its notebook."""
+
+
+class StandInWarning(UserWarning):
+    """A public trace cannot be had and is replaced by a drawn one."""
+
+
+class CacheWarning(UserWarning):
+    """The cache folder could not be read or written; what it should hold is computed again."""
+
+
+class BrokenFileWarning(UserWarning):
+    """A file of a family cannot be imported; what it defines is left out, the rest goes on."""

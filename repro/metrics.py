@@ -2,92 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from repro.sim.records import Result
-from repro.sim.rules import RULES
+from repro.core.records import Result, durations, makespan
 
 Array = npt.NDArray[np.float64]
-
-
-def summarise(result: Result) -> dict[str, Any]:
-    """Return the headline numbers of a run.
-
-    Parameters
-    ----------
-    result : Result
-        Records.
-
-    Returns
-    -------
-    dict
-        policy, trace, cluster, n_jobs, n_finished, avg_jct, median_jct, p95_jct, p99_jct, makespan,
-        avg_queueing (s), preemptions, utilisation (share of GPU-time held), wall_s, ignored (what
-        the run was given and did not use, see `repro.sim.unused`).
-    """
-    jobs, meta = result.jobs, result.meta
-    jct = jobs["jct"].dropna().to_numpy()
-    span = makespan(result)
-    # without intervals nobody knows who held what
-    known = len(result.intervals) > 0 and len(jct) == len(jobs)
-    held = float((result.intervals["gpus"] * durations(result)).sum())
-    percentiles = np.percentile(jct, [50, 95, 99]) if len(jct) else [np.nan] * 3
-    if len(jct) and RULES[meta.get("rules", "paper")].p99_by_index:
-        percentiles[2], span = by_index(jct, 0.99), float(jobs["end_time"].max())
-    return {
-        "policy": meta["policy"],
-        "trace": meta["trace"],
-        "cluster": meta["cluster"],
-        "n_jobs": len(jobs),
-        "n_finished": len(jct),
-        "avg_jct": float(jct.mean()) if len(jct) else float("nan"),
-        "median_jct": float(percentiles[0]),
-        "p95_jct": float(percentiles[1]),
-        "p99_jct": float(percentiles[2]),
-        "makespan": span,
-        "avg_queueing": float(jobs["queueing"].mean()),
-        "preemptions": int(jobs["preemptions"].sum()),
-        "utilisation": held / (meta["num_gpus"] * span) if span > 0 and known else np.nan,
-        "wall_s": meta["wall_s"],
-        "ignored": meta.get("ignored", {}),
-    }
-
-
-def by_index(values: pd.Series[float] | Array, share: float) -> float:
-    """Return the value at index floor(share * N) of the ascending list, without interpolation.
-
-    Parameters
-    ----------
-    values : array-like of float
-        For example JCTs (s).
-    share : float
-        In [0, 1).
-
-    References
-    ----------
-    Muri, SIGCOMM 2022: how its artifact reads the 99th percentile.
-
-    Examples
-    --------
-    >>> by_index(np.array([4.0, 2.0, 1.0, 3.0]), 0.5)
-    3.0
-    """
-    data = np.sort(np.asarray(values, dtype=float))
-    return float(data[int(share * len(data))])
-
-
-def durations(result: Result) -> pd.Series[float]:
-    """Return the length of every interval (s)."""
-    return result.intervals["end"] - result.intervals["start"]
-
-
-def makespan(result: Result) -> float:
-    """Return last completion minus first submission (s)."""
-    return float(result.jobs["end_time"].max() - result.jobs["submit_time"].min())
 
 
 def statistics(values: pd.Series[float] | Array) -> dict[str, float]:

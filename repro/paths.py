@@ -13,10 +13,6 @@ ENV_CACHE = "REPRO_CACHE_DIR"
 ENV_MIRROR = "REPRO_TRACE_MIRROR"
 
 
-class CacheWarning(UserWarning):
-    """The cache folder could not be read or written; what it should hold is computed again."""
-
-
 def project_root() -> Path:
     """Return the checkout that holds ``notebooks/`` and ``params/``.
 

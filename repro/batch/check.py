@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from repro import paths
-from repro.batch.files import RESULT
-from repro.batch.saved import damaged, read_error, read_result
-from repro.claims import MISSED, OUTCOMES
 from repro.errors import ReproError
-from repro.params import Entry
-from repro.tolerance import show
+from repro.figures.claims import MISSED, OUTCOMES
+from repro.figures.params import Entry
+from repro.figures.result_files import RESULT
+from repro.figures.saved import damaged, read_error, read_result
+from repro.figures.tolerance import show
 
 #: The gallery page, which a batch writes when it ends.
 INDEX = "index.html"

@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from repro import paths
-from repro.batch.files import ERROR, sweep, to_json
-from repro.batch.fingerprint import fingerprint, is_current
-from repro.batch.notebook import accepted
-from repro.batch.saved import read_result
 from repro.batch.task import FAILED, SKIPPED, Outcome, Task
 from repro.errors import ParamError, ReproError
+from repro.figures.fingerprint import fingerprint, is_current
+from repro.figures.notebook import accepted
+from repro.figures.params import Entry
+from repro.figures.result_files import ERROR, sweep, to_json
+from repro.figures.saved import read_result
 from repro.files.whole import write_whole
-from repro.params import Entry
 
 #: Parameters with an option of their own.
 _OWN_OPTION = {"profile": "--profile", "out": "--out"}

@@ -22,9 +22,10 @@ from jupyter_client.manager import AsyncKernelManager
 from papermill.exceptions import PapermillExecutionError
 from papermill.log import logger as papermill_log
 
-from repro.batch.cache import PACKAGE
-from repro.batch.files import ERROR, RESULT, read_json, to_json
-from repro.batch.task import DONE, ENV_POINTS, ENV_SCHEDULER, FAILED, Outcome, Task
+from repro.batch.task import DONE, FAILED, Outcome, Task
+from repro.figures.cache import PACKAGE
+from repro.figures.progress import ENV_POINTS, ENV_SCHEDULER
+from repro.figures.result_files import ERROR, RESULT, read_json, to_json
 from repro.files.whole import write_whole
 
 EXECUTED, KERNEL_LOG = "executed.ipynb", "kernel.log"

@@ -12,8 +12,8 @@ from repro import paths
 from repro.batch.check import INDEX, Stored, counts, tally_line
 from repro.batch.execute import executed_copy
 from repro.batch.page import element, page
+from repro.figures.tolerance import show
 from repro.files.whole import write_whole
-from repro.tolerance import show
 
 
 def write_report(out: Path, found: Sequence[Stored]) -> Path:

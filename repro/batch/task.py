@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from repro.errors import ReproError
-from repro.files.whole import write_whole
-
-#: Address of the dask scheduler on whose workers a notebook may run its simulations.
-ENV_SCHEDULER = "REPRO_SCHEDULER"
-#: File in which a notebook tells how many of its simulations are done.
-ENV_POINTS = "REPRO_POINTS"
 DONE, SKIPPED, FAILED = "done", "skipped", "failed"
 
 
@@ -75,18 +66,3 @@ class Outcome:
     error: str = ""
     cell: int | None = None
     warnings: tuple[str, ...] = ()
-
-
-def tell_points(done: int, total: int | None = None) -> None:
-    """Leave the number of simulations done for the batch that runs this notebook, if one does.
-
-    Parameters
-    ----------
-    done, total : int
-        Simulations done, and all of them if that is known.
-    """
-    path = os.environ.get(ENV_POINTS)
-    # On another machine the folder of the batch does not exist; progress must fail no figure.
-    if path and Path(path).parent.is_dir():
-        with contextlib.suppress(ReproError):
-            write_whole(Path(path), (f"{done}" if total is None else f"{done}/{total}").encode())

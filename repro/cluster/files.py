@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from repro.cluster.spec import MAX_GPUS_PER_NODE, MAX_NODES, Node
+from repro.cluster.node import MAX_GPUS_PER_NODE, MAX_NODES, Node
 from repro.errors import TraceError
 from repro.files.small import read_small
-from repro.strict_yaml import MAX_BYTES as MAX_YAML_BYTES
-from repro.strict_yaml import parse_yaml
+from repro.files.strict_yaml import MAX_BYTES as MAX_YAML_BYTES
+from repro.files.strict_yaml import parse_yaml
 
 #: Largest cluster file that is read, in bytes: a million nodes take some 40 MB.
 MAX_BYTES = 64 << 20

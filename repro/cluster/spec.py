@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from repro.cluster.files import read_nodes
+from repro.cluster.node import MAX_GPUS_PER_NODE, MAX_NODES, Node
 from repro.errors import ParamError
 
-MAX_NODES = 1_000_000
-MAX_GPUS_PER_NODE = 1024
 MAX_TYPE_NAME = 100
 FILE_SUFFIXES = (".csv", ".yaml", ".yml")
 ACCEPTED = (
@@ -22,25 +22,6 @@ ACCEPTED = (
 
 _GRID = re.compile(r"([0-9]+)x([0-9]+)(?:x([0-9]+))?(?::([A-Za-z][\w.+-]*))?")
 _TYPED = re.compile(r"([0-9]+)x([A-Za-z][\w.+-]*)")
-
-
-@dataclass(frozen=True)
-class Node:
-    """One machine.
-
-    Parameters
-    ----------
-    gpus : int
-        GPUs in the machine.
-    gpu_type : str or None
-        Name of the GPU model; None when the cluster does not tell types apart.
-    switch : int
-        Number of the switch (rack) the machine hangs on.
-    """
-
-    gpus: int
-    gpu_type: str | None = None
-    switch: int = 0
 
 
 @dataclass(frozen=True, repr=False)
@@ -138,8 +119,6 @@ class Cluster:
             raise ParamError(f"cluster spec {spec!r} is a {type(spec).__name__}; {ACCEPTED}")
         text = os.fspath(spec).strip()
         if isinstance(spec, os.PathLike) or _is_file_name(text):
-            from repro.cluster.files import read_nodes
-
             path = Path(text).expanduser()
             made = cls(read_nodes(path), path.name)
         else:
@@ -224,3 +203,10 @@ def _count(digits: str, part: str, text: str) -> int:
 
 def _short(text: str) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def gpus_by_type(cluster: Cluster) -> dict[str | None, int]:
+    """Return GPUs per type; a cluster without types has the one key None."""
+    kinds: list[str | None] = list(cluster.gpu_types)
+    counts = cluster.gpu_types.values()
+    return dict(zip(kinds, counts, strict=True)) or {None: cluster.num_gpus}

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from repro._dense import SUMS, factorise
 from repro.compiled import njit
+from repro.optimise.dense import SUMS, factorise
 
 
 @njit()

@@ -48,19 +48,20 @@ def history(source: str | Sequence[float]) -> npt.NDArray[np.float64]:
 
 @lru_cache(maxsize=8)
 def _public(name: str) -> npt.NDArray[np.float64]:
-    from repro.trace import remote, synth
+    from repro.files import public
+    from repro.trace import synth
 
-    if remote.is_known(name) and (kind := remote.entry(name).format) != "history":
-        known = ", ".join(one for one, item in remote.entries().items() if item.format == "history")
+    if public.is_known(name) and (kind := public.entry(name).format) != "history":
+        known = ", ".join(one for one, item in public.entries().items() if item.format == "history")
         raise ParamError(f"{name!r} is no history but {kind!r}; histories are {known}")
-    if not remote.available(name) and synth.stand_in_for(name) is not None:
+    if not public.available(name) and synth.stand_in_for(name) is not None:
         warnings.warn(
             f"history {name!r} is not at hand (repro trace fetch {name}); using its published "
             f"quantiles, a synthetic stand-in",
             stacklevel=3,
         )
         return history(tuple(synth.history_quantiles()))
-    path = remote.fetch(name)
+    path = public.fetch(name)
     try:
         values = np.loadtxt(path, skiprows=1, delimiter=",", ndmin=1)
     except ValueError as error:

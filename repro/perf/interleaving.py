@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from repro.core.decision import Run
+from repro.core.jobs import JobTable
+from repro.core.records import Nodes
 from repro.errors import TraceError
 from repro.perf.stages import Ordering, Stages, interleaving_time, pair_efficiencies
 from repro.perf.three_stage import three_stage_time
-from repro.sim.decision import Run
-from repro.sim.jobs import JobTable
-from repro.sim.records import Nodes
 
 #: Trace columns in the order in which an iteration passes through the resources.
 STAGE_COLUMNS = ("stage_storage", "stage_cpu", "stage_gpu", "stage_network")

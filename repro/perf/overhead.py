@@ -5,34 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from repro.core.jobs import JobTable
+from repro.core.performance import Overhead
 from repro.errors import ParamError, TraceError
-from repro.perf.profiles import start_overhead
-from repro.sim.jobs import JobTable
-
-
-class Overhead:
-    """What starts and preemptions cost: nothing. Subclasses say what does.
-
-    Examples
-    --------
-    >>> Overhead().every_interval
-    False
-    """
-
-    #: the start is paid anew after every decision, even by a job that kept its GPUs
-    every_interval: bool = False
-
-    def start_s(self, table: JobTable, job: int) -> float:
-        """Return the seconds a job that never ran holds its GPUs before it progresses."""
-        return 0.0
-
-    def pause_s(self, table: JobTable, job: int) -> float:
-        """Return the seconds a preempted job keeps its GPUs to checkpoint."""
-        return 0.0
-
-    def resume_s(self, table: JobTable, job: int) -> float:
-        """Return the seconds a resumed job holds its GPUs before it progresses."""
-        return 0.0
+from repro.perf.muri_models import start_overhead
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from repro.core.decision import Run
+from repro.core.jobs import JobTable
+from repro.core.records import Nodes
 from repro.errors import ParamError, TraceError
-from repro.sim.decision import Run
-from repro.sim.jobs import JobTable
-from repro.sim.records import Nodes
 
 
 def pattern(tasks: Sequence[int], num_ps: int = 1) -> str:

@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from repro.sim.decision import Run
-from repro.sim.jobs import JobTable
-from repro.sim.records import Nodes
+from repro.core.decision import Run
+from repro.core.jobs import JobTable
+from repro.core.records import Nodes
 
 
 @dataclass(frozen=True)

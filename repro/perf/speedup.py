@@ -6,10 +6,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from repro.core.decision import Run
+from repro.core.jobs import JobTable
+from repro.core.records import Nodes
 from repro.errors import ParamError
-from repro.sim.decision import Run
-from repro.sim.jobs import JobTable
-from repro.sim.records import Nodes
 
 
 @dataclass(frozen=True)

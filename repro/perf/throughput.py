@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from repro.core.decision import Run
+from repro.core.jobs import JobTable
+from repro.core.records import Nodes
 from repro.errors import ParamError
-from repro.sim.decision import Run
-from repro.sim.jobs import JobTable
-from repro.sim.records import Nodes
 
 Row = Mapping[str, float]
 #: GPU type to the steps per second of the first and of the second model.

@@ -8,11 +8,11 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from repro.errors import DataMissingError, TraceError
+from repro.errors import DataMissingError, StandInWarning, TraceError
+from repro.files import public
+from repro.files.table import Document
 from repro.perf.throughput import ThroughputTable
 from repro.perf.throughput_formats import from_csv, from_json
-from repro.trace import remote
-from repro.trace.table import Document
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,7 +83,7 @@ def load_throughputs(source: Source = PUBLIC, reference: str = "v100") -> Throug
         return _referred(*from_csv(document), reference, document.name)
     path = Path(source).expanduser()
     # the functions of os.path, as a name may be too long for the file system
-    if not os.path.isfile(path) and (remote.is_known(str(source)) or not os.path.exists(path)):
+    if not os.path.isfile(path) and (public.is_known(str(source)) or not os.path.exists(path)):
         found = _public(str(source))
         if found is None:
             return _stand_in(reference)
@@ -174,18 +174,16 @@ def _public(name: str) -> Path | None:
     """Return the file of a public table, or None (and warn) if the stand-in replaces it."""
     if name == STAND_IN:
         return None
-    if not remote.is_known(name):
+    if not public.is_known(name):
         raise TraceError(
-            f"{name}: no such file, nor {remote.unknown(name)}; a throughput table is a JSON or "
+            f"{name}: no such file, nor {public.unknown(name)}; a throughput table is a JSON or "
             f"CSV file, {PUBLIC}, {PUBLIC}-physical or {STAND_IN}"
         )
-    if (kind := remote.entry(name).format) != "throughputs":
+    if (kind := public.entry(name).format) != "throughputs":
         raise TraceError(f"{name}: a public file of kind {kind}, not a throughput table")
     found = _fetched(name, *_places())
     if isinstance(found, Path):
         return found
-    from repro.batch.data import StandInWarning
-
     line = f"{found}; a synthetic stand-in takes its place ({STAND_IN})"
     warnings.warn(line, StandInWarning, stacklevel=3)
     return None
@@ -201,7 +199,7 @@ def _places() -> tuple[Path | None, Path]:
 def _fetched(name: str, mirror: Path | None, cache: Path) -> Path | str:
     """Return the file of a public table, or why it cannot be had; a process tries once."""
     try:
-        return remote.fetch(name)
+        return public.fetch(name)
     except DataMissingError as error:
         return str(error)
 
@@ -216,7 +214,7 @@ def _read(path: Path, changed_ns: int, size: int, reference: str) -> ThroughputT
 
 @functools.lru_cache(maxsize=8)
 def _stand_in(reference: str) -> ThroughputTable:
-    from repro.trace.synth.gavel_throughputs import gavel_like
+    from repro.perf.synthetic_throughputs import gavel_like
 
     table = gavel_like()
     return _referred(table.rows, table.pairs, reference, STAND_IN)

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from repro.core.jobs import MAX_GPUS_PER_JOB
 from repro.errors import TraceError
+from repro.files.checks import Floats, is_plain, refuse, refuse_strange, shown
+from repro.files.strict_json import parse
+from repro.files.table import Document, Table
 from repro.perf.throughput import UNCONSOLIDATED
-from repro.trace.checks import Floats, is_plain, refuse, refuse_strange, shown
-from repro.trace.schema import MAX_GPUS_PER_JOB
-from repro.trace.strict_json import parse
-from repro.trace.table import Document, Table
 
 #: (job type, GPUs of the gang) to GPU type to steps per second.
 Rows = dict[tuple[str, int], dict[str, float]]

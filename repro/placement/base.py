@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from repro.cluster.spec import Cluster
+from repro.core.registry import Registry
 from repro.errors import ParamError, PolicyError
-from repro.registry import Registry
 
 Allocation = tuple[tuple[int, int], ...]
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from repro.cluster.spec import Cluster
 from repro.errors import ParamError
-from repro.placement._ilp import (
+from repro.optimise.placement_ilp import (
     MAX_NODES,
     MAX_WORKERS,
     IlpPlacement,
@@ -19,8 +19,8 @@ from repro.placement._ilp import (
     program_size,
     solve,
 )
-from repro.placement._models import look_up, model_sizes, tensor_shares
 from repro.placement.base import Allocation, Placement, register
+from repro.placement.skewed_models import look_up, model_sizes, tensor_shares
 from repro.placement.yarn import YarnPlacer
 
 __all__ = [

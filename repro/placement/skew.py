@@ -10,9 +10,9 @@ import numpy as np
 
 from repro.cluster.spec import Cluster
 from repro.errors import ParamError
-from repro.placement._models import look_up, tensor_shares
-from repro.placement._nodes import NodeSet, take_by_level
 from repro.placement.base import Allocation, Placement, Placer, register
+from repro.placement.idle_nodes import NodeSet, take_by_level
+from repro.placement.skewed_models import look_up, tensor_shares
 
 
 class SkewPlacer(Placer):

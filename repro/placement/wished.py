@@ -60,7 +60,7 @@ class WishedPlacer(Placer):
 @register("wished")
 @dataclass(frozen=True)
 class Wished(Placement):
-    """Tasks go where `repro.sim.decision.Run.tasks` says; gangs without a wish fill up nodes.
+    """Tasks go where `repro.core.decision.Run.tasks` says; gangs without a wish fill up nodes.
 
     For policies that decide on jobs and places together (Liquid).
 

@@ -7,7 +7,7 @@ from repro.plot.cdf import cdf_chart
 from repro.plot.gantt import gantt_chart
 from repro.plot.heatmap import heatmap_chart
 from repro.plot.lines import line_chart
-from repro.plot.looks import Look, look, looks
+from repro.plot.series_styles import Look, look, looks
 from repro.plot.stacked import stacked_chart
 from repro.plot.style import new_figure, shared_legend
 

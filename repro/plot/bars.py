@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
-from repro.plot.looks import SOLE, look, looks
+from repro.plot.series_styles import SOLE, look, looks
 from repro.plot.style import axes_or_new, legend, owner, published_style, styled
 
 _ROOM = 0.8

@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from repro.plot.looks import looks
+from repro.plot.series_styles import looks
 from repro.plot.style import axes_or_new, legend, owner, published_style, styled
 
 

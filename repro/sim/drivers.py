@@ -6,16 +6,16 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
+from repro.core.decision import Run
+from repro.core.jobs import JobTable
+from repro.core.policy import Order, Policy
+from repro.core.view import View
 from repro.placement.base import Placer
-from repro.policies.base import Order, Policy
-from repro.sim.backlog import Backlog
-from repro.sim.decided import DecidedDriver
-from repro.sim.decision import Run
-from repro.sim.jobs import JobTable
-from repro.sim.mechanism import RoundMechanism
-from repro.sim.refill import Refill
-from repro.sim.resort import Resort
-from repro.sim.view import View
+from repro.sim.rounds.mechanism import RoundMechanism
+from repro.sim.select.backlog import Backlog
+from repro.sim.select.refill import Refill
+from repro.sim.select.resort import Resort
+from repro.sim.whole_decisions import DecidedDriver
 
 
 class Driver(Protocol):

@@ -12,22 +12,22 @@ import numpy as np
 import pandas as pd
 import simpy
 
-from repro.cluster.spec import Cluster
+from repro.cluster.spec import Cluster, gpus_by_type
+from repro.core.jobs import JobTable
+from repro.core.performance import Overhead, Performance
+from repro.core.policy import Order, Policy
+from repro.core.records import Result, collect
+from repro.core.speeds import Speeds
+from repro.core.view import View
 from repro.errors import ParamError, PolicyError, ReproError, TraceError
-from repro.perf.overhead import Overhead
 from repro.placement.base import Placement
 from repro.placement.by_type import by_type
-from repro.policies.base import Order, Policy
-from repro.sim.decided import DecidedDriver
 from repro.sim.drivers import Driver, driver_for
-from repro.sim.holdings import Holdings, Performance
-from repro.sim.jobs import JobTable
-from repro.sim.mechanism import RoundMechanism
+from repro.sim.holdings import Holdings
 from repro.sim.policy_fault import policy_fault
-from repro.sim.records import Result, collect
-from repro.sim.rounds import RoundSettings, gpus_by_type
-from repro.sim.speeds import Speeds
-from repro.sim.view import View
+from repro.sim.rounds.mechanism import RoundMechanism
+from repro.sim.rounds.settings import RoundSettings
+from repro.sim.whole_decisions import DecidedDriver
 
 #: Decisions of one run at most, as far as its interval, rounds or quantum tell beforehand.
 MAX_DECISIONS = 10_000_000

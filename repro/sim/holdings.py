@@ -5,32 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from repro.cluster.spec import Cluster
+from repro.core.decision import Run
+from repro.core.jobs import JobTable
+from repro.core.performance import Overhead, Paced, Performance
+from repro.core.records import Intervals, Nodes
 from repro.errors import PolicyError
 from repro.placement.base import Placer
-from repro.sim.decision import Run
-from repro.sim.jobs import JobTable
-from repro.sim.records import Intervals, Nodes
-
-if TYPE_CHECKING:
-    from repro.perf.overhead import Overhead
-
-
-class Performance(Protocol):
-    """How fast jobs run on what they hold."""
-
-    def rates(self, table: JobTable, run: Run, nodes: Nodes) -> Sequence[float]:
-        """Return the speed of every member of ``run`` relative to running alone."""
-
-
-@runtime_checkable
-class Paced(Performance, Protocol):
-    """A performance model that knows to the last bit how long a unit of work takes."""
-
-    def paces(self, table: JobTable, run: Run, nodes: Nodes) -> Sequence[float]:
-        """Return the seconds a unit of work takes every member of ``run``."""
 
 
 class Holdings:

@@ -7,8 +7,8 @@ from typing import Any
 import pandas as pd
 
 from repro.cluster.spec import Cluster
-from repro.policies.base import Policy
-from repro.sim.records import Result
+from repro.core.policy import Policy
+from repro.core.records import Result
 from repro.sim.simulate import simulate
 
 

@@ -6,8 +6,8 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
+from repro.core.policy import Policy
 from repro.errors import PolicyError
-from repro.policies.base import Policy
 
 
 def policy_fault(

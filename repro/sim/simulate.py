@@ -11,16 +11,16 @@ import numpy as np
 import pandas as pd
 
 from repro.cluster.spec import Cluster
+from repro.core.performance import Overhead, Performance
+from repro.core.policy import Policy, make
+from repro.core.records import Result
+from repro.core.rules import rules_named
 from repro.errors import ParamError, TraceError
-from repro.perf.overhead import Overhead, ResumeOverhead, StartOverhead
+from repro.perf.overhead import ResumeOverhead, StartOverhead
 from repro.placement import base as placement_base
 from repro.placement.base import Placement
-from repro.policies.base import Policy, make
 from repro.sim.engine import Engine
-from repro.sim.holdings import Performance
-from repro.sim.records import Result
-from repro.sim.rounds import RoundSettings
-from repro.sim.rules import rules_named
+from repro.sim.rounds.settings import RoundSettings
 from repro.sim.unused import unused
 from repro.trace.schema import MAX_TIME_S
 
@@ -68,8 +68,8 @@ def simulate(
     interval : float, optional
         Decide only every so many seconds; by default as the policy says, else at every event.
     rounds : mapping, optional
-        Settings of the rounds of policies that return shares (`repro.sim.rounds.RoundSettings`),
-        where they differ from those of the rules.
+        Settings of the rounds of policies that return shares, where they differ from those of the
+        rules (`repro.sim.rounds.settings.RoundSettings`).
     seed : int
         Seed of placements and policies that draw.
     until : iterable of job ids, optional

@@ -7,8 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from repro.sim.decided import DecidedDriver
 from repro.sim.engine import Engine
+from repro.sim.whole_decisions import DecidedDriver
 
 
 def unused(

@@ -14,8 +14,8 @@ import pandas as pd
 
 from repro import paths
 from repro.files.whole import write_whole
+from repro.perf.gavel_profile import calibrate as calibrate_gavel
 from repro.perf.throughput_files import load_throughputs
-from repro.trace.gavel_profile import calibrate as calibrate_gavel
 from repro.trace.muri_profile import TRACES as _MURI
 from repro.trace.muri_profile import calibrate as calibrate_muri
 from repro.trace.philly_profile import calibrate
@@ -116,17 +116,18 @@ def main(folder: Path | None = None) -> None:
     DataMissingError
         If a public file is neither in the mirror nor in the cache and cannot be downloaded.
     """
-    from repro.trace import load, remote
+    from repro.files import public
+    from repro.trace import load
 
     def origin(name: str) -> str:
-        entry = remote.entry(name)
+        entry = public.entry(name)
         return f"{entry.repository}, commit {entry.commit}, {entry.path}, licence: {entry.licence}"
 
     folder = folder or paths.traces_dir()
     for name, table in calibrate(load.load("philly")).items():
         write(table, folder / f"{name}.csv", f"{_ABOUT[name]}; measured from {origin('philly')}")
     history = "tiresias-history-10000"
-    past = history_table(np.loadtxt(remote.fetch(history), skiprows=1), "yarn-gput10000.csv")
+    past = history_table(np.loadtxt(public.fetch(history), skiprows=1), "yarn-gput10000.csv")
     about = (
         f"GPU-time of past jobs (GPU-seconds) at quantile levels; measured from {origin(history)}"
     )
@@ -136,14 +137,14 @@ def main(folder: Path | None = None) -> None:
     for name, table in calibrate_muri(frames).items():
         about = f"{_ABOUT[name]}; measured from the traces beside {origin('muri-trace1')}"
         write(table, folder / f"{name}.csv", about)
-    pcs = [name for name, entry in remote.entries().items() if _PCS in entry.path]
+    pcs = [name for name, entry in public.entries().items() if _PCS in entry.path]
     about = "Share of jobs of at least 120 s by GPU count; measured from the twelve traces beside "
     mix = gpu_mix(load.load(name) for name in pcs)
     write(mix, folder / "philly_gpu_mix.csv", about + origin(pcs[0]))
     speeds = "gavel-throughputs"
     about = f"{_ABOUT['gavel_speeds']}; fitted to {origin(speeds)}"
     write(
-        calibrate_gavel(load_throughputs(remote.fetch(speeds))), folder / "gavel_speeds.csv", about
+        calibrate_gavel(load_throughputs(public.fetch(speeds))), folder / "gavel_speeds.csv", about
     )
 
 

@@ -12,10 +12,10 @@ import pandas as pd
 
 from repro.errors import ParamError, ReproError, TraceError
 from repro.files.spreadsheet import safe_cells
+from repro.files.table import Document
 from repro.files.whole import write_whole
 from repro.trace.formats import FORMATS
 from repro.trace.schema import COLUMNS, validate
-from repro.trace.table import Document
 
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 
@@ -64,16 +64,16 @@ def load(
     name = Path(path).name
     # the functions of os.path, as a name may be too long for the file system
     if not os.path.isfile(path):
-        from repro.trace import remote
+        from repro.files import public
 
-        if remote.is_known(str(path)):
-            entry, name = remote.entry(str(path)), str(path)
+        if public.is_known(str(path)):
+            entry, name = public.entry(str(path)), str(path)
             format = format or entry.format
             if format not in FORMATS:
                 raise TraceError(f"{name}: a table ({format}), not a trace; see repro trace list")
-            path = remote.fetch(name)
+            path = public.fetch(name)
         elif not os.path.exists(path):
-            raise TraceError(f"{path}: no such file, nor {remote.unknown(str(path))}")
+            raise TraceError(f"{path}: no such file, nor {public.unknown(str(path))}")
     document = Document.read(path)
     if format is None:
         known = ", ".join(FORMATS)

@@ -8,10 +8,10 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from repro.core.jobs import MAX_GPUS_PER_JOB
 from repro.errors import TraceError
-from repro.trace.checks import Mask, Origin, numbers, refuse, refuse_strange, shown
+from repro.files.checks import Mask, Origin, numbers, refuse, refuse_strange, shown
 
-MAX_GPUS_PER_JOB = 1_000_000
 MAX_EXACT = 2**53  # whole numbers beyond are not exact as float64
 MAX_TIME_S = 2.0**33  # beyond, a float64 does not resolve a microsecond
 MIN_DURATION_S = 1e-6

@@ -7,10 +7,10 @@ import pytest
 from costs import measure
 
 from repro.estimate._completion import complete
-from repro.policies._pairs import programme, shares
-from repro.policies._pairs_makespan import makespan_pairs
-from repro.policies._pairs_rows import spread_evenly
-from repro.sim.received import Ledger
+from repro.optimise.pairs.makespan import makespan_pairs
+from repro.optimise.pairs.programme import programme, shares
+from repro.optimise.pairs.rows import spread_evenly
+from repro.sim.rounds.ledger import Ledger
 
 
 def workload(types, jobs, widths=(1,), seed=0):

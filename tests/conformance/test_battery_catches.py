@@ -12,13 +12,13 @@ import pytest
 
 from repro import simulate
 from repro.cluster.spec import Cluster
+from repro.core.decision import Run, RunSet, Shares
+from repro.core.policy import Order, Policy, make
 from repro.errors import PolicyError
-from repro.policies.base import Order, Policy, make
-from repro.policies.las_2d import Las2D
-from repro.policies.srtf import SRTF
-from repro.sim.audit import check_records
-from repro.sim.decision import Run, RunSet, Shares
+from repro.policies.baselines.srtf import SRTF
+from repro.policies.tiresias.las_2d import Las2D
 from repro.testing import check_policy, scaled, small_trace, stress_traces
+from repro.testing.audit import check_records
 
 
 @dataclass(frozen=True)

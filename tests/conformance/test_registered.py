@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from repro.core.performance import Overhead
+from repro.core.policy import make, policies
 from repro.perf import ThroughputTable
 from repro.perf.interleaving import STAGE_COLUMNS
-from repro.perf.overhead import Overhead
-from repro.policies.base import make, policies
 from repro.testing import check_policy, stress_traces
 
 HISTORY = (20.0, 45.0, 80.0, 150.0, 400.0, 1200.0)

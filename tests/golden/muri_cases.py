@@ -8,8 +8,8 @@ import muri_reference as reference
 import numpy as np
 
 import repro
-from repro.perf.profiles import muri_profiles
-from repro.policies.base import make
+from repro.core.policy import make
+from repro.perf.muri_models import muri_profiles
 from repro.trace.load import load
 
 FOLDER = "Rivendile+Muri/simulator/trace-data"

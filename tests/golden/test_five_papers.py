@@ -9,16 +9,16 @@ import pandas as pd
 import pytest
 
 from repro import make, simulate
-from repro.experiments.five_papers import group_efficiency
+from repro.core.decision import Run, Shares
+from repro.core.policy import Policy
+from repro.experiments.tour.five_papers import group_efficiency
+from repro.matching.jobs import best_pairs
 from repro.metrics import time_by_type, unfairness
 from repro.perf import Interleaving, IterationModel, MeasuredPlans, ThroughputTable, TrainedModel
 from repro.perf.stages import efficiency, interleaving_time
-from repro.policies._matching import best_pairs
-from repro.policies.base import Policy
-from repro.policies.given import Given
-from repro.sim.decision import Run, Shares
+from repro.policies.baselines.scripted import Given
 from repro.sim.playout import playout, prediction_errors, predictions
-from repro.sim.rounds import choose, priorities, realised
+from repro.sim.rounds.settings import choose, priorities, realised
 
 
 def trace(names, submit, duration, gpus=1, **columns):

@@ -11,9 +11,9 @@ import pytest
 from gavel_reference import Job, Reference
 
 from repro import simulate
+from repro.core.decision import Shares
+from repro.core.policy import Policy
 from repro.perf.throughput import ThroughputTable
-from repro.policies.base import Policy
-from repro.sim.decision import Shares
 
 GPUS = {"k80": 3, "p100": 2, "v100": 4}
 CLUSTER = "3xk80,2xp100,4xv100"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import repro
-from repro.policies.base import make
+from repro.core.policy import make
 
 SIMPLE = ("srtf", "srsf", "tiresias-l", "antman")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 import repro
-from repro.policies.base import make
+from repro.core.policy import make
 from repro.trace.load import load
 
 FOLDER = "Rivendile+Muri/simulator/trace-data"

@@ -7,7 +7,7 @@ import pytest
 from muri_reference_groups import group_period
 from muri_reference_sharing import visits
 
-from repro.perf.profiles import muri_profiles
+from repro.perf.muri_models import muri_profiles
 
 FOLDER = "Rivendile+Muri/simulator/trace-data"
 UNMATCHED = {"blossom": False}

@@ -8,7 +8,7 @@ import pytest
 import reference_simulator as reference
 
 from repro import simulate
-from repro.policies.base import make
+from repro.core.policy import make
 
 SEEDS = range(12)
 NODES, SIZE = 6, 4

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from repro import simulate
-from repro.policies._gittins import TotalServiceTable
-from repro.policies.base import make, policies
+from repro.core.policy import make, policies
+from repro.policies.tiresias._gittins import TotalServiceTable
 from repro.trace.load import load
 
 FOLDER = "SymbioticLab+Tiresias/simulator"

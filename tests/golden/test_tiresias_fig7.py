@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from repro import simulate
-from repro.policies._gittins import GittinsIndex, MeanServiceIndex
-from repro.policies.base import Order, make
+from repro.core.policy import Order, make
+from repro.policies.tiresias._gittins import GittinsIndex, MeanServiceIndex
 
 HISTORY = (4, 8, 12)
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from repro import params
-from repro.claims import MISSED, judge, worst
+from repro.figures import params
+from repro.figures.claims import MISSED, judge, worst
 
 ROOT = Path(__file__).resolve().parents[2]
 ENTRIES = params.discover(ROOT)

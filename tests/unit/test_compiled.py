@@ -12,7 +12,7 @@ import pytest
 
 import repro
 from repro import compiled
-from repro.batch import cache
+from repro.figures import cache
 
 CALLEE = """\
 from repro.compiled import njit
@@ -195,7 +195,7 @@ def test_import_statements_are_found_without_a_parser():
 
 
 def test_the_simulation_cache_is_keyed_by_all_that_a_simulation_imports():
-    ahead = ["repro.sim.simulate", "repro.batch.cache", "repro.experiments.gavel_cases"]
+    ahead = ["repro.sim.simulate", "repro.figures.cache", "repro.experiments.gavel.cases"]
     for package in ("repro.policies", "repro.placement", "repro.trace.formats"):
         inner = importlib.import_module(package).__path__
         ahead += [one.name for one in pkgutil.walk_packages(inner, f"{package}.")]

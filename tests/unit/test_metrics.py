@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from repro import simulate
-from repro.metrics import bins, busy_gpus, durations, improvement, makespan, statistics, summarise
-from repro.sim.records import Result
+from repro.core.records import Result, durations, makespan, summarise
+from repro.metrics import bins, busy_gpus, improvement, statistics
 from repro.testing import small_trace
 
 

@@ -16,7 +16,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from typer.testing import CliRunner
 
-from repro import cli
+from repro.cli import app
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.skipif(
@@ -248,7 +248,7 @@ def test_workflow_calls_what_there_is(job):
             assert program in (".venv/bin/repro", "repro")
             words = [a for a in arguments[:2] if re.fullmatch("[a-z]+", a)]
             command = words[: 2 if words[0] == "trace" else 1]
-            shown = CliRunner().invoke(cli.app, [*command, "--help"])
+            shown = CliRunner().invoke(app.app, [*command, "--help"])
             assert shown.exit_code == 0
             assert all(a in shown.output for a in arguments if a.startswith("--"))
 

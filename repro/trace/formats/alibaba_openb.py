@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from repro.trace.formats import FORMATS, Parsed
+from repro.files.parsed import Parsed
+from repro.files.table import Document, Table
+from repro.trace.formats import FORMATS
 from repro.trace.schema import MAX_TIME_S
-from repro.trace.table import Document, Table
 
 _REQUIRED = ("name", "num_gpu", "gpu_milli", "creation_time", "deletion_time", "scheduled_time")
 _SECONDS = f"a time is seconds from the start of the trace, 0 to {MAX_TIME_S:,.0f}"

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from repro.files.parsed import Parsed
+from repro.files.table import Document, Table
 from repro.perf.throughput import ThroughputTable
 from repro.perf.throughput_files import PUBLIC, is_stand_in, load_throughputs, source_name
-from repro.trace.formats import FORMATS, Parsed
+from repro.trace.formats import FORMATS
 from repro.trace.schema import MAX_EXACT
-from repro.trace.table import Document, Table
 
 _SHORT = ("job_type", "command", "steps_arg", "needs_data_dir", "steps", "arrival", "scale_factor")
 _LONG = (

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from repro.trace.formats import FORMATS, Parsed
-from repro.trace.table import Document, Table, elapsed
+from repro.files.parsed import Parsed
+from repro.files.table import Document, Table, elapsed
+from repro.trace.formats import FORMATS
 
 _REQUIRED = ("job_id", "gpu_num", "submit_time", "start_time", "end_time", "duration")
 

@@ -6,10 +6,11 @@ import difflib
 
 import numpy as np
 
-from repro.perf.profiles import muri_profiles
-from repro.trace.checks import refuse
-from repro.trace.formats import FORMATS, Parsed
-from repro.trace.table import Document, Table
+from repro.files.checks import refuse
+from repro.files.parsed import Parsed
+from repro.files.table import Document, Table
+from repro.perf.muri_models import muri_profiles
+from repro.trace.formats import FORMATS
 
 _TIMES = {
     "submit_time": "submit_time",

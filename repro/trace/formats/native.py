@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from repro.files.parsed import Parsed
 from repro.files.spreadsheet import plain_cells
-from repro.trace.formats import FORMATS, Parsed
+from repro.files.table import Document, Table
+from repro.trace.formats import FORMATS
 from repro.trace.schema import COLUMNS, REQUIRED
-from repro.trace.table import Document, Table
 
 
 @FORMATS.register("repro")

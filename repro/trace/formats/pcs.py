@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from repro.trace.formats import FORMATS, Parsed
+from repro.files.parsed import Parsed
+from repro.files.table import Document, Table
+from repro.trace.formats import FORMATS
 from repro.trace.schema import MAX_TIME_S
-from repro.trace.table import Document, Table
 
 _GAP = f"a gap is 0 to {MAX_TIME_S:,.0f} s"
 _GPUS = "an app asks for 1 or more GPUs"

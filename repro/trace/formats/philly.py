@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from repro.trace.formats import FORMATS, Parsed
-from repro.trace.table import Document, Table, elapsed
+from repro.files.parsed import Parsed
+from repro.files.table import Document, Table, elapsed
+from repro.trace.formats import FORMATS
 
 
 @FORMATS.register("philly")

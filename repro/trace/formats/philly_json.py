@@ -11,10 +11,11 @@ import numpy as np
 import pandas as pd
 
 from repro.errors import TraceError
-from repro.trace.checks import Origin, is_plain, shown
-from repro.trace.formats import FORMATS, Parsed
-from repro.trace.strict_json import elements
-from repro.trace.table import DATE, DATE_LOOKS, DATE_YEARS, Document, elapsed
+from repro.files.checks import Origin, is_plain, shown
+from repro.files.parsed import Parsed
+from repro.files.strict_json import elements
+from repro.files.table import DATE, DATE_LOOKS, DATE_YEARS, Document, elapsed
+from repro.trace.formats import FORMATS
 
 _ABSENT = (None, "", "None")
 _KEYS = ("jobid", "submitted_time", "attempts")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from repro.errors import TraceError
-from repro.trace.formats import FORMATS, Parsed
-from repro.trace.table import Document, Table
+from repro.files.parsed import Parsed
+from repro.files.table import Document, Table
+from repro.trace.formats import FORMATS
 
 
 @FORMATS.register("tiresias")

@@ -11,8 +11,8 @@ from typing import Any
 import pandas as pd
 
 from repro.errors import ParamError
+from repro.perf.synthetic_throughputs import REFERENCE, JobType, job_types
 from repro.perf.throughput_files import PUBLIC, is_stand_in, load_throughputs, source_name
-from repro.trace.synth.gavel_throughputs import REFERENCE, JobType, job_types
 from repro.trace.synth.registry import generators, positive
 
 Source = str | Path

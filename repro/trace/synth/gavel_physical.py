@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 
 from repro.errors import ParamError
+from repro.perf.synthetic_throughputs import job_types
 from repro.perf.throughput_files import PUBLIC
 from repro.trace.synth.gavel import Job, Source, as_trace, gang_size
-from repro.trace.synth.gavel_throughputs import job_types
 from repro.trace.synth.registry import generators, positive
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 
 from repro.errors import ParamError
+from repro.files.quantiles import table
 from repro.trace.synth.history import gpu_time_at
 from repro.trace.synth.registry import generators, positive
-from repro.trace.synth.tables import table
 
 
 @generators.register("philly-gpu-time")

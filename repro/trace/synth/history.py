@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from repro.files.quantiles import inverse_cdf, table
 from repro.trace.synth.registry import positive
-from repro.trace.synth.tables import inverse_cdf, table
 
 
 def gpu_time_at(u: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

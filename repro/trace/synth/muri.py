@@ -9,10 +9,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from repro.errors import ParamError
-from repro.perf.profiles import muri_profiles
+from repro.files.quantiles import inverse_cdf, table
+from repro.perf.muri_models import muri_profiles
 from repro.trace.muri_profile import LEVELS, TRACES, quantile_columns
 from repro.trace.synth.registry import generators, positive
-from repro.trace.synth.tables import inverse_cdf, table
 
 #: Models that each further job type adds (artifact, job_type_1.csv to job_type_4.csv).
 JOB_TYPES = (

@@ -7,8 +7,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from repro.errors import ParamError
-from repro.trace.synth._philly_profile import Draw, draw_profile
 from repro.trace.synth.gpu_time import at_load
+from repro.trace.synth.philly_tables import Draw, draw_profile
 from repro.trace.synth.registry import generators, positive
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from repro.core.registry import Registry
 from repro.errors import ParamError
-from repro.registry import Registry
 
 #: A generator: ``(rng, **options) -> trace``; one that repeats the random streams of a public
 #: simulator calls its first argument ``seed`` and gets a whole number instead.
@@ -152,11 +152,11 @@ def stand_in_for(name: str) -> str | None:
     >>> stand_in_for("philly"), stand_in_for("tiresias-history-1000"), stand_in_for("tiresias-60")
     ('philly-like', 'gpu-time-quantiles', None)
     """
-    from repro.trace import remote
+    from repro.files import public
 
-    if not remote.is_known(name):
+    if not public.is_known(name):
         return None
-    return _STAND_INS_BY_NAME.get(name) or _STAND_INS.get(remote.entry(name).format)
+    return _STAND_INS_BY_NAME.get(name) or _STAND_INS.get(public.entry(name).format)
 
 
 def stand_in_options(name: str) -> dict[str, Any]:

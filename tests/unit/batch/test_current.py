@@ -6,13 +6,13 @@ import sys
 
 import pytest
 
-from repro import params
-from repro.batch import data, execute, saved
-from repro.batch import fingerprint as fp
-from repro.batch.files import to_json
+from repro.batch import execute
 from repro.batch.task import Task
 from repro.errors import ParamError
-from repro.trace import remote
+from repro.figures import data, params, saved
+from repro.figures import fingerprint as fp
+from repro.figures.result_files import to_json
+from repro.files import public
 
 
 @pytest.fixture
@@ -141,8 +141,8 @@ def test_a_parameter_given_its_default_counts_as_not_given(entry):
      ("synthetic stand-in", False, True), ("synthetic stand-in", True, False)],
 )  # fmt: skip
 def test_data_that_came_or_went_makes_a_result_old(project, monkeypatch, kind, here, current):
-    monkeypatch.setattr(remote, "is_known", lambda name: name == "philly")
-    monkeypatch.setattr(remote, "available", lambda name: here)
+    monkeypatch.setattr(public, "is_known", lambda name: name == "philly")
+    monkeypatch.setattr(public, "available", lambda name: here)
     folder = finished(project, "abc", [{"name": "philly", "kind": kind}])
     assert fp.is_current(folder, "fig01_one", "abc") is current
 

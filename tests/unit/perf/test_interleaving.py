@@ -5,12 +5,12 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
+from repro.core.decision import Run
+from repro.core.jobs import JobTable
 from repro.errors import TraceError
 from repro.perf.interleaving import Interleaving, group_period, stage_columns
 from repro.perf.stages import interleaving_time
 from repro.perf.three_stage import three_stage_time
-from repro.sim.decision import Run
-from repro.sim.jobs import JobTable
 
 MERGED = ("stage_storage", "stage_gpu", "stage_network")
 FACTORS = (1.5, 2.0)

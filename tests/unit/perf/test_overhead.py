@@ -5,10 +5,11 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
+from repro.core.jobs import JobTable
+from repro.core.performance import Overhead
 from repro.errors import TraceError
-from repro.perf.overhead import CheckpointOverhead, Overhead, StartOverhead
-from repro.perf.profiles import muri_profiles
-from repro.sim.jobs import JobTable
+from repro.perf.muri_models import muri_profiles
+from repro.perf.overhead import CheckpointOverhead, StartOverhead
 
 
 def table(models, gpus=1, **columns):

@@ -6,11 +6,11 @@ import pandas as pd
 import pytest
 
 from repro import simulate
+from repro.core.decision import Run
 from repro.errors import ParamError, PolicyError, TraceError
 from repro.perf import IterationModel, MeasuredPlans, TrainedModel
 from repro.perf.parameter_server import pattern
-from repro.policies.given import Given
-from repro.sim.decision import Run
+from repro.policies.baselines.scripted import Given
 
 # parameters and measured times (s) of pww, pw_w, p_ww, p_w_w: Liquid Figures 1b and 6
 NETWORKS = {

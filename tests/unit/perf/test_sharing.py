@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from repro.core.decision import Run
+from repro.core.jobs import JobTable
 from repro.errors import PolicyError, TraceError
 from repro.perf.sharing import COLUMNS, Sharing, host_iterations
-from repro.sim.decision import Run
-from repro.sim.jobs import JobTable
 
 
 def table(stages, times, **changes):

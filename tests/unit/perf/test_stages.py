@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from repro import simulate
+from repro.core.decision import Run
 from repro.errors import ParamError, TraceError
 from repro.perf import Interleaving
 from repro.perf.stages import efficiency, interleaving_time, pair_efficiencies
-from repro.policies.given import Given
-from repro.sim.decision import Run
+from repro.policies.baselines.scripted import Given
 
 FIG6 = [(1, 2, 1, 1), (1, 1, 2, 1)]
 

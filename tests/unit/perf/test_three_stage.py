@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from repro.errors import ParamError
-from repro.perf.profiles import muri_profiles
+from repro.perf.muri_models import muri_profiles
 from repro.perf.three_stage import ThreeStages, three_stage_gamma, three_stage_time
 
 TIMES = st.integers(0, 800).map(float)

@@ -6,11 +6,11 @@ import pandas as pd
 import pytest
 
 from repro import make, simulate
-from repro.batch import cache
+from repro.core.decision import Run
+from repro.core.jobs import JobTable
 from repro.errors import ParamError
+from repro.figures import cache
 from repro.perf import ThroughputTable
-from repro.sim.decision import Run
-from repro.sim.jobs import JobTable
 
 TABLE = ThroughputTable(
     {("a3c", 1): {"v100": 8.0, "k80": 2.0}, ("a3c", 2): {"v100": 12.0, "k80": 4.0}}, "v100"

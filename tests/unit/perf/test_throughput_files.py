@@ -10,11 +10,10 @@ import warnings
 import pandas as pd
 import pytest
 
-from repro.batch.data import StandInWarning
-from repro.errors import TraceError
+from repro.errors import StandInWarning, TraceError
+from repro.files import public
 from repro.perf import ThroughputTable
 from repro.perf.throughput_files import is_stand_in, load_throughputs, source_name, throughputs_of
-from repro.trace import remote
 from repro.trace.load import load
 
 A, B = "('A3C', 1)", "('LM (batch size 5)', 1)"
@@ -180,7 +179,7 @@ def test_what_cannot_be_had_is_replaced_and_said(tmp_path, monkeypatch):
         tried.append(url)
         raise OSError("no network in tests")
 
-    monkeypatch.setattr(remote, "_retrieve", refuse)
+    monkeypatch.setattr(public, "_retrieve", refuse)
     for _ in range(2):
         with pytest.warns(StandInWarning, match=r"gavel-throughputs: .*; a synthetic stand-in"):
             table = load_throughputs("gavel-throughputs")

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from repro.cluster import Cluster, Node
 from repro.placement import make
-from repro.placement._nodes import NodeSet
+from repro.placement.idle_nodes import NodeSet
 
 MODELS = {"big": 500.0, "small": 90.0}
 SKEWS = {"big": 0.7, "small": 0.05}

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from repro.cluster import Cluster, Node
-from repro.perf.models import tiresias_models
+from repro.perf.tiresias_models import tiresias_models
 from repro.placement import make
 
 SKEWS = {"VGG16": 0.743, "ResNet50": 0.092, "edge": 0.5}

@@ -17,11 +17,11 @@ from repro.plot import (
     gantt_chart,
     line_chart,
     look,
-    looks,
     new_figure,
     shared_legend,
     stacked_chart,
 )
+from repro.plot.series_styles import looks
 from repro.plot.style import COLUMN_INCHES, caption, render
 
 TIRESIAS = ["yarn-cs", "best-effort", "sf", "srtf", "srsf", "las-2d", "tiresias-l", "tiresias-g",

@@ -9,10 +9,10 @@ import pytest
 from hand_traces import spans, trace
 
 from repro import simulate
+from repro.core.decision import RunSet
+from repro.core.performance import Overhead
+from repro.core.policy import Policy
 from repro.errors import ParamError
-from repro.perf.overhead import Overhead
-from repro.policies.base import Policy
-from repro.sim.decision import RunSet
 from repro.testing import small_trace
 
 

@@ -9,12 +9,13 @@ import pytest
 from hand_traces import spans, trace
 
 from repro import simulate
+from repro.core.decision import Run, RunSet
+from repro.core.performance import Overhead
+from repro.core.policy import Policy
 from repro.errors import PolicyError
 from repro.perf.interleaving import Interleaving
-from repro.perf.overhead import Overhead, StartOverhead
-from repro.policies.base import Policy
-from repro.policies.given import Given
-from repro.sim.decision import Run, RunSet
+from repro.perf.overhead import StartOverhead
+from repro.policies.baselines.scripted import Given
 
 PATIENT = Given((Run((0,), 1), Run((1,), 1), Run((2,), 1)))
 

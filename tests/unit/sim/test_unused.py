@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import repro
-from repro import cli
+from repro.cli import app
 from repro.errors import ParamError, PolicyError, TraceError
 from repro.perf.throughput import ThroughputTable
 
@@ -43,7 +43,7 @@ class Done:
 @pytest.fixture
 def run_cli(capsys):
     def run(*words):
-        code = cli.main([str(word) for word in words])
+        code = app.main([str(word) for word in words])
         shown = capsys.readouterr()
         return Done(code, shown.out, shown.err)
 
@@ -226,7 +226,7 @@ def test_an_interval_beside_shares_is_refused_in_python_too():
 
 
 def test_an_error_inside_a_policy_names_policy_time_and_job():
-    from repro.policies.base import Order
+    from repro.core.policy import Order
 
     class Zed(Order):
         name = "zed"

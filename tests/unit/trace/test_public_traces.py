@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from repro.trace import remote
+from repro.files import public as public_files
 from repro.trace.formats import FORMATS
 from repro.trace.load import describe, load
 
@@ -20,11 +20,11 @@ def public(mirror, monkeypatch):
 
 
 def test_every_registered_trace_loads(public):
-    names = [item.name for item in remote.entries().values() if item.format in FORMATS]
+    names = [item.name for item in public_files.entries().values() if item.format in FORMATS]
     assert len(names) == 53
     for name in names:
         frame = public(name)
-        assert frame.attrs["sha256"] == remote.entry(name).sha256
+        assert frame.attrs["sha256"] == public_files.entry(name).sha256
         assert frame.attrs["name"] == name
         assert frame["submit_time"].is_monotonic_increasing
 
@@ -97,7 +97,9 @@ def test_pcs(public, vc, jobs, largest, days, service, load_64):
 
 
 def test_pcs_has_109532_jobs_in_twelve_virtual_clusters(public):
-    names = [n for n in remote.entries() if n.startswith("pcs-") and len(n) == len("pcs-0e4a51")]
+    names = [
+        n for n in public_files.entries() if n.startswith("pcs-") and len(n) == len("pcs-0e4a51")
+    ]
     assert len(names) == 12
     assert sum(len(public(name)) for name in names) == 109_532
 
@@ -153,7 +155,7 @@ def test_gavel_physical(public, name, mix, at_start):
 
 def test_gavel_durations_are_steps_over_v100_throughput(public):
     frame = public("gavel-max-min-fairness")
-    table = json.loads(remote.fetch("gavel-throughputs").read_text())["v100"]
+    table = json.loads(public_files.fetch("gavel-throughputs").read_text())["v100"]
     rates = [
         table[f"('{model}', {gpus})"]["null"]
         for model, gpus in zip(frame["model"], frame["num_gpus"], strict=True)

@@ -8,30 +8,32 @@ import pytest
 
 from repro import paths
 from repro.errors import ReproError, TraceError
+from repro.files import quantiles
 from repro.trace import calibrate
 from repro.trace.philly_profile import probes
-from repro.trace.synth import tables
 
 
 def test_measuring_again_gives_the_committed_tables(mirror, monkeypatch, tmp_path):
     monkeypatch.setenv("REPRO_TRACE_MIRROR", str(mirror))
     calibrate.main(tmp_path)
     written = sorted(path.name for path in tmp_path.iterdir())
-    assert written == sorted(f"{name}.csv" for name in tables.COLUMNS)
+    assert written == sorted(f"{name}.csv" for name in quantiles.COLUMNS)
     for name in written:
         assert (tmp_path / name).read_bytes() == (paths.traces_dir() / name).read_bytes(), name
 
 
 def test_tables_name_their_source_and_stay_compact():
     sizes = []
-    for name in tables.COLUMNS:
+    for name in quantiles.COLUMNS:
         path = paths.traces_dir() / f"{name}.csv"
         sizes.append(path.stat().st_size)
         header = path.read_text(encoding="utf-8").splitlines()[0]
         assert header.startswith("# ")
         assert all(word in header for word in ("commit", "licence"))
         assert ".csv" in header or ".json" in header
-        assert list(tables.table(name))[: len(tables.COLUMNS[name])] == list(tables.COLUMNS[name])
+        assert list(quantiles.table(name))[: len(quantiles.COLUMNS[name])] == list(
+            quantiles.COLUMNS[name]
+        )
     assert sum(sizes) < 300_000
 
 

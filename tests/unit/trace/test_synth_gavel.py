@@ -10,11 +10,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from repro.batch import data
-from repro.errors import ParamError
+from repro.errors import ParamError, StandInWarning
+from repro.figures import data
+from repro.files import public as public_files
+from repro.files import quantiles
+from repro.perf import gavel_profile, synthetic_throughputs
 from repro.perf.throughput_files import load_throughputs, throughputs_of
-from repro.trace import gavel_profile, remote, synth
-from repro.trace.synth import gavel_throughputs, tables
+from repro.trace import synth
 
 LIKE = "gavel-like-throughputs"
 KINDS = ("k80", "p100", "v100")
@@ -33,7 +35,7 @@ def offline(tmp_path, monkeypatch):
     def refuse(url, path):
         raise OSError("no network in tests")
 
-    monkeypatch.setattr(remote, "_retrieve", refuse)
+    monkeypatch.setattr(public_files, "_retrieve", refuse)
 
 
 def drawn(name, seed=0, **options):
@@ -144,13 +146,13 @@ def test_a_fixed_duration_consumes_no_draw():
     fixed = drawn("gavel-single", 5, jobs=2, fixed_duration=600)
     stream = random.Random(7)
     stream.random()
-    assert fixed["model"][0] == stream.choice(gavel_throughputs.job_types()).name
+    assert fixed["model"][0] == stream.choice(synthetic_throughputs.job_types()).name
     assert fixed["duration"].tolist() == [600.0, 600.0]
 
 
 def test_only_distributed_models_take_several_gpus():
     many = drawn("gavel-multiple", jobs=2000)
-    wide = {job.name for job in gavel_throughputs.job_types() if job.distributed}
+    wide = {job.name for job in synthetic_throughputs.job_types() if job.distributed}
     assert set(many.loc[many["num_gpus"] > 1, "model"]) == wide
 
 
@@ -182,12 +184,12 @@ def test_the_seed_of_the_command_is_the_seed_of_the_streams():
 
 
 def test_without_the_public_table_the_stand_in_is_said(offline):
-    with pytest.warns(data.StandInWarning, match="gavel-throughputs: .* synthetic stand-in"):
+    with pytest.warns(StandInWarning, match="gavel-throughputs: .* synthetic stand-in"):
         frame, used = data.open_trace("gavel-single", 0, jobs=5)
     assert used.kind == "synthetic stand-in"
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert throughputs_of(frame) == gavel_throughputs.gavel_like()
+        assert throughputs_of(frame) == synthetic_throughputs.gavel_like()
     assert data.describe_file("gavel-throughputs").kind == "synthetic stand-in"
 
 
@@ -199,7 +201,7 @@ def test_with_the_public_table_a_trace_is_generated(public):
     ("name", "jobs", "at_start"), [("max-min-fairness", 96, 36), ("minimize-makespan", 100, 100)]
 )
 def test_stand_ins_for_the_physical_traces(offline, name, jobs, at_start):
-    with pytest.warns(data.StandInWarning):
+    with pytest.warns(StandInWarning):
         frame, used = data.open_trace(f"gavel-{name}")
     assert used.kind == "synthetic stand-in"
     assert len(frame) == jobs
@@ -223,7 +225,7 @@ def test_physical_durations_gangs_and_large_batches():
 
 def test_the_fitted_table_is_what_the_calibration_gives(public):
     fitted = gavel_profile.calibrate(load_throughputs("gavel-throughputs"))
-    stored = tables.table("gavel_speeds")
+    stored = quantiles.table("gavel_speeds")
     keys = ["quantity", "model", "gpu_type", "gpus"]
     pd.testing.assert_frame_equal(fitted[keys], stored[keys])
     speeds = fitted["quantity"] != "memory"
@@ -232,7 +234,7 @@ def test_the_fitted_table_is_what_the_calibration_gives(public):
 
 
 def test_the_stand_in_is_like_the_public_table(public):
-    real, like = load_throughputs("gavel-throughputs"), gavel_throughputs.gavel_like()
+    real, like = load_throughputs("gavel-throughputs"), synthetic_throughputs.gavel_like()
     assert set(like.rows) == set(real.rows)
     assert set(like.pairs) == set(real.pairs)
     for widths, bound in (((1,), 0.04), ((2, 4, 8), 0.07)):
@@ -252,7 +254,7 @@ def test_the_stand_in_is_like_the_public_table(public):
 
 
 def test_pairs_of_the_stand_in_are_like_the_public_ones(public):
-    real, like = load_throughputs("gavel-throughputs"), gavel_throughputs.gavel_like()
+    real, like = load_throughputs("gavel-throughputs"), synthetic_throughputs.gavel_like()
     errors, fits = [], []
     for key, row in real.pairs.items():
         for kind in KINDS:

@@ -7,10 +7,11 @@ import pandas as pd
 import pytest
 from scipy.stats import ks_2samp
 
-from repro.batch.data import STAND_IN, StandInWarning, open_trace
-from repro.errors import ParamError
-from repro.perf.profiles import muri_profiles
-from repro.trace import load, remote, synth
+from repro.errors import ParamError, StandInWarning
+from repro.figures.data import STAND_IN, open_trace
+from repro.files import public
+from repro.perf.muri_models import muri_profiles
+from repro.trace import load, synth
 from repro.trace.muri_profile import TRACES
 from repro.trace.synth.muri import JOB_TYPES
 
@@ -100,7 +101,7 @@ def test_values_that_are_refused(options):
 
 
 @pytest.mark.parametrize(
-    "name", [name for name, item in remote.entries().items() if item.format == "muri"]
+    "name", [name for name, item in public.entries().items() if item.format == "muri"]
 )
 def test_a_public_trace_out_of_reach_is_replaced(name, tmp_path, monkeypatch):
     def no_network(url, path):
@@ -108,7 +109,7 @@ def test_a_public_trace_out_of_reach_is_replaced(name, tmp_path, monkeypatch):
 
     monkeypatch.setenv("REPRO_TRACE_MIRROR", str(tmp_path))
     monkeypatch.setenv("REPRO_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(remote, "_retrieve", no_network)
+    monkeypatch.setattr(public, "_retrieve", no_network)
     with pytest.warns(StandInWarning):
         frame, used = open_trace(name)
     assert (used.kind, used.name, used.synthetic) == (STAND_IN, name, True)

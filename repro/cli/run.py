@@ -1,0 +1,286 @@
+"""``repro run``: figures in parallel, progress on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from repro.cli.lines import say, visible
+from repro.errors import ParamError
+
+if TYPE_CHECKING:
+    from rich.progress import TaskID
+
+    from repro.batch.execute import Begun, Watch
+    from repro.batch.task import Outcome, Task
+
+
+def run(
+    context: typer.Context,
+    ids: Annotated[
+        list[str] | None, typer.Argument(metavar="[ID]...", help="Figure ids or unique prefixes.")
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Every figure.")] = False,
+    paper: Annotated[str | None, typer.Option(metavar="P", help="Every figure of a paper.")] = None,
+    profile: Annotated[str, typer.Option(help="quick, or paper for the paper's size.")] = "quick",
+    jobs: Annotated[
+        int | None, typer.Option("-j", metavar="N", help="Notebooks at a time (default: CPUs).")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Folder of results (default: build/figures)."),
+    ] = None,
+    pairs: Annotated[
+        list[str] | None,
+        typer.Option("-p", metavar="NAME VALUE", help="Parameter of the notebooks; repeatable."),
+    ] = None,
+    backend: Annotated[str, typer.Option(help="local or dask.")] = "local",
+    scheduler: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Address of a dask scheduler.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Run also what is current.")] = False,
+) -> None:
+    """Regenerate figures and tables; write the gallery page; exit 1 if a notebook failed."""
+    from repro import paths
+    from repro.batch import execute
+    from repro.batch.task import FAILED
+    from repro.figures import params
+
+    if not ids and not everything and paper is None:
+        raise ParamError("nothing to run; name figures (`repro list`), or give --paper P or --all")
+    if ids and everything:
+        raise ParamError("give either figure ids or --all")
+    if profile not in params.PROFILES:
+        raise ParamError(f"--profile {profile}: accepted are {', '.join(params.PROFILES)}")
+    if backend not in ("local", "dask"):
+        raise ParamError(f"--backend {backend}: accepted are local, dask")
+    if scheduler is not None and backend != "dask":
+        raise ParamError("--scheduler needs --backend dask")
+    if jobs is not None and jobs < 1:
+        raise ParamError(f"-j {jobs}: give a number of notebooks of 1 or more")
+    everywhere = params.discover()
+    entries = params.select(ids or [], everywhere, paper=paper)
+    folder = paths.build_dir() if out is None else out.expanduser().resolve()
+    given = parse_pairs(pairs or [])
+    # A folder that cannot be made only means that nothing is remembered.
+    with suppress(OSError):
+        paths.private(paths.cache_dir())
+    with execute.scratch_folder() as scratch:
+        tasks, outcomes = execute.plan(
+            entries, profile=profile, out=folder, given=given, force=force, scratch=scratch,
+            named=bool(ids),
+        )  # fmt: skip
+        workers = jobs or (None if scheduler else min(_cpus(), max(1, len(tasks))))
+        told = Told(tasks, len(entries), debug=context.obj["debug"])
+        for line in told.before(outcomes):
+            say(line)
+        _heed_signals()
+        try:
+            with _shown(told) as (watch, show):
+                for done in execute.run(
+                    tasks, jobs=workers, backend=backend, scheduler=scheduler, watch=watch
+                ):
+                    outcomes.append(done)
+                    show(done)
+        except KeyboardInterrupt:
+            _stop(execute.kill_children, len(outcomes), len(entries), scratch)
+    _finish(folder, everywhere, entries, [one for one in outcomes if one.status == FAILED])
+
+
+def join_pairs(words: Sequence[str]) -> list[str]:
+    """Turn ``-p NAME VALUE`` into one word after ``-p``, which the parser can take repeatedly.
+
+    Raises
+    ------
+    ParamError
+        If the name or the value is missing.
+
+    Examples
+    --------
+    >>> join_pairs(["run", "-p", "seed", "3", "-p", "knob=2"])
+    ['run', '-p', 'seed=3', '-p', 'knob=2']
+    """
+    if not words or words[0] != "run":
+        return list(words)
+    joined: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        joined.append(word)
+        if word == "-p":
+            name = next(rest, None)
+            value = None if name is None or "=" in name else next(rest, None)
+            if name is None or ("=" not in name and value is None):
+                raise ParamError("-p takes NAME VALUE, such as -p seed 3")
+            joined.append(name if value is None else f"{name}={value}")
+    return joined
+
+
+def parse_pairs(pairs: Sequence[str]) -> dict[str, Any]:
+    """Return parameters by name, values read as in parameter files.
+
+    Examples
+    --------
+    >>> parse_pairs(["seed=3", "seeds=[0, 1]", "gap=1e3"])
+    {'seed': 3, 'seeds': [0, 1], 'gap': 1000.0}
+    """
+    from repro.files.strict_yaml import parse_value
+
+    found = {}
+    for pair in pairs:
+        name, _, value = pair.partition("=")
+        found[name.strip()] = parse_value(value)
+    return found
+
+
+def _finish(
+    folder: Path, everywhere: Sequence[Any], entries: Sequence[Any], failed: Sequence[Outcome]
+) -> None:
+    from repro.batch import check
+    from repro.batch.report import write_report
+
+    page = write_report(folder, check.stored(everywhere, folder))
+    typer.echo(f"verdicts: {check.tally_line(check.stored(entries, folder))}")
+    typer.echo(f"gallery:  {page}")
+    if failed:
+        raise typer.Exit(1)
+
+
+def _cpus() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _heed_signals() -> None:
+    # A shell that starts a job in the background makes it ignore Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+
+def _stop(kill: Callable[[], None], done: int, total: int, scratch: Path) -> None:
+    """Leave at once: no thread, kernel or worker is waited for."""
+    import shutil
+
+    kill()
+    shutil.rmtree(scratch, ignore_errors=True)
+    line = f"repro: interrupted, {done} of {total} figures done; the same command goes on from here"
+    typer.echo(line, err=True)
+    sys.stdout.flush()
+    os._exit(130)
+
+
+class Told:
+    """What has been said of a batch, in lines.
+
+    Parameters
+    ----------
+    tasks : sequence of Task
+        What is to run.
+    total : int
+        Figures asked for.
+    debug : bool
+        Whether a failed figure's traceback is shown.
+    """
+
+    def __init__(self, tasks: Sequence[Task], total: int, *, debug: bool) -> None:
+        self._tasks = {task.id: task for task in tasks}
+        self.total, self._debug = total, debug
+        self.count = total - len(tasks)
+        self._said: set[str] = set()
+
+    def before(self, outcomes: Sequence[Outcome]) -> list[str]:
+        """Return how many figures are current, and those that cannot be run."""
+        current = sum(not outcome.error for outcome in outcomes)
+        lines = [f"{current} of {self.total} figures are current"] if current else []
+        return lines + [
+            f"{outcome.id}: failed: {outcome.error}" for outcome in outcomes if outcome.error
+        ]
+
+    def of(self, outcome: Outcome) -> list[str]:
+        """Return the lines of a figure, and of the warnings that no figure has given yet."""
+        from repro.batch.check import counts
+
+        self.count += 1
+        tally = counts([{"verdict": verdict} for verdict in outcome.verdicts])
+        text = ", ".join(f"{n} {name}" for name, n in tally.items()) or "no claims"
+        if outcome.error:
+            where = "" if outcome.cell is None else f" in cell [{outcome.cell}]"
+            text = f"failed{where}: {outcome.error}"
+        place = f"[{self.count:>{len(str(self.total))}}/{self.total}]"
+        first = f"{place} {outcome.id}: {text} ({outcome.wall_s:.1f} s)"
+        fresh = [warning for warning in outcome.warnings if warning not in self._said]
+        self._said.update(fresh)
+        more = self._of_failure(self._tasks[outcome.id]) if outcome.error else []
+        return [first, *more, *(f"  warning: {warning}" for warning in fresh)]
+
+    def _of_failure(self, task: Task) -> list[str]:
+        """Return where to look, or the traceback itself."""
+        from repro.figures.result_files import ERROR
+        from repro.figures.saved import read_error
+
+        places = [Path(task.folder) / ERROR, Path(task.copy)]
+        found = " and ".join(_from_here(path) for path in places if path.is_file())
+        if not self._debug:
+            return [f"  see {found}; --debug shows the traceback here"]
+        trace = read_error(Path(task.folder))[0].get("traceback", "")
+        return [f"  see {found}", *(f"  {line}".rstrip() for line in trace.splitlines())]
+
+
+def _from_here(path: Path) -> str:
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
+
+
+@contextmanager
+def _shown(told: Told) -> Iterator[tuple[Watch | None, Callable[[Outcome], None]]]:
+    """Give what shows the figures that run, if anything does, and what prints those that ended."""
+    if told.count == told.total or not sys.stdout.isatty():
+
+        def plain(outcome: Outcome) -> None:
+            say("\n".join(told.of(outcome)))
+            sys.stdout.flush()
+
+        yield None, plain
+        return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=20),
+        TextColumn("{task.fields[count]}", markup=False),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, transient=True) as progress:
+        whole = progress.add_task(
+            "figures", total=told.total, completed=told.count, count=f"{told.count}/{told.total}"
+        )
+        rows: dict[Task, TaskID] = {}
+
+        def watch(running: Begun) -> None:
+            for task in [task for task in rows if task not in running]:
+                progress.remove_task(rows.pop(task))
+            for task in running:
+                if task not in rows:
+                    rows[task] = progress.add_task(task.id, total=None, count="")
+                points = task.points_done()
+                done, _, total = points.partition("/")
+                progress.update(
+                    rows[task],
+                    completed=int(done or 0),
+                    total=int(total) if total else None,
+                    count=f"{points} simulations" if points else "",
+                )
+
+        def bar(outcome: Outcome) -> None:
+            for line in told.of(outcome):
+                progress.console.print(visible(line), markup=False, highlight=False)
+            progress.update(whole, completed=told.count, count=f"{told.count}/{told.total}")
+
+        yield watch, bar

@@ -1,0 +1,88 @@
+"""``--set K=V``: values as they are written on a command line, for a policy and its rounds."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from repro.errors import ParamError
+
+_WORDS = {"true": True, "false": False, "none": None}
+_LARGEST = 2.0**53  # whole numbers beyond are not exact
+
+
+def parse_settings(pairs: list[str]) -> dict[str, Any]:
+    """Return policy parameters from ``K=V`` texts.
+
+    Parameters
+    ----------
+    pairs : list of str
+        Values are whole numbers, numbers (``inf`` too), true, false, none, or text; a comma makes
+        a tuple.
+
+    Raises
+    ------
+    ParamError
+        For a text without ``=`` and for a parameter with an option of its own.
+
+    Examples
+    --------
+    >>> parse_settings(["thresholds=3250,7200", "promote_knob=inf", "exact=true"])
+    {'thresholds': (3250, 7200), 'promote_knob': inf, 'exact': True}
+    """
+    found: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        name = name.strip()
+        if not equals or not name:
+            raise ParamError(f"--set {pair}: expected K=V, such as thresholds=3250,7200")
+        if name in ("name", "rules", "throughputs"):
+            raise ParamError(f"--set {pair}: use --{'policy' if name == 'name' else name} instead")
+        parts = [part for part in value.split(",") if part.strip() or "," not in value]
+        if not parts:
+            raise ParamError(f"--set {pair}: names no value; give some, or leave it out")
+        items = tuple(_scalar(part.strip(), pair) for part in parts)
+        found[name] = items if "," in value else items[0]
+    return found
+
+
+def round_settings(policy: str, settings: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Split settings into those of the policy and those of the round mechanism.
+
+    Examples
+    --------
+    >>> round_settings("las-agnostic", {"round_s": 720})
+    ({}, {'round_s': 720})
+    """
+    from repro.core.policy import Order, policies
+    from repro.sim.rounds.settings import RoundSettings
+
+    cls = policies[policy]
+    if issubclass(cls, Order):
+        return settings, {}
+    own = [field.name for field in dataclasses.fields(cls)]
+    theirs = [field.name for field in dataclasses.fields(RoundSettings) if field.name not in own]
+    for key in settings:
+        if key not in own and key not in theirs:
+            raise ParamError(
+                f"policy {policy!r} has no parameter {key!r}; it takes {', '.join(own) or 'none'}, "
+                f"and the rounds of policies that return shares {', '.join(theirs)}"
+            )
+    rounds = {key: value for key, value in settings.items() if key in theirs}
+    return {key: value for key, value in settings.items() if key in own}, rounds
+
+
+def _scalar(text: str, pair: str) -> Any:
+    """Return a word, a whole number, a number or text; a number must be one a float can hold."""
+    if text.lower() in _WORDS:
+        return _WORDS[text.lower()]
+    if not text.isascii():
+        return text
+    try:
+        value = float(text)
+    except ValueError:
+        return text
+    if abs(value) > _LARGEST and "inf" not in text.lower():
+        shown = text if len(text) <= 20 else f"{text[:20]}…"
+        raise ParamError(f"--set {pair.partition('=')[0]}: {shown} is too large; at most 2^53")
+    return int(text) if text.lstrip("+-").isdecimal() else value

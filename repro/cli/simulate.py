@@ -1,0 +1,285 @@
+"""``repro simulate``: any trace, any cluster, any policy; and the list of policies."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from repro.cli.lines import complain
+from repro.cli.settings import parse_settings, round_settings
+from repro.errors import ParamError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from repro.cluster.spec import Cluster
+    from repro.perf.throughput import ThroughputTable
+
+COLUMNS = ("job_id", "submit_time", "start_time", "end_time", "jct", "num_gpus")
+
+
+def simulate(
+    trace: Annotated[
+        str, typer.Option(metavar="FILE|NAME", help="A file, a generator or a public trace.")
+    ],
+    cluster: Annotated[str, typer.Option(metavar="SPEC", help="8x8, 8x4:v100, 36xv100, or FILE.")],
+    policy: Annotated[str, typer.Option(metavar="NAME", help="See `repro policies`.")],
+    format: Annotated[str | None, typer.Option(metavar="F", help="Format of the file.")] = None,
+    throughputs: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|NAME", help="Steps per second by GPU type, of the run and the trace."
+        ),
+    ] = None,
+    reference_gpu: Annotated[
+        str | None, typer.Option(metavar="TYPE", help="GPU type on which durations are meant.")
+    ] = None,
+    placement_sensitive: Annotated[
+        bool,
+        typer.Option(
+            help="Gangs on more nodes than they need are slower; placed by yarn unless named."
+        ),
+    ] = False,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="K=V", help="Parameter of the policy or its rounds; lists by commas."
+        ),
+    ] = None,
+    placement: Annotated[str | None, typer.Option(metavar="NAME", help="Placement rule.")] = None,
+    interval: Annotated[
+        float | None, typer.Option(metavar="S", help="Decide only every S seconds.")
+    ] = None,
+    rules: Annotated[str, typer.Option(help="paper, or a public simulator's rules.")] = "paper",
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of what is drawn.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, nothing else.")] = False,
+    out: Annotated[
+        Path | None, typer.Option(metavar="JOBS.csv", help="Write one row per job.")
+    ] = None,
+) -> None:
+    """Simulate a trace on a cluster under a policy and print the headline numbers."""
+    import repro
+    from repro.cluster.spec import Cluster
+    from repro.core.policy import make
+    from repro.figures.result_files import to_json
+    from repro.files.whole import write_whole
+
+    if seed < 0:
+        raise ParamError(f"--seed {seed}: give a whole number of 0 or more")
+    if out is not None and not out.parent.is_dir():
+        # said before the run, not after it
+        raise ParamError(f"--out {out}: no folder {out.parent}; make it first")
+    for option, given in (("placement", placement), ("throughputs", throughputs)):
+        if given == "":
+            raise ParamError(f"--{option}: is empty; name one or leave it out")
+    machines = Cluster.parse(cluster)
+    own, rounds = round_settings(policy, parse_settings(settings or []))
+    chosen = make(policy, rules, **own)
+    speeds = _speeds(throughputs, reference_gpu)
+    opened = _trace(trace, format, machines.num_gpus, seed, speeds)
+    frame = opened.frame
+    result = repro.simulate(
+        frame,
+        machines,
+        chosen,
+        placement=placement or ("yarn" if placement_sensitive else None),
+        rules=rules,
+        perf=_performance(opened, machines, speeds, placement_sensitive, rules),
+        interval=interval,
+        rounds=rounds,
+        seed=seed,
+    )
+    if out is not None:
+        write_whole(out, jobs_csv(result.jobs).encode(), parents=False)
+    summary = result.summary()
+    # the trace was drawn with it
+    if opened.drew and "seed" in summary["ignored"].get("options", ()):
+        summary["ignored"]["options"].remove("seed")
+    for line in ignored_lines(summary["ignored"]):
+        complain(line)
+    shown = to_json(summary).decode().rstrip() if as_json else "\n".join(_table(summary))
+    typer.echo(shown)
+
+
+def jobs_csv(jobs: pd.DataFrame) -> str:
+    """Return the jobs table of a run as CSV, whole numbers without a decimal point.
+
+    A job id that a spreadsheet would run as a formula begins with a quote.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> row = {"job_id": 1, "submit_time": 0.0, "start_time": 0.5, "end_time": 3.0, "jct": 3.0}
+    >>> print(jobs_csv(pd.DataFrame([row | {"num_gpus": 2}])).splitlines()[1])
+    1,0,0.5,3,3,2
+    """
+    from repro.files.spreadsheet import safe_cells
+
+    shown = safe_cells(jobs.loc[:, list(COLUMNS)])
+    for name in COLUMNS:
+        if shown[name].dtype.kind == "f":
+            shown[name] = [_number(value) for value in shown[name].tolist()]
+    return str(shown.to_csv(index=False, lineterminator="\n"))
+
+
+def ignored_lines(ignored: dict[str, Any]) -> list[str]:
+    """Return one line for each sort of thing a run did not use.
+
+    Examples
+    --------
+    >>> ignored_lines({"columns": ["user", "gpu_share"], "rows": {"no end": 1200}})
+    ['not used: trace columns user, gpu_share (every job holds whole GPUs)', \
+'left out: rows of the trace (no end: 1,200)']
+    """
+    meant = {
+        "gpu_share": "every job holds whole GPUs",
+        "gpu_type": "a job runs on GPUs of any type",
+        "GPU types of the cluster": "all GPUs are equally fast",
+    }
+
+    def listed(names: list[str]) -> str:
+        notes = [meant[name] for name in names if name in meant]
+        shown = f"{', '.join(names[:20])}{', …' if len(names) > 20 else ''}"
+        return f"{shown} ({'; '.join(notes)})" if notes else shown
+
+    sorts = (("columns", "trace columns"), ("file_columns", "columns of the file"))
+    lines = [f"not used: {text} {listed(ignored[key])}" for key, text in sorts if key in ignored]
+    if "rows" in ignored:
+        counts = (f"{reason}: {rows:,}" for reason, rows in ignored["rows"].items())
+        lines.append(f"left out: rows of the trace ({', '.join(counts)})")
+    if ignored.get("options"):
+        lines.append(f"not used: {listed(ignored['options'])}")
+    return lines
+
+
+def policy_rows() -> list[dict[str, Any]]:
+    """Return name, one-line summary, parameters with defaults and needs of every policy."""
+    from repro.core.policy import policies
+
+    rows = []
+    for name in policies:
+        cls = policies[name]
+        summary = (cls.__doc__ or "").strip().splitlines()
+        rows.append(
+            {
+                "name": name,
+                "summary": summary[0] if summary else "",
+                "parameters": {f.name: _default(f) for f in dataclasses.fields(cls)},
+                "needs": sorted(cls.needs),
+                "placement": cls.placement,
+            }
+        )
+    return rows
+
+
+class _Opened(NamedTuple):
+    """A trace, the options it used itself, and whether it was drawn with the seed."""
+
+    frame: pd.DataFrame
+    used: frozenset[str]
+    drew: bool
+
+
+def _trace(name: str, format: str | None, gpus: int, seed: int, speeds: dict[str, str]) -> _Opened:
+    """Open a trace; the speeds matter to those whose work is given in training steps."""
+    from repro.files import public
+    from repro.trace import synth
+    from repro.trace.load import load
+
+    if Path(name).exists() or not synth.is_known(name):
+        known = public.entry(name).format if public.is_known(name) else None
+        options = speeds if (format or known) == "gavel" else {}
+        frame = load(name, format, cluster_gpus=gpus, **options)
+        return _Opened(frame, frozenset(options), False)
+    if format is not None:
+        raise ParamError(f"--format {format}: {name!r} is a generator, not a file")
+    from repro.figures.data import open_trace
+    from repro.trace.synth.registry import generators
+
+    taken = inspect.signature(generators[name]).parameters
+    options = {key: speeds[key] for key in speeds if key in taken}
+    return _Opened(open_trace(name, seed, **options)[0], frozenset(options), True)
+
+
+def _speeds(throughputs: str | None, reference_gpu: str | None) -> dict[str, str]:
+    given = {"throughputs": throughputs, "reference_gpu": reference_gpu}
+    return {key: value for key, value in given.items() if value is not None}
+
+
+def _performance(
+    opened: _Opened, machines: Cluster, speeds: dict[str, str], sensitive: bool, rules: str
+) -> ThroughputTable | None:
+    """Return the table of the run if one was given; by default it is that of the trace."""
+    frame = opened.frame
+    if sensitive:
+        _check_sensitive(machines, rules)
+    elif "throughputs" not in speeds or not machines.gpu_types:
+        _check_speeds_used(opened, machines, speeds)
+        return None
+    from repro.perf.throughput_files import load_throughputs, throughputs_of
+
+    reference = speeds.get("reference_gpu") or frame.attrs.get("reference_gpu", "v100")
+    named = speeds.get("throughputs")
+    table = throughputs_of(frame) if named is None else load_throughputs(named, reference)
+    if sensitive and table is None:
+        raise ParamError("--placement-sensitive: give the speeds of both placements, --throughputs")
+    if sensitive and table is not None:
+        table = dataclasses.replace(table, server_gpus=machines.gpus_per_node)
+    return table
+
+
+def _check_speeds_used(opened: _Opened, machines: Cluster, speeds: dict[str, str]) -> None:
+    """Refuse options on speeds that neither the trace nor the cluster has a use for."""
+    for option in speeds:
+        if option not in opened.used:
+            why = "is only used with --throughputs"
+            if not machines.gpu_types:
+                why = f"has no use here, {machines} names no GPU types (such as 9x4:v100)"
+            raise ParamError(
+                f"--{option.replace('_', '-')} {speeds[option]}: {why}, nor does the trace need "
+                "it; leave it out"
+            )
+
+
+def _check_sensitive(machines: Cluster, rules: str) -> None:
+    if not machines.gpu_types:
+        raise ParamError(
+            f"--placement-sensitive: {machines} names no GPU types; give one such as 9x4:v100"
+        )
+    if rules == "gavel":
+        raise ParamError(
+            "--placement-sensitive: rules gavel count whole steps wherever a gang stands, as the "
+            "public simulator does; use --rules paper"
+        )
+
+
+def _number(value: float) -> str:
+    if value != value:
+        return ""
+    return str(int(value)) if value == int(value) else repr(value)
+
+
+def _default(field: dataclasses.Field[Any]) -> str:
+    if field.default is not dataclasses.MISSING:
+        return repr(field.default)
+    return "…" if field.default_factory is dataclasses.MISSING else repr(field.default_factory())
+
+
+def _table(summary: dict[str, Any]) -> list[str]:
+    units = dict.fromkeys(
+        ("avg_jct", "median_jct", "p95_jct", "p99_jct", "makespan", "avg_queueing", "wall_s"), " s"
+    )
+    width = max(map(len, summary))
+    rows = []
+    for name, value in summary.items():
+        if name == "ignored":
+            continue
+        shown = f"{value:,.3f}" if isinstance(value, float) else str(value)
+        if name == "utilisation":
+            shown = f"{value:.1%}"
+        rows.append(f"{name:<{width}}  {shown}{units.get(name, '')}")
+    return rows

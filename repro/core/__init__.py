@@ -1,0 +1,1 @@
+"""The words every part uses: decisions, jobs, views, records, policies, their registry."""

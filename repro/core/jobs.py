@@ -1,0 +1,196 @@
+"""The job table of one run: what the engine knows about each job, as plain columns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from repro.errors import TraceError
+
+T = TypeVar("T")
+Ints = npt.NDArray[np.int64]
+#: Widest gang that is accepted.
+MAX_GPUS_PER_JOB = 1_000_000
+
+
+class JobTable:
+    """Columns of per-job state, indexed by row number in order of (submission, job id).
+
+    Parameters
+    ----------
+    trace : DataFrame
+        Validated trace.
+    whole_seconds : bool
+        Cut times to whole seconds, as integer simulators do.
+    file_ties : bool
+        Jobs submitted at the same instant keep the order of the file instead of that of their ids.
+    iterations : float, optional
+        Count work in iterations, each of which takes this factor times the column
+        ``iteration_time`` alone; None: in seconds at the reference allocation.
+    steps : bool
+        Count work in training steps (column ``iterations``), which take equal parts of the
+        duration at the reference allocation.
+    """
+
+    def __init__(
+        self,
+        trace: pd.DataFrame,
+        *,
+        whole_seconds: bool = False,
+        file_ties: bool = False,
+        iterations: float | None = None,
+        steps: bool = False,
+    ) -> None:
+        submit, work = trace["submit_time"], trace["duration"]
+        if whole_seconds:
+            submit, work = submit.astype("int64"), work.astype("int64")
+        ties = trace.index.to_series() if file_ties else trace["job_id"]
+        keys = pd.DataFrame({"s": submit.to_numpy(), "t": ties.to_numpy()})
+        order = keys.sort_values(["s", "t"], kind="stable").index
+        #: rows of the trace, in the order used here
+        self.frame = trace.iloc[order].reset_index(drop=True)
+        #: position in the trace of each row used here
+        self.positions = order
+        n = self.count = len(trace)
+        self.ids: list[object] = self.frame["job_id"].tolist()
+        self.submit: list[float] = submit.iloc[order].astype(float).tolist()
+        #: trace columns that this run has read
+        self.read = {"job_id", "submit_time", "num_gpus"}
+        self._duration: list[float] = work.iloc[order].astype(float).tolist()
+        self._columns: dict[str, list[Any]] = {}
+        self._derived: dict[str, Any] = {}
+        #: units of work (seconds at the reference allocation, or iterations), and the seconds one
+        #: unit takes alone
+        self.counts_iterations = iterations is not None
+        if iterations is not None:
+            self.work, self.solo = self._in_iterations(trace, iterations)
+        else:
+            self.work, self.solo = self.duration, [1.0] * n
+        self.counts_steps = steps
+        if steps:
+            self._require(trace, "iterations", "give the training steps")
+            self.work = list(map(float, self.column("iterations")))
+            self.solo = [s / n for s, n in zip(self.duration, self.work, strict=True)]
+        #: rows below this number have arrived
+        self.arrived = 0
+        #: `models` for those whom it does not influence
+        self.unread_models: list[str | None] = (
+            self.frame["model"].tolist() if "model" in self.frame else [None] * n
+        )
+        self.gpus: list[int] = self.frame["num_gpus"].astype(int).tolist()
+        #: units left at `since`; progress since then is (now - since) * rate
+        self.left: list[float] = list(self.work)
+        self.since: list[float] = [0.0] * n
+        self.rate: list[float] = [0.0] * n
+        #: instant by which former holders of the present GPUs are done with them
+        self.clean: list[float] = [0.0] * n
+        #: start of the present hold (GPUs taken), GPUs held, and whether any are held
+        self.hold: list[float] = [0.0] * n
+        self.held: list[float] = [0.0] * n
+        self.running: list[bool] = [False] * n
+        #: seconds and GPU-seconds held in earlier holds
+        self.seconds: list[float] = [0.0] * n
+        self.service: list[float] = [0.0] * n
+        self.first_start: list[float] = [math.inf] * n
+        self.last_stop: list[float] = list(self.submit)
+        self.end: list[float] = [math.nan] * n
+        self.preemptions: list[int] = [0] * n
+        self.promotions: list[int] = [0] * n
+        #: arrived and not finished, in order of arrival
+        self.active: dict[int, None] = {}
+
+    def _in_iterations(self, trace: pd.DataFrame, factor: float) -> tuple[list[float], list[float]]:
+        for name in ("iterations", "iteration_time"):
+            self._require(trace, name, "give iterations and iteration_time (s)")
+        # the product is taken in milliseconds: its last bit decides between jobs of equal length
+        solo = [
+            round(float(seconds) * 1000.0, 6) * factor / 1000.0
+            for seconds in self.column("iteration_time")
+        ]
+        return list(map(float, self.column("iterations"))), solo
+
+    def _require(self, trace: pd.DataFrame, name: str, hint: str) -> None:
+        """Raise unless every job has the column."""
+        source = trace.attrs.get("name", "the trace")
+        if name not in self.frame:
+            raise TraceError(
+                f"{source}: no column {name!r}; these rules count work in iterations: {hint}, or "
+                f"use --rules paper"
+            )
+        gaps = self.frame[name].isna()
+        if gaps.any():
+            raise TraceError(
+                f"{source}: job {self.ids[int(gaps.argmax())]!r} has no {name!r}; these rules "
+                f"count work in iterations: {hint}, or use --rules paper"
+            )
+
+    @property
+    def duration(self) -> list[float]:
+        """Seconds the trace says each job takes."""
+        self.read.add("duration")
+        return self._duration
+
+    @property
+    def models(self) -> list[str | None]:
+        """Model of each job, None where the trace names none."""
+        self.read.add("model")
+        return self.unread_models
+
+    def column(self, name: str) -> list[Any]:
+        """Return a trace column as a list, indexed by row number; KeyError if there is none."""
+        values = self._columns.get(name)
+        if values is None:
+            values = self._columns[name] = self.frame[name].tolist()
+            self.read.add(name)
+        return values
+
+    def derived(self, name: str, make: Callable[[], T]) -> T:
+        """Return what ``make`` says about the whole trace, asked once per run and name."""
+        if name not in self._derived:
+            self._derived[name] = make()
+        found: T = self._derived[name]
+        return found
+
+    def iteration_s(self, job: int) -> float:
+        """Return the seconds one iteration takes alone, NaN if the trace does not say."""
+        if self.counts_iterations:
+            return self.solo[job]
+        if "iteration_time" not in self.frame:
+            return math.nan
+        return float(self.column("iteration_time")[job])
+
+    def write(self, jobs: Ints, **columns: npt.NDArray[Any]) -> None:
+        """Write columns of state for some jobs.
+
+        Parameters
+        ----------
+        jobs : ndarray of int
+            Row numbers.
+        **columns : ndarray, shape (jobs of the table,)
+            New values by name of the column.
+        """
+        rows = jobs.tolist()
+        for name, column in columns.items():
+            values = getattr(self, name)
+            for job, value in zip(rows, column[jobs].tolist(), strict=True):
+                values[job] = value
+
+    def remaining(self, job: int, now: float) -> float:
+        """Return the units of work left."""
+        if not self.running[job]:
+            return self.left[job]
+        return self.left[job] - max(0.0, now - self.since[job]) * self.rate[job]
+
+    def run_seconds(self, job: int, now: float) -> float:
+        """Return the seconds during which the job has held GPUs."""
+        return self.seconds[job] + (now - self.hold[job] if self.running[job] else 0.0)
+
+    def attained(self, job: int, now: float) -> float:
+        """Return the attained service (GPU-seconds)."""
+        held = (now - self.hold[job]) * self.held[job] if self.running[job] else 0.0
+        return self.service[job] + held

@@ -1,0 +1,50 @@
+"""What the engine asks of the world: how fast a job runs on what it holds, what a start costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+from repro.core.decision import Run
+from repro.core.jobs import JobTable
+from repro.core.records import Nodes
+
+
+class Performance(Protocol):
+    """How fast jobs run on what they hold."""
+
+    def rates(self, table: JobTable, run: Run, nodes: Nodes) -> Sequence[float]:
+        """Return the speed of every member of ``run`` relative to running alone."""
+
+
+@runtime_checkable
+class Paced(Performance, Protocol):
+    """A performance model that knows to the last bit how long a unit of work takes."""
+
+    def paces(self, table: JobTable, run: Run, nodes: Nodes) -> Sequence[float]:
+        """Return the seconds a unit of work takes every member of ``run``."""
+
+
+class Overhead:
+    """What starts and preemptions cost: nothing. Subclasses say what does.
+
+    Examples
+    --------
+    >>> Overhead().every_interval
+    False
+    """
+
+    #: the start is paid anew after every decision, even by a job that kept its GPUs
+    every_interval: bool = False
+
+    def start_s(self, table: JobTable, job: int) -> float:
+        """Return the seconds a job that never ran holds its GPUs before it progresses."""
+        return 0.0
+
+    def pause_s(self, table: JobTable, job: int) -> float:
+        """Return the seconds a preempted job keeps its GPUs to checkpoint."""
+        return 0.0
+
+    def resume_s(self, table: JobTable, job: int) -> float:
+        """Return the seconds a resumed job holds its GPUs before it progresses."""
+        return 0.0

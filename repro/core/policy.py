@@ -1,0 +1,252 @@
+"""What a policy is: `Policy` decides, `Order` only ranks; both are frozen and stateless."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeVar
+
+from repro.core.decision import Decision
+from repro.core.performance import Performance
+from repro.core.registry import Registry
+from repro.core.settings import check_settings
+from repro.core.view import View
+from repro.errors import ParamError, PolicyError
+
+Key = Any
+P = TypeVar("P", bound="Policy")
+
+policies: Registry[type[Policy]] = Registry("policy", "repro.policies", PolicyError)
+
+
+def register(name: str) -> Callable[[type[P]], type[P]]:
+    """Register a policy class under ``name``.
+
+    Parameters
+    ----------
+    name : str
+        The name used by ``repro simulate --policy`` and in parameter files.
+
+    Returns
+    -------
+    callable
+        A class decorator.
+    """
+
+    def keep(cls: type[P]) -> type[P]:
+        cls.name = name
+        policies.register(name)(cls)
+        return cls
+
+    return keep
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A scheduling policy: looks at a `View`, returns a `Decision`.
+
+    Subclasses are frozen dataclasses whose fields are their parameters. A field whose default is
+    None is filled from `rule_values`, so that one class serves the paper's rules and the rules of a
+    public simulator.
+
+    Examples
+    --------
+    >>> from repro.core.decision import RunSet
+    >>> @dataclass(frozen=True)
+    ... class Newest(Policy):
+    ...     def decide(self, view):
+    ...         return RunSet(sorted(view.jobs, key=view.submit, reverse=True))
+    >>> from repro.testing import small_trace
+    >>> from repro import simulate
+    >>> simulate(small_trace(), "1x4", Newest()).summary()["n_finished"]
+    6
+    """
+
+    name: ClassVar[str] = "unnamed"
+    #: what `View` opens beyond the information-agnostic part
+    needs: ClassVar[frozenset[str]] = frozenset()
+    #: placement used unless the caller names one
+    placement: ClassVar[str] = "count"
+    #: rules name -> values for fields left at None
+    rule_values: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    #: parameters in seconds or GPU-seconds
+    time_fields: ClassVar[tuple[str, ...]] = ()
+    #: may give a job other than the GPUs it asked for
+    elastic: ClassVar[bool] = False
+    #: seconds within which a completion and the next arrival count as one event
+    tie_s: ClassVar[float] = 0.0
+    #: only equal completion times are one event, whatever the rules allow
+    exact_ties: ClassVar[bool] = False
+    #: of policies that return shares: tells GPU types apart
+    tells_types: ClassVar[bool] = True
+    #: of policies that return shares: any two jobs of one gang size may share GPUs
+    pairs_up: ClassVar[bool] = False
+    #: of policies that return shares: GPUs idle rather than serve a job without a share
+    idle_ok: ClassVar[bool] = False
+    #: decide only at multiples of this many seconds; None: at every event
+    interval: ClassVar[float | None] = None
+
+    def decide(self, view: View) -> Decision:
+        """Return what every unfinished job holds until the next decision."""
+        raise PolicyError(f"policy {self.name!r} defines neither `decide` nor `key`")
+
+    def session(self, view: View) -> Callable[[View], Decision]:
+        """Return the decision function of one run; a policy with memory makes a fresh one here."""
+        return self.decide
+
+    def performance(self) -> Performance | None:
+        """Return the performance model to use where the caller names none."""
+        return None
+
+    def polled(self) -> bool:
+        """Tell whether completions are noticed only at decisions, not when they happen."""
+        return False
+
+    def under(self: P, rules: str) -> P:
+        """Return a copy whose None fields hold the values of ``rules``."""
+        values = self.rule_values.get(rules, self.rule_values.get("paper", {}))
+        fill = {k: v for k, v in values.items() if getattr(self, k) is None}
+        return dataclasses.replace(self, **fill) if fill else self
+
+
+@dataclass(frozen=True)
+class Order(Policy):
+    """A policy that is only an ordering: the smallest key runs first, what does not fit is skipped.
+
+    A key may change when the job starts, stops or is re-queued; in between it may drift
+    linearly while the job runs (`slope`). Ties end with (submission time, job id).
+
+    Examples
+    --------
+    >>> @dataclass(frozen=True)
+    ... class WidestFirst(Order):
+    ...     def key(self, view, job):
+    ...         return -view.gpus(job)
+    >>> from repro.testing import small_trace
+    >>> from repro import simulate
+    >>> simulate(small_trace(), "1x4", WidestFirst()).summary()["n_finished"]
+    6
+    """
+
+    #: a running job may be stopped for a better one
+    preemptive: ClassVar[bool] = True
+    #: the first job that does not fit blocks all behind it
+    blocking: ClassVar[bool] = False
+    #: keys are read again at every event instead of only when a job changes state
+    resort: ClassVar[bool] = False
+
+    def key(self, view: View, job: int) -> Key:
+        """Return the sort key of ``job`` now; smaller runs first."""
+        raise PolicyError(f"ordering policy {self.name!r} defines no `key`")
+
+    def slope(self, view: View, job: int) -> float:
+        """Return how fast the (numeric) key of ``job`` changes while it runs, per second."""
+        return 0.0
+
+    def quantum_s(self) -> float:
+        """Return the seconds between decisions while jobs wait; infinity = at events only."""
+        return math.inf
+
+    def ordering(self, view: View) -> Ordering:
+        """Return the state of one run; policies with queues override it."""
+        return Ordering(self, view)
+
+
+class Ordering:
+    """One run of an `Order`: the hooks the engine calls. This base keeps no state.
+
+    Parameters
+    ----------
+    policy : Order
+        The parameters.
+    view : View
+        The run.
+    """
+
+    def __init__(self, policy: Order, view: View) -> None:
+        self.policy, self.view = policy, view
+        self.resort = policy.resort
+        #: gangs are selected by first fit on nodes, running keys are read again at every event
+        self.refill = False
+        #: after each event, running jobs move ahead of waiting ones of equal key (Resort only)
+        self.partition = False
+        #: ties between keys that were computed, not given, depend on every past sort (Resort only)
+        self.ties_of_value = False
+        #: equal keys keep the order of the previous event (Resort only)
+        self.history_ties = False
+
+    def key(self, job: int, now: float) -> Key:
+        """Return the key of ``job``."""
+        return self.policy.key(self.view, job)
+
+    def slope(self, job: int) -> float:
+        """Return the drift of the key while running, per second."""
+        return self.policy.slope(self.view, job)
+
+    def drifts(self, job: int) -> bool:
+        """Tell whether the key of a running job changes with time (Resort only)."""
+        return True
+
+    def arrive(self, job: int, now: float) -> None:
+        """Take note of an arrival."""
+
+    def start(self, job: int, now: float) -> None:
+        """Take note that the job got GPUs."""
+
+    def stop(self, job: int, now: float) -> None:
+        """Take note that the job lost its GPUs."""
+
+    def finish(self, job: int, now: float) -> None:
+        """Take note of a completion."""
+
+    def moves(self, now: float) -> list[int]:
+        """Return the jobs whose key jumps at this instant (demotions, promotions), in order."""
+        return []
+
+    def wake(self, now: float) -> float:
+        """Return the next instant at which `moves` has something to say."""
+        return math.inf
+
+
+def make(name: str, rules: str = "paper", **settings: Any) -> Policy:
+    """Make a registered policy.
+
+    Parameters
+    ----------
+    name : str
+        Registered name.
+    rules : str
+        Rule set that fills parameters left unset.
+    **settings
+        Parameters of the policy.
+
+    Returns
+    -------
+    Policy
+        A frozen instance.
+
+    Raises
+    ------
+    PolicyError
+        Unknown name.
+    ParamError
+        Unknown parameter, or a value the policy refuses.
+
+    Examples
+    --------
+    >>> make("tiresias-l", thresholds=(3200.0,)).thresholds
+    (3200.0,)
+    """
+    cls = policies[name]
+    accepted = [f.name for f in dataclasses.fields(cls)]
+    for key in settings:
+        if key not in accepted:
+            raise ParamError(
+                f"policy {name!r} has no parameter {key!r}; it takes "
+                f"{', '.join(accepted) or 'none'}"
+            )
+    if settings:
+        check_settings(name, cls, settings)
+    return cls(**settings).under(rules)

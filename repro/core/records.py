@@ -1,0 +1,212 @@
+"""The product of a run: one row per job, one row per interval of holding GPUs, nothing else."""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from repro.core.jobs import JobTable
+from repro.core.rules import RULES
+
+Nodes = tuple[tuple[int, int], ...]
+
+
+class Intervals:
+    """Growing columns: job, start, end, GPUs charged and used, rate, leader, nodes, GPU type."""
+
+    def __init__(self, tracks_nodes: bool, typed: bool) -> None:
+        self.job = array("q")
+        self.start = array("d")
+        self.end = array("d")
+        self.gpus = array("d")
+        self.used = array("d")
+        self.rate = array("d")
+        self.leader = array("q")
+        self.nodes: list[Nodes] | None = [] if tracks_nodes else None
+        self.gpu_type: list[str | None] | None = [] if typed else None
+
+    def add(
+        self,
+        job: int,
+        start: float,
+        end: float,
+        gpus: float,
+        used: float,
+        rate: float,
+        leader: int,
+        nodes: Nodes,
+        gpu_type: str | None = None,
+    ) -> None:
+        """Append one interval."""
+        self.job.append(job)
+        self.start.append(start)
+        self.end.append(end)
+        self.gpus.append(gpus)
+        self.used.append(used)
+        self.rate.append(rate)
+        self.leader.append(leader)
+        if self.nodes is not None:
+            self.nodes.append(nodes)
+        if self.gpu_type is not None:
+            self.gpu_type.append(gpu_type)
+
+
+@dataclass(frozen=True)
+class Result:
+    """Records of one run.
+
+    Parameters
+    ----------
+    jobs : DataFrame
+        One row per job in trace order: job_id, submit_time, start_time, end_time, jct, num_gpus,
+        duration (alone, at the GPUs asked for), queueing (= jct - duration), preemptions,
+        promotions, model if known. Seconds.
+    intervals : DataFrame
+        job_id, start, end (s), gpus (of GPUs that several jobs use: its share), used (GPUs it
+        runs on, shared or not), rate (speed relative to running alone), group (id of the first job
+        of the group, its own for a job alone), nodes (if the placement tracks them), gpu_type (if
+        the cluster has types; None where the policy chose none or several at once).
+    meta : dict
+        policy, trace, cluster, num_gpus, rules, placement, overhead_s, wall_s.
+    """
+
+    jobs: pd.DataFrame
+    intervals: pd.DataFrame
+    meta: dict[str, Any] = field(default_factory=dict)
+
+    def summary(self) -> dict[str, Any]:
+        """Return the object ``repro simulate --json`` prints.
+
+        Returns
+        -------
+        dict
+            Times in seconds; percentiles interpolate linearly; utilisation is held GPU-time over
+            GPUs times makespan.
+        """
+        return summarise(self)
+
+
+def summarise(result: Result) -> dict[str, Any]:
+    """Return the headline numbers of a run.
+
+    Parameters
+    ----------
+    result : Result
+        Records.
+
+    Returns
+    -------
+    dict
+        policy, trace, cluster, n_jobs, n_finished, avg_jct, median_jct, p95_jct, p99_jct, makespan,
+        avg_queueing (s), preemptions, utilisation (share of GPU-time held), wall_s, ignored (what
+        the run was given and did not use, see `repro.sim.unused`).
+    """
+    jobs, meta = result.jobs, result.meta
+    jct = jobs["jct"].dropna().to_numpy()
+    span = makespan(result)
+    # without intervals nobody knows who held what
+    known = len(result.intervals) > 0 and len(jct) == len(jobs)
+    held = float((result.intervals["gpus"] * durations(result)).sum())
+    percentiles = np.percentile(jct, [50, 95, 99]) if len(jct) else [np.nan] * 3
+    if len(jct) and RULES[meta.get("rules", "paper")].p99_by_index:
+        percentiles[2], span = by_index(jct, 0.99), float(jobs["end_time"].max())
+    return {
+        "policy": meta["policy"],
+        "trace": meta["trace"],
+        "cluster": meta["cluster"],
+        "n_jobs": len(jobs),
+        "n_finished": len(jct),
+        "avg_jct": float(jct.mean()) if len(jct) else float("nan"),
+        "median_jct": float(percentiles[0]),
+        "p95_jct": float(percentiles[1]),
+        "p99_jct": float(percentiles[2]),
+        "makespan": span,
+        "avg_queueing": float(jobs["queueing"].mean()),
+        "preemptions": int(jobs["preemptions"].sum()),
+        "utilisation": held / (meta["num_gpus"] * span) if span > 0 and known else np.nan,
+        "wall_s": meta["wall_s"],
+        "ignored": meta.get("ignored", {}),
+    }
+
+
+def by_index(values: pd.Series[float] | npt.NDArray[np.float64], share: float) -> float:
+    """Return the value at index floor(share * N) of the ascending list, without interpolation.
+
+    Parameters
+    ----------
+    values : array-like of float
+        For example JCTs (s).
+    share : float
+        In [0, 1).
+
+    References
+    ----------
+    Muri, SIGCOMM 2022: how its artifact reads the 99th percentile.
+
+    Examples
+    --------
+    >>> by_index(np.array([4.0, 2.0, 1.0, 3.0]), 0.5)
+    3.0
+    """
+    data = np.sort(np.asarray(values, dtype=float))
+    return float(data[int(share * len(data))])
+
+
+def durations(result: Result) -> pd.Series[float]:
+    """Return the length of every interval (s)."""
+    return result.intervals["end"] - result.intervals["start"]
+
+
+def makespan(result: Result) -> float:
+    """Return last completion minus first submission (s)."""
+    return float(result.jobs["end_time"].max() - result.jobs["submit_time"].min())
+
+
+def collect(table: JobTable, intervals: Intervals, index: pd.Index, meta: dict[str, Any]) -> Result:
+    """Turn the engine's columns into a `Result` in the order of the trace."""
+    frame = table.frame
+    submit = np.array(table.submit)
+    end = np.array(table.end)
+    work = np.array(table.work) * np.array(table.solo)
+    start = np.array(table.first_start)
+    jobs = pd.DataFrame(
+        {
+            "job_id": frame["job_id"],
+            "submit_time": submit,
+            "start_time": np.where(np.isinf(start), np.nan, start),
+            "end_time": end,
+            "jct": end - submit,
+            "num_gpus": np.array(table.gpus),
+            "duration": work,
+            "queueing": end - submit - work,
+            "preemptions": np.array(table.preemptions),
+            "promotions": np.array(table.promotions),
+        }
+    )
+    if "model" in frame:
+        jobs["model"] = frame["model"]
+    jobs.index = index
+    jobs = jobs.sort_index().reset_index(drop=True)
+    ids = frame["job_id"].to_numpy()
+    rows, leaders = (np.array(column, np.int64) for column in (intervals.job, intervals.leader))
+    spans = pd.DataFrame(
+        {
+            "job_id": ids[rows],
+            "start": np.array(intervals.start),
+            "end": np.array(intervals.end),
+            "gpus": np.array(intervals.gpus),
+            "used": np.array(intervals.used),
+            "rate": np.array(intervals.rate),
+            "group": ids[leaders],
+        }
+    )
+    if intervals.nodes is not None:
+        spans["nodes"] = pd.Series(intervals.nodes, dtype=object)
+    if intervals.gpu_type is not None:
+        spans["gpu_type"] = pd.Series(intervals.gpu_type, dtype=object)
+    return Result(jobs, spans, meta)

@@ -1,0 +1,75 @@
+"""Named rule sets: what `--rules` changes in the engine; policies keep their own part."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from repro.errors import ParamError
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Event rules of one public simulator, or of the papers.
+
+    Parameters
+    ----------
+    whole_seconds : bool
+        Submission times and durations are cut to whole seconds.
+    file_ties : bool
+        Jobs submitted at the same instant keep their order in the file; otherwise that of job_id.
+    iterations : float, optional
+        Work is counted in iterations, each taking this factor times its solo iteration time.
+    start_overhead : bool
+        Every running job pays its start after every event (`StartOverhead`).
+    tie_rel : float
+        Completions within this relative distance are one event.
+    p99_by_index : bool
+        The 99th percentile is the value at index floor(0.99 N) of the ascending list, without
+        interpolation, and makespan counts from time 0, not from the first submission.
+    steps : bool
+        Work is counted in training steps.
+    rounds : mapping
+        Settings of the round mechanism (`repro.sim.rounds.settings.RoundSettings`).
+    """
+
+    whole_seconds: bool = False
+    file_ties: bool = False
+    iterations: float | None = None
+    start_overhead: bool = False
+    tie_rel: float = 0.0
+    p99_by_index: bool = False
+    steps: bool = False
+    rounds: Mapping[str, Any] = field(default_factory=dict)
+
+
+RULES: dict[str, Rules] = {
+    "paper": Rules(),
+    "tiresias": Rules(whole_seconds=True, file_ties=True),
+    "muri": Rules(
+        file_ties=True, iterations=1.015, start_overhead=True, tie_rel=1e-9, p99_by_index=True
+    ),
+    "gavel": Rules(
+        file_ties=True,
+        steps=True,
+        rounds={
+            "min_realloc_interval_s": 1920.0,
+            "whole_steps": True,
+            "drop_unallocated": True,
+        },
+    ),
+}
+
+
+def rules_named(name: str) -> Rules:
+    """Return a rule set by name, or raise with the accepted names.
+
+    Examples
+    --------
+    >>> rules_named("tiresias").whole_seconds
+    True
+    """
+    if name not in RULES:
+        raise ParamError(f"unknown rules {name!r}; accepted: {', '.join(RULES)}")
+    return RULES[name]

@@ -1,0 +1,90 @@
+"""Checks the types of policy parameters that come from a command line or a file."""
+
+from __future__ import annotations
+
+import types
+import typing
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from repro.errors import ParamError
+
+_WORDS = {
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    str: "a word",
+    type(None): "none",
+}
+_SEVERAL = (tuple, Sequence)
+
+
+def check_settings(policy: str, cls: type, settings: dict[str, Any]) -> None:
+    """Refuse parameters whose type is not the declared one.
+
+    Parameters
+    ----------
+    policy : str
+        Name for messages.
+    cls : type
+        The policy's dataclass.
+    settings : dict
+        Values by parameter; one value stands for a list of one.
+
+    Raises
+    ------
+    ParamError
+        Names the parameter, its value and what is accepted.
+
+    Examples
+    --------
+    >>> from repro.policies.muri.muri_s import MuriS
+    >>> check_settings("muri-s", MuriS, {"noise": "x"})
+    Traceback (most recent call last):
+    repro.errors.ParamError: policy 'muri-s': noise is 'x'; give a number
+    """
+    hints = typing.get_type_hints(cls)
+    for name, value in settings.items():
+        accepted = _choices(hints[name])
+        if not any(_is(value, choice) for choice in accepted):
+            words = " or ".join(dict.fromkeys(map(_word, accepted)))
+            raise ParamError(f"policy {policy!r}: {name} is {value!r}; give {words}")
+
+
+def _choices(hint: Any) -> list[Any]:
+    """Return the types a hint allows."""
+    union = typing.get_origin(hint) in (typing.Union, types.UnionType)
+    return list(typing.get_args(hint)) if union else [hint]
+
+
+def _is_plain(choice: Any) -> bool:
+    """Tell whether values of the type can be written on a command line."""
+    return choice in _WORDS or typing.get_origin(choice) in (*_SEVERAL, typing.Literal)
+
+
+def _is(value: Any, choice: Any) -> bool:
+    if not _is_plain(choice):
+        return isinstance(value, typing.get_origin(choice) or choice)
+    if choice in (int, float) and isinstance(value, bool):
+        return False
+    if typing.get_origin(choice) in _SEVERAL:
+        value = value if isinstance(value, (tuple, list)) else (value,)
+        if any(isinstance(item, bool) for item in value) and bool not in typing.get_args(choice):
+            return False
+    try:
+        TypeAdapter(choice).validate_python(value, strict=choice in (str, bool, int))
+    except ValidationError:
+        return False
+    return choice is not float or not isinstance(value, str)
+
+
+def _word(choice: Any) -> str:
+    if not _is_plain(choice):
+        return f"a {getattr(choice, '__name__', choice)} (in Python only)"
+    if typing.get_origin(choice) is typing.Literal:
+        return " or ".join(map(str, typing.get_args(choice)))
+    if typing.get_origin(choice) in _SEVERAL:
+        return f"{_WORDS.get(typing.get_args(choice)[0], 'values')}, several by commas"
+    return _WORDS[choice]

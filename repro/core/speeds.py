@@ -1,0 +1,194 @@
+"""How fast jobs run on each GPU type, alone and in pairs, by kinds of jobs instead of jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from repro.core.jobs import JobTable
+from repro.errors import ParamError, TraceError
+
+Array = npt.NDArray[np.float64]
+
+
+@runtime_checkable
+class ByType(Protocol):
+    """A performance model that knows steps per second on each GPU type."""
+
+    #: GPU type on which the durations of a trace are meant
+    reference: str
+
+    def speeds(self, model: str | None, gpus: int, gpu_types: Sequence[str | None]) -> list[float]:
+        """Return the steps per second of a gang on each type."""
+
+    def pair_speeds(
+        self,
+        model_a: str | None,
+        gpus_a: int,
+        model_b: str | None,
+        gpus_b: int,
+        gpu_types: Sequence[str | None],
+    ) -> Array:
+        """Return the steps per second of two jobs on the same GPUs, shape (2, GPU types)."""
+
+
+class Speeds:
+    """Steps per second on the GPU types of a cluster; ones where nothing is known.
+
+    Parameters
+    ----------
+    table : JobTable
+        The jobs.
+    perf : object
+        Performance model of the run; used if it is `ByType` and the cluster tells types apart.
+    capacity : mapping
+        GPUs per type.
+    """
+
+    def __init__(
+        self, table: JobTable, perf: object | None, capacity: Mapping[str | None, int]
+    ) -> None:
+        self.gpu_types: tuple[str | None, ...] = tuple(sorted(capacity, key=str))
+        self.gpu_counts = np.array([capacity[kind] for kind in self.gpu_types], dtype=float)
+        typed = isinstance(perf, ByType) and None not in capacity
+        self._perf: ByType | None = perf if typed and isinstance(perf, ByType) else None
+        #: whether speeds are anything but ones
+        self.known = self._perf is not None
+        self._table = table
+        self._alone: dict[Hashable, Array] = {}
+        self._reference: dict[Hashable, float] = {}
+        self._paired: dict[Hashable, Array] = {}
+        #: number of the kind of each job; by number of the one, and of the other plus 1 or 0 for
+        #: none: what is known, and speeds
+        self._codes = np.zeros(table.count, dtype=np.int64)
+        self._known = np.zeros((0, 1), dtype=np.bool_)
+        self._rows = np.zeros((0, 1, 2, len(self.gpu_types)))
+
+    @property
+    def table(self) -> ByType | None:
+        """The performance model, if it knows GPU types."""
+        return self._perf
+
+    def kind(self, job: int) -> tuple[str | None, int]:
+        """Return what jobs of equal speed have in common: (model, GPUs of the gang)."""
+        table = self._table
+        # without speeds the model only tells jobs apart that are alike
+        models = table.models if self.known else table.unread_models
+        return models[job], table.gpus[job]
+
+    def of(self, job: int) -> Array:
+        """Return steps per second on each type, 0 where the job cannot run.
+
+        Raises
+        ------
+        TraceError
+            If it can run on none.
+        ParamError
+            If the throughput table does not have the job's model, gang size or a GPU type.
+        """
+        model, gpus = kind = self.kind(job)
+        found = self._alone.get(kind)
+        if found is None:
+            if self._perf is None:
+                found = np.ones(len(self.gpu_types))
+            else:
+                try:
+                    found = np.array(self._perf.speeds(model, gpus, self.gpu_types), dtype=float)
+                except ParamError as error:
+                    raise ParamError(f"job {self._table.ids[job]!r}: {error}") from None
+            found = np.where(self.gpu_counts >= gpus, found, 0.0)
+            if not (found > 0).any():
+                raise self._nowhere(job)
+            found.setflags(write=False)
+            self._alone[kind] = found
+        return found
+
+    def pair(self, one: int, other: int) -> Array:
+        """Return steps per second of two jobs on the same GPUs, shape (2, GPU types)."""
+        kinds = first, second = self.kind(one), self.kind(other)
+        found = self._paired.get(kinds)
+        if found is None:
+            if self._perf is None:
+                found = np.zeros((2, len(self.gpu_types)))
+            else:
+                found = self._perf.pair_speeds(*first, *second, self.gpu_types)
+                found = np.where(self.gpu_counts >= first[1], found, 0.0)
+            found.setflags(write=False)
+            self._paired[kinds] = found
+        return found
+
+    def rows(self, members: npt.NDArray[np.int64]) -> Array:
+        """Return the steps per second of both members of rows of jobs and pairs.
+
+        Parameters
+        ----------
+        members : ndarray, shape (rows, 2)
+            Row numbers of jobs; the second is -1 for a job alone, whose speeds are repeated.
+
+        Returns
+        -------
+        ndarray, shape (rows, 2, GPU types)
+        """
+        # the compiler takes longer to import than most runs to simulate
+        from repro.core.row_kernels import speeds
+
+        if not len(self._known):
+            self._number()
+        known, answer = speeds(members, self._codes, self._known, self._rows)
+        if not known:
+            self._learn(members)
+            _, answer = speeds(members, self._codes, self._known, self._rows)
+        found: Array = answer
+        return found
+
+    def _number(self) -> None:
+        """Give every kind of job a number, and make room for speeds."""
+        table, code = self._table, dict[Hashable, int]()
+        for job in range(table.count):
+            kind = self.kind(job) if self.known else table.gpus[job]
+            self._codes[job] = code.setdefault(kind, len(code))
+        self._known = np.zeros((len(code), len(code) + 1), dtype=np.bool_)
+        self._rows = np.zeros((*self._known.shape, 2, len(self.gpu_types)))
+
+    def _learn(self, members: npt.NDArray[np.int64]) -> None:
+        """Find out about the speeds of rows that were never asked for."""
+        one = self._codes[members[:, 0]]
+        two = np.where(members[:, 1] >= 0, self._codes[members[:, 1]] + 1, 0)
+        for row in np.flatnonzero(~self._known[one, two]).tolist():
+            place, (job, other) = (one[row], two[row]), members[row].tolist()
+            if not self._known[place]:
+                self._rows[place] = self.of(job) if other < 0 else self.pair(job, other)
+                self._known[place] = True
+
+    def steps_per_unit(self, jobs: Sequence[int]) -> Array | float:
+        """Return the steps of a unit of work; seconds where speeds are unknown."""
+        table = self._table
+        if self._perf is None:
+            return np.array([table.solo[job] for job in jobs])
+        if table.counts_steps:
+            return 1.0
+        return np.array([self.on_reference(job) for job in jobs])
+
+    def on_reference(self, job: int) -> float:
+        """Return the steps per second of a job on the type on which durations are meant."""
+        assert self._perf
+        kind = self.kind(job)
+        if kind not in self._reference:
+            (speed,) = self._perf.speeds(*kind, (self._perf.reference,))
+            self._reference[kind] = speed
+        return self._reference[kind]
+
+    def _nowhere(self, job: int) -> TraceError:
+        model, gpus = self._table.models[job], self._table.gpus[job]
+        have = ", ".join(
+            f"{int(n)} {kind or 'GPUs'}"
+            for kind, n in zip(self.gpu_types, self.gpu_counts, strict=True)
+        )
+        named = f" of {model!r}" if model else ""
+        return TraceError(
+            f"job {self._table.ids[job]!r}{named} asks for {gpus} GPUs of one type and can never "
+            f"run on {have}; use a larger cluster, another type or drop the job"
+        )

@@ -1,0 +1,342 @@
+"""Gavel's curves: ours over several seeds, the published ones, and how far the two are apart."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from repro import paths
+from repro.errors import ParamError
+from repro.experiments.tiresias.trace import falls
+
+_CURVES = "gavel_curves.csv"
+#: Decimals in which places on the horizontal axis agree.
+_PLACES = 3
+
+
+def curves(figure: str) -> pd.DataFrame:
+    """Return the published points of one of Gavel's figures.
+
+    Parameters
+    ----------
+    figure : str
+        Name in ``params/gavel_curves.csv``, such as ``las_single``.
+
+    Returns
+    -------
+    DataFrame
+        series (the package's policy name where it is one), x, mean (over the seeds 0, 1, 2),
+        band_lo, band_hi (one standard deviation), seed0, ftf_seed0 (NaN where not published).
+
+    Raises
+    ------
+    ParamError
+        For an unknown figure.
+
+    References
+    ----------
+    stanford-futuredata/gavel, figure PDFs and notebooks.
+
+    Examples
+    --------
+    >>> known = curves("las_single")
+    >>> float(known[(known.series == "las-agnostic") & (known.x == 5.6)]["mean"].iloc[0])
+    91.295
+    """
+    table = pd.read_csv(paths.params_dir() / _CURVES, comment="#")
+    rows: pd.DataFrame = (
+        table[table["figure"] == figure].drop(columns="figure").reset_index(drop=True)
+    )
+    if rows.empty:
+        known = ", ".join(table["figure"].unique())
+        raise ParamError(f"{_CURVES} has no figure {figure!r} (it has {known})")
+    return rows
+
+
+def joined(*known: pd.DataFrame | None) -> pd.DataFrame | None:
+    """Return the curves of several figures together, None if one is missing.
+
+    Examples
+    --------
+    >>> joined(curves("rounds_single"), None) is None
+    True
+    """
+    parts = [one for one in known if one is not None]
+    if len(parts) < len(known):
+        return None
+    return pd.concat(parts).drop_duplicates(["series", "x"], ignore_index=True)
+
+
+def comparable(inputs: Mapping[str, Any], seed: int = 0) -> bool:
+    """Tell whether a run has the size and the measured speeds of the published one.
+
+    Parameters
+    ----------
+    inputs : mapping
+        ``published_at`` holds the inputs of the published run, ``throughputs`` names the table.
+    seed : int
+        Seed of the run; the published seeds begin at 0.
+
+    Examples
+    --------
+    >>> comparable({"cluster": "4xv100", "published_at": {"cluster": "36xv100"}})
+    False
+    """
+    from repro.perf.throughput_files import is_stand_in
+
+    same = all(inputs[name] == at for name, at in inputs["published_at"].items())
+    return same and seed == 0 and not is_stand_in(inputs["throughputs"])
+
+
+def means(
+    jobs: pd.DataFrame, value: str = "jct_h", known: pd.DataFrame | None = None
+) -> pd.DataFrame:
+    """Return the average of each point over its jobs, and that over its seeds.
+
+    Points with jobs that did not finish are left out; `gavel_sweep.unfinished` names them.
+
+    Parameters
+    ----------
+    jobs : DataFrame
+        series, x, seed and the value, one row per measured job.
+    value : str
+        What is averaged.
+    known : DataFrame, optional
+        From :func:`curves`; its mean and seed0 stand beside ours.
+
+    Returns
+    -------
+    DataFrame
+        series, x, mean (over seeds), low, high (one standard deviation of the seeds), seed0 (the
+        first seed), seeds (their number), and published, published_seed0.
+
+    Examples
+    --------
+    >>> jobs = pd.DataFrame({"series": "a", "x": 1.0, "seed": [0, 0, 1], "jct_h": [1.0, 3.0, 4.0]})
+    >>> means(jobs)[["mean", "low", "high", "seed0"]].iloc[0].tolist()
+    [3.0, 2.0, 4.0, 2.0]
+    """
+    # a point with jobs that have no value has no average, however the others fared
+    whole = jobs[value].isna().groupby([jobs["series"], jobs["x"]]).transform("sum").eq(0)
+    each = jobs[whole].groupby(["series", "x", "seed"], sort=False)[value].mean().reset_index()
+    each = each.sort_values(["x", "seed"], kind="stable")
+    points = each.groupby(["series", "x"], sort=False)[value]
+    spread = points.std(ddof=0)
+    table: pd.DataFrame = points.agg(mean="mean", seed0="first", seeds="size").reset_index()
+    table["low"] = table["mean"] - spread.to_numpy()
+    table["high"] = table["mean"] + spread.to_numpy()
+    places = {name: place for place, name in enumerate(dict.fromkeys(jobs["series"]))}
+    table["place"] = table["series"].map(places)
+    table = table.sort_values(["place", "x"], ignore_index=True).drop(columns="place")
+    if known is None:
+        return table.assign(published=math.nan, published_seed0=math.nan)
+    beside = pd.DataFrame({"series": known["series"], "at": known["x"].round(_PLACES)})
+    beside["published"], beside["published_seed0"] = known["mean"], known["seed0"]
+    table["at"] = table["x"].round(_PLACES)
+    return table.merge(beside, how="left", on=["series", "at"]).drop(columns="at")
+
+
+def distance(
+    table: pd.DataFrame,
+    series: str,
+    *,
+    low: float = 0.0,
+    high: float = math.inf,
+    first_seed: bool = True,
+) -> float:
+    """Return the largest relative distance of a series from the published one in a range.
+
+    The first seed is compared where its value is published, else the mean over the seeds.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`means`.
+    series : str
+        Which series.
+    low, high : float
+        Places x with low < x <= high.
+    first_seed : bool
+        False: compare the means alone.
+
+    Returns
+    -------
+    float
+        NaN if nothing published lies there.
+
+    Examples
+    --------
+    >>> rows = {"series": "a", "x": [1.0, 2.0], "mean": [10.0, 30.0], "seed0": [11.0, 30.0],
+    ...         "published": [10.0, 20.0], "published_seed0": [10.0, math.nan]}
+    >>> round(distance(pd.DataFrame(rows), "a", high=1.0), 9), distance(pd.DataFrame(rows), "a")
+    (0.1, 0.5)
+    """
+    rows = table[(table["series"] == series) & (table["x"] > low) & (table["x"] <= high + 1e-9)]
+    ratio = rows["mean"] / rows["published"]
+    if first_seed:
+        ratio = (rows["seed0"] / rows["published_seed0"]).fillna(ratio)
+    return float((ratio - 1).abs().max())
+
+
+def distances(
+    table: pd.DataFrame,
+    knees: Mapping[str, float],
+    compare: bool,
+    above: bool = True,
+    first_seed: bool = True,
+) -> dict[str, Any]:
+    """Return :func:`distance` below and above the knee of every series, by claim id.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`means`.
+    knees : mapping
+        Series to the last place before its average rises steeply.
+    compare : bool
+        False: nothing can be compared, every value is None.
+    above : bool
+        Judge the places above the knee too.
+    first_seed : bool
+        As for :func:`distance`.
+
+    Returns
+    -------
+    dict
+        ``<series>_below`` and ``<series>_above``, other characters than letters as underscores.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"series": ["LAS (low)"], "x": 1.0, "mean": 1.1, "published": 1.0})
+    >>> distances(rows, {"LAS (low)": 2.0}, compare=False, above=False, first_seed=False)
+    {'LAS_low_below': None}
+    """
+    values: dict[str, Any] = {}
+    for series, knee in knees.items():
+        sides = {"below": (0.0, knee), "above": (knee, math.inf)}
+        for side, (low, high) in sides.items():
+            if side == "above" and not above:
+                continue
+            far = distance(table, series, low=low, high=high, first_seed=first_seed)
+            name = re.sub(r"\W+", "_", series).strip("_")
+            values[f"{name}_{side}"] = far if compare else None
+    return values
+
+
+def at(table: pd.DataFrame, series: str, x: float, value: str = "mean") -> float:
+    """Return the value of a series at a place, NaN if there is none.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"series": ["a"], "x": [0.3], "mean": [5.0]})
+    >>> at(rows, "a", 0.1 * 3), at(rows, "a", 0.4)
+    (5.0, nan)
+    """
+    rows = table[(table["series"] == series) & np.isclose(table["x"], x, atol=10.0**-_PLACES)]
+    return float(rows[value].iloc[0]) if len(rows) else math.nan
+
+
+def ratio(table: pd.DataFrame, above: str, below: str, x: float) -> float:
+    """Return the mean of one series over that of another at a place.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"series": ["a", "b"], "x": 1.0, "mean": [6.0, 4.0]})
+    >>> ratio(rows, "a", "b", 1.0)
+    1.5
+    """
+    return at(table, above, x) / at(table, below, x)
+
+
+def growth(table: pd.DataFrame, series: str, start: float, end: float) -> float:
+    """Return the mean of a series at one place over that at another.
+
+    Examples
+    --------
+    >>> growth(pd.DataFrame({"series": "a", "x": [1.0, 2.0], "mean": [4.0, 6.0]}), "a", 1.0, 2.0)
+    1.5
+    """
+    return at(table, series, end) / at(table, series, start)
+
+
+def ranked(table: pd.DataFrame, names: Sequence[str], x: float) -> bool:
+    """Tell whether at a place each of the series lies above the next.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"series": ["a", "b"], "x": 1.0, "mean": [5.0, 4.0]})
+    >>> ranked(rows, ["a", "b"], 1.0), ranked(rows, ["b", "a"], 1.0)
+    (True, False)
+    """
+    return falls([at(table, name, x) for name in names])
+
+
+def ratios(table: pd.DataFrame, above: str, below: str, high: float = math.inf) -> list[float]:
+    """Return the mean of one series over that of another at every place both have, up to ``high``.
+
+    Examples
+    --------
+    >>> rows = {"series": ["a", "a", "b"], "x": [1.0, 2.0, 1.0], "mean": [4.0, 9.0, 5.0]}
+    >>> ratios(pd.DataFrame(rows), "a", "b")
+    [0.8]
+    """
+    wide = table.pivot_table(index="x", columns="series", values="mean")
+    quotient = (wide[above] / wide[below]).dropna()
+    return quotient[quotient.index <= high + 1e-9].tolist()
+
+
+def never_above(table: pd.DataFrame, lower: str, upper: str) -> float:
+    """Return the largest mean of ``lower`` over that of ``upper`` at the places both have.
+
+    Examples
+    --------
+    >>> rows = {"series": ["a", "a", "b"], "x": [1.0, 2.0, 1.0], "mean": [4.0, 9.0, 5.0]}
+    >>> never_above(pd.DataFrame(rows), "a", "b")
+    0.8
+    """
+    return max(ratios(table, lower, upper))
+
+
+def knee(table: pd.DataFrame, series: str, factor: float = 2.0) -> float:
+    """Return the last place before the mean exceeds ``factor`` times its lowest value.
+
+    Examples
+    --------
+    >>> rows = {"series": "a", "x": [1.0, 2.0, 3.0], "mean": [10.0, 9.0, 19.0]}
+    >>> knee(pd.DataFrame(rows), "a")
+    2.0
+    """
+    rows = table[table["series"] == series].sort_values("x")
+    steep = (rows["mean"] > factor * rows["mean"].min()).cummax()
+    return float(rows.loc[~steep, "x"].max())
+
+
+def rate_label(inputs: Mapping[str, Any]) -> str:
+    """Return the label of an axis of job rates, which a smaller cluster divides.
+
+    Examples
+    --------
+    >>> rate_label({"scale": 3})
+    'input job rate (jobs/h; 1/3 of it on 1/3 of the GPUs)'
+    """
+    scale = inputs["scale"]
+    part = "" if scale == 1 else f"; 1/{scale:g} of it on 1/{scale:g} of the GPUs"
+    return f"input job rate (jobs/h{part})"
+
+
+def size_label(inputs: Mapping[str, Any]) -> str:
+    """Return the label of an axis of numbers of jobs, which a smaller cluster divides.
+
+    Examples
+    --------
+    >>> size_label({"scale": 1})
+    'jobs, all submitted at 0'
+    """
+    scale = inputs["scale"]
+    part = "" if scale == 1 else f"; 1/{scale:g} of them on 1/{scale:g} of the GPUs"
+    return f"jobs, all submitted at 0{part}"

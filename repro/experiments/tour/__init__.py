@@ -1,0 +1,1 @@
+"""What the tour of the five papers computes."""

@@ -1,0 +1,1 @@
+"""What a notebook talks to: one figure, its parameters, data, claims and record."""

@@ -1,0 +1,109 @@
+"""What a figure's result depends on, as one hash: a result with the same hash is not run again."""
+
+from __future__ import annotations
+
+import fnmatch
+import functools
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from repro.errors import DataMissingError
+from repro.figures.cache import PACKAGE, files_hash, key, tables_hash
+from repro.figures.data import OWN, PUBLIC, STAND_IN, own_file
+from repro.figures.notebook import accepted, cells
+from repro.figures.params import Entry
+from repro.figures.saved import damaged, read_result
+from repro.figures.versions import versions
+
+#: Files of the package that only start, watch or show runs. All others may change a result.
+BYSTANDERS = (
+    "batch/*",
+    "cli/*",
+    "testing/*",
+    "figures/fingerprint.py",
+    "figures/progress.py",
+    "figures/saved.py",
+)
+
+
+def fingerprint(entry: Entry, profile: str, parameters: Mapping[str, Any]) -> str:
+    """Return the hash of everything a figure's result depends on, but for public and own data.
+
+    Parameters
+    ----------
+    entry : Entry
+        The figure.
+    profile : str
+        ``quick`` or ``paper``.
+    parameters : mapping
+        Parameters given to the notebook; one given its default counts as not given.
+
+    Raises
+    ------
+    ParamError
+        If the notebook cannot be read.
+    """
+    default = accepted(entry.notebook)
+    given = {
+        name: value
+        for name, value in parameters.items()
+        if default.get(name, ...) is ... or key(value) != key(default[name])
+    }
+    return key(
+        cells(entry.notebook),
+        entry.params.read_bytes(),
+        tables_hash(),
+        files_hash(sources()),
+        versions(),
+        profile,
+        given,
+    )
+
+
+def is_current(folder: Path, stem: str, wanted: str) -> bool:
+    """Tell whether a folder holds the complete result of this fingerprint and of today's data.
+
+    Parameters
+    ----------
+    folder : Path
+        Result folder of the figure.
+    stem : str
+        File name of picture and table.
+    wanted : str
+        From :func:`fingerprint`.
+    """
+    result, _ = read_result(folder)
+    if result.get("fingerprint") != wanted or "files" not in result:
+        return False
+    return not damaged(folder, stem, result) and not _data_changed(result)
+
+
+def _data_changed(result: Mapping[str, Any]) -> bool:
+    """Tell whether an own file changed, a stand-in could now be real data, or that is gone."""
+    from repro.files import public
+
+    for used in result.get("data", []):
+        name, kind = used.get("name"), used.get("kind")
+        if kind == OWN:
+            try:
+                if own_file(name).sha256 != used.get("sha256"):
+                    return True
+            except DataMissingError:
+                return True
+        named = kind in (PUBLIC, STAND_IN) and public.is_known(name)
+        if named and public.available(name) != (kind == PUBLIC):
+            return True
+    return False
+
+
+@functools.cache
+def sources() -> tuple[Path, ...]:
+    """Return the files of the package that a result may depend on."""
+    found = sorted(PACKAGE.rglob("*.py"))
+    names = {path: path.relative_to(PACKAGE).as_posix() for path in found}
+    return tuple(
+        path
+        for path, name in names.items()
+        if not any(fnmatch.fnmatchcase(name, pattern) for pattern in BYSTANDERS)
+    )

@@ -1,0 +1,300 @@
+"""Parameter files: found beside their notebooks, read strictly, merged with a profile."""
+
+from __future__ import annotations
+
+import copy
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, ValidationError, field_validator, model_validator
+
+from repro import paths
+from repro.errors import ClaimError, ParamError, ReproError
+from repro.figures.claims import Claim
+from repro.figures.tolerance import Strict
+from repro.files.strict_yaml import KeyPath, Located, read_yaml
+
+PROFILES = ("quick", "paper")
+#: Folders of notebooks/ that hold no figures.
+_NOT_PAPERS = frozenset({"course"})
+
+
+class FigureSpec(Strict):
+    """What a parameter file says: what is shown, with which inputs, and what is claimed."""
+
+    title: str
+    paper: str
+    reference: str
+    shows: str
+    inputs: dict[str, Any] = Field(default_factory=dict)
+    profiles: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    stand_in: str | None = None
+    claims: list[Claim] = Field(default_factory=list)
+
+    @field_validator("title", "reference", "shows")
+    @classmethod
+    def _one_line(cls, text: str) -> str:
+        if not text.strip() or "\n" in text.strip():
+            raise ValueError("must be one line of text")
+        return text.strip()
+
+    @field_validator("profiles", mode="before")
+    @classmethod
+    def _known_profiles(cls, profiles: Any) -> Any:
+        if not isinstance(profiles, Mapping):
+            return profiles
+        for name in profiles:
+            if name not in PROFILES:
+                raise ValueError(f"unknown profile {name!r} (accepted: {', '.join(PROFILES)})")
+        return {name: overrides or {} for name, overrides in profiles.items()}
+
+    @model_validator(mode="after")
+    def _consistent(self) -> FigureSpec:
+        for profile, overrides in self.profiles.items():
+            for key in overrides:
+                if key not in self.inputs:
+                    raise ValueError(f"profile {profile} sets {key!r}, which inputs does not have")
+        ids = [claim.id for claim in self.claims]
+        for claim_id in ids:
+            if ids.count(claim_id) > 1:
+                raise ValueError(f"claim id {claim_id!r} is used twice")
+        return self
+
+    def merged(self, profile: str, overrides: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the inputs of a run: inputs, then the profile, then ``overrides``.
+
+        Parameters
+        ----------
+        profile : str
+            ``quick`` or ``paper``.
+        overrides : mapping
+            Values from the notebook or the command line; None leaves an input as it is.
+
+        Raises
+        ------
+        ParamError
+            For an unknown profile or an override that is no input of this figure.
+        """
+        if profile not in PROFILES:
+            raise ParamError(f"unknown profile {profile!r} (accepted: {', '.join(PROFILES)})")
+        for key in overrides:
+            if key not in self.inputs:
+                raise ParamError(
+                    f"{self.title}: unknown parameter {key!r}{_near(key, self.inputs)} "
+                    f"(accepted: {', '.join(self.inputs) or 'none'})"
+                )
+        given = {key: value for key, value in overrides.items() if value is not None}
+        return copy.deepcopy({**self.inputs, **self.profiles.get(profile, {}), **given})
+
+
+@dataclass(frozen=True, order=True)
+class Entry:
+    """A figure of the project: a notebook and a parameter file of the same stem."""
+
+    id: str
+    notebook: Path
+    params: Path
+
+    @property
+    def paper(self) -> str:
+        """Folder name of the paper."""
+        return self.id.split("/")[0]
+
+    @property
+    def stem(self) -> str:
+        """File name without suffix, ``figNN_slug`` or ``tabNN_slug``."""
+        return self.id.split("/")[1]
+
+    def load(self) -> FigureSpec:
+        """Read and check the parameter file; the notebook must be there, too."""
+        for here, absent in ((self.params, self.notebook), (self.notebook, self.params)):
+            if here.is_file() and not absent.is_file():
+                raise ParamError(
+                    f"{_shown(here)} has no {_shown(absent)}; "
+                    "a figure is a notebook and a parameter file of the same stem"
+                )
+        spec = load(self.params)
+        if spec.paper != self.paper:
+            raise ParamError(
+                f"{_shown(self.params)}: paper: is {spec.paper!r} but the folder is {self.paper!r}"
+            )
+        return spec
+
+
+def load(path: Path) -> FigureSpec:
+    """Read one parameter file.
+
+    Parameters
+    ----------
+    path : Path
+        A YAML file; ``1e3`` is a number in it, ``yes`` and ``on`` are text.
+
+    Returns
+    -------
+    FigureSpec
+
+    Raises
+    ------
+    ParamError
+        ``file:line:key: …`` for YAML errors, unknown keys and wrong types.
+    ClaimError
+        The same for a malformed claim.
+    """
+    name = _shown(path)
+    located = read_yaml(path, name)
+    if not isinstance(located.value, dict):
+        raise ParamError(f"{name}:1: must be a mapping with the keys title, paper, reference, …")
+    try:
+        return FigureSpec.model_validate(located.value)
+    except ValidationError as error:
+        raise _first_problem(name, located, error) from None
+
+
+def _first_problem(name: str, located: Located, error: ValidationError) -> Exception:
+    # A misspelt key shows as an unknown and a missing one; the unknown one says more.
+    problems = sorted(error.errors(), key=lambda problem: problem["type"] != "extra_forbidden")
+    places = [_place(located.value, problem["loc"], problem["type"]) for problem in problems]
+    # Of the forms a value may have, the one that fits furthest says what is wrong.
+    keys = max((place for place in places if place[: len(places[0])] == places[0]), key=len)
+    first = problems[places.index(keys)]
+    what = first["msg"].removeprefix("Value error, ")
+    if first["type"] == "extra_forbidden":
+        holder = FigureSpec.model_fields if len(keys) == 1 else {}
+        what = f"unknown key{_near(str(keys[-1]), holder)}"
+        if holder:
+            what += f" (accepted: {', '.join(holder)})"
+    elif first["type"] != "value_error" and not isinstance(first["input"], Mapping):
+        what = f"{what}, not {first['input']!r:.60}"
+    key = ".".join(map(str, keys)) or "file"
+    others = len({place for place in places if place != keys[: len(place)]})
+    more = f" (and {others} more)" if others else ""
+    kind = ClaimError if keys[:1] == ("claims",) else ParamError
+    return kind(f"{name}:{located.line(keys)}:{key}: {what}{more}")
+
+
+def _place(value: Any, loc: tuple[str | int, ...], kind: str) -> KeyPath:
+    """Return the keys of a problem as they stand in the file: pydantic adds the forms it tried."""
+    keys: KeyPath = ()
+    for part in loc:
+        known = part in value if isinstance(value, dict) else isinstance(value, list)
+        if known and (isinstance(value, dict) or isinstance(part, int)):
+            keys, value = (*keys, part), value[part]
+    return (*keys, loc[-1]) if kind == "missing" else keys
+
+
+def discover(root: Path | None = None) -> list[Entry]:
+    """Find every figure of the checkout, sorted by id.
+
+    A parameter file or notebook that stands alone is one of them, too; loading it is an error.
+
+    Parameters
+    ----------
+    root : Path, optional
+        The checkout; found from the working folder when left out.
+    """
+    root = paths.project_root() if root is None else root
+    params, notebooks = root / "params", root / "notebooks"
+    names = {*_stems(params, "*.yaml"), *_stems(notebooks, "*.ipynb")}
+    return [
+        Entry(name, notebooks / f"{name}.ipynb", params / f"{name}.yaml") for name in sorted(names)
+    ]
+
+
+def loaded(entries: Sequence[Entry]) -> tuple[dict[Entry, FigureSpec], dict[Entry, ReproError]]:
+    """Read the parameter files of figures; a broken one does not keep the others from being read.
+
+    Parameters
+    ----------
+    entries : sequence of Entry
+        What :func:`discover` found.
+
+    Returns
+    -------
+    tuple of dict and dict
+        The files that are well, and why the others are not, each by figure in the order given.
+    """
+    well: dict[Entry, FigureSpec] = {}
+    broken: dict[Entry, ReproError] = {}
+    for entry in entries:
+        try:
+            well[entry] = entry.load()
+        except ReproError as error:
+            broken[entry] = error
+    return well, broken
+
+
+def resolve(text: str, entries: Sequence[Entry]) -> Entry:
+    """Return the figure a full or shortened id stands for.
+
+    Parameters
+    ----------
+    text : str
+        An id, any unique prefix of one (``tiresias/fig10``), or of its part after the slash.
+    entries : sequence of Entry
+        What :func:`discover` found.
+
+    Raises
+    ------
+    ParamError
+        With near matches for an unknown id, with the list for an ambiguous one.
+    """
+    for attribute in ("id", "stem"):
+        named = [(str(getattr(entry, attribute)), entry) for entry in entries]
+        exact = [entry for name, entry in named if name == text]
+        whole_word = [entry for name, entry in named if name.startswith(f"{text}_")]
+        prefix = [entry for name, entry in named if name.startswith(text)]
+        matches = exact or whole_word or prefix
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            listed = ", ".join(entry.id for entry in matches)
+            raise ParamError(f"figure {text!r} is ambiguous: {listed}")
+    ids = [entry.id for entry in entries]
+    raise ParamError(
+        f"unknown figure {text!r}{_near(text, [*ids, *(entry.stem for entry in entries)])}; "
+        "`repro list` shows all"
+    )
+
+
+def select(
+    ids: Sequence[str], entries: Sequence[Entry], *, paper: str | None = None
+) -> list[Entry]:
+    """Return the figures named by ids and paper, each once, in the order of ``entries``.
+
+    Raises
+    ------
+    ParamError
+        For an unknown or ambiguous id and for a paper without figures.
+    """
+    chosen = {resolve(text, entries).id for text in ids}
+    if paper is not None:
+        papers = sorted({entry.paper for entry in entries})
+        if paper not in papers:
+            known = ", ".join(papers) or "none"
+            raise ParamError(f"unknown paper {paper!r}{_near(paper, papers)} (known: {known})")
+        of_paper = {entry.id for entry in entries if entry.paper == paper}
+        chosen = chosen & of_paper if chosen else of_paper
+    elif not ids:
+        chosen = {entry.id for entry in entries}
+    return [entry for entry in entries if entry.id in chosen]
+
+
+def _stems(folder: Path, pattern: str) -> Iterator[str]:
+    for path in folder.glob(f"*/{pattern}"):
+        if path.parent.name not in _NOT_PAPERS and not path.name.startswith("."):
+            yield f"{path.parent.name}/{path.stem}"
+
+
+def _near(text: str, known: Any) -> str:
+    near = difflib.get_close_matches(text, list(map(str, known)), n=3, cutoff=0.5)
+    return f"; did you mean {' or '.join(near)}?" if near else ""
+
+
+def _shown(path: Path) -> str:
+    try:
+        return str(path.resolve().relative_to(paths.project_root()))
+    except (ValueError, ParamError):
+        return str(path)

@@ -1,0 +1,137 @@
+"""JSON files read strictly: what is broken is one line that names file, line and column."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from repro.errors import TraceError
+from repro.files.checks import shown
+from repro.files.table import Document
+
+_SPACE = re.compile(r"[ \t\r\n]*")
+_DIGITS = 300  # a number beyond is infinite as a float
+
+
+class _TwiceError(Exception):
+    """A key stands twice in one object."""
+
+
+def parse(document: Document) -> Any:
+    r"""Return the value of a JSON file.
+
+    Parameters
+    ----------
+    document : Document
+        The file.
+
+    Returns
+    -------
+    object
+
+    Raises
+    ------
+    TraceError
+        For broken or deeply nested JSON, a key given twice in one object, or more text after it.
+
+    Examples
+    --------
+    >>> parse(Document("t", b'{"a":\n1, "a": 2}'))
+    Traceback (most recent call last):
+    repro.errors.TraceError: t:1:1: the key a stands twice in one JSON object; give it once
+    """
+    value, end = _value(document, _skip(document, 0))
+    _check_end(document, end)
+    return value
+
+
+def elements(document: Document, kind: str) -> Iterator[tuple[int, Any]]:
+    r"""Yield the elements of a JSON list, one after the other.
+
+    Parameters
+    ----------
+    document : Document
+        The file.
+    kind : str
+        What an element is, for the message about a file that holds no list.
+
+    Yields
+    ------
+    tuple of (int, object)
+        Line on which the element begins, and its value.
+
+    Raises
+    ------
+    TraceError
+        As :func:`parse`.
+
+    Examples
+    --------
+    >>> list(elements(Document("t", b'[\n{"a": 1},\n2]'), "job"))
+    [(2, {'a': 1}), (3, 2)]
+    """
+    text, line, last = document.text, 1, 0
+    at = _skip(document, 0)
+    if text[at] != "[":
+        raise _error(document, at, f"not a JSON list; expected [{{{kind}}}, …]")
+    at = _skip(document, at + 1)
+    more = text[at : at + 1] != "]"
+    while more:
+        line, last = line + text.count("\n", last, at), at
+        value, at = _value(document, at)
+        yield line, value
+        at = _skip(document, at)
+        more = text[at : at + 1] == ","
+        if more:
+            at = _skip(document, at + 1)
+        elif text[at : at + 1] != "]":
+            raise _error(document, at, "broken JSON (Expecting ',' or ']'); fetch the file again")
+    _check_end(document, at + 1)
+
+
+def _whole(digits: str) -> int | float:
+    """Return a whole number, as infinity where the interpreter would refuse the text."""
+    return int(digits) if len(digits) <= _DIGITS else float(digits)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    held = dict(pairs)
+    if len(held) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise _TwiceError(next(name for name in held if names.count(name) > 1))
+    return held
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_int=_whole)
+
+
+def _value(document: Document, start: int) -> tuple[Any, int]:
+    """Return the value that begins at ``start``, and where it ends."""
+    try:
+        return _DECODER.raw_decode(document.text, start)
+    except json.JSONDecodeError as error:
+        why = f"broken JSON ({error.msg}); fetch the file again"
+        raise _error(document, error.pos, why) from None
+    except RecursionError:
+        raise _error(document, start, "JSON nested too deeply; fetch the file again") from None
+    except _TwiceError as error:
+        why = f"the key {shown(error)} stands twice in one JSON object; give it once"
+        raise _error(document, start, why) from None
+
+
+def _skip(document: Document, start: int) -> int:
+    return _SPACE.match(document.text, start).end()  # type: ignore[union-attr]
+
+
+def _check_end(document: Document, start: int) -> None:
+    at = _skip(document, start)
+    if at < len(document.text):
+        raise _error(document, at, "more text after the JSON; keep one list or object in a file")
+
+
+def _error(document: Document, at: int, why: str) -> TraceError:
+    line = 1 + document.text.count("\n", 0, at)
+    column = at - document.text.rfind("\n", 0, at)
+    return TraceError(f"{document.name}:{line}:{column}: {why}")

@@ -1,0 +1,348 @@
+"""Text files read once: encoding, delimiter and shape problems become one clear line each."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import re
+import stat
+import warnings
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from repro.errors import TraceError
+from repro.files.checks import Floats, Origin, is_plain, numbers, refuse, shown
+from repro.files.parsed import Parsed
+
+_DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "pipe", " ": "space"}
+_MISSING = ["", "nan", "NaN", "NA", "N/A", "n/a", "null", "NULL", "None", "<NA>", "#N/A"]
+# pandas reads decimals exactly from 3.1 on and says the option is obsolete
+_OLD = tuple(int(part) for part in pd.__version__.split(".")[:2]) < (3, 1)
+_EXACT: dict[str, Any] = {"float_precision": "round_trip"} if _OLD else {}
+_MOST_BYTES = 2**31
+_MOST_COLUMNS = 1000
+DATE = re.compile(
+    "[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[ T][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:[.][0-9]+)?)?)?"
+)
+_SHAPE = str.maketrans("123456789", "0" * 9)
+DATE_YEARS = (1970, 2100)
+DATE_LOOKS = "a date looks like 2017-10-09 07:01:55, of {} to {}".format(*DATE_YEARS)
+
+
+@dataclass(frozen=True)
+class Document:
+    """A file as it stands on disk: its name for messages and its bytes.
+
+    Examples
+    --------
+    >>> Document("jobs.csv", b"job_id,duration").text
+    'job_id,duration'
+    """
+
+    name: str
+    raw: bytes
+
+    @classmethod
+    def read(cls, path: str | Path) -> Document:
+        """Read ``path``; anything but a readable file of at most 2 GiB is a TraceError."""
+        try:
+            # a pipe or device is not even opened: it may never end
+            if not stat.S_ISREG((found := Path(path).stat()).st_mode):
+                if stat.S_ISDIR(found.st_mode):
+                    raise TraceError(f"{path}: is a folder; give the trace file inside it")
+                raise TraceError(f"{path}: a pipe or device; write its content to a file first")
+            if found.st_size > _MOST_BYTES:
+                raise TraceError(f"{path}: {found.st_size:,} bytes; at most 2 GiB are read")
+            with Path(path).open("rb") as stream:
+                raw = stream.read(found.st_size + 1)
+        except FileNotFoundError:
+            raise TraceError(f"{path}: no such file; check the path") from None
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or error
+            raise TraceError(f"{path}: cannot be read ({why}); check the file") from None
+        if len(raw) != found.st_size:
+            raise TraceError(f"{path}: changes while it is read; give a copy")
+        return cls(str(path), raw)
+
+    @cached_property
+    def text(self) -> str:
+        """The content as text; anything that is no text file is a TraceError."""
+        if self.raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
+            raise TraceError(f"{self.name}: UTF-16 text; save it as UTF-8")
+        zero = self.raw.find(b"\0")
+        try:
+            text = self.raw.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            zero = error.start if zero < 0 else min(zero, error.start)
+        if zero >= 0:
+            byte = self.raw[zero]
+            raise TraceError(
+                f"{self.name}: binary data (byte 0x{byte:02x} at offset {zero}); "
+                "a trace is UTF-8 text: unpack it or fetch it again"
+            )
+        if not text.strip():
+            raise TraceError(f"{self.name}: empty file; fetch or write it again")
+        if text.lstrip()[:1] == "<":
+            raise TraceError(
+                f"{self.name}: an HTML or XML page, not a trace; "
+                "the download went wrong: fetch it again"
+            )
+        return text
+
+    @property
+    def sha256(self) -> str:
+        """SHA-256 of the bytes, in hexadecimal."""
+        return hashlib.sha256(self.raw).hexdigest()
+
+
+class Table:
+    r"""Columns of a delimited text file, with the way back to its lines.
+
+    Parameters
+    ----------
+    document : Document
+        The file.
+    required : sequence of str
+        Columns that must be in the header (or all columns, if ``headed`` is false).
+    text : collection of str
+        Columns read as text.
+    ids : str, optional
+        Column of job ids: integers if all are, text otherwise.
+    delimiter : str
+        What separates the fields.
+    headed : bool
+        Whether the first line names the columns; if not, ``required`` does.
+
+    Raises
+    ------
+    TraceError
+        Wrong delimiter, more than 1,000 columns, missing column, no rows, or rows longer or shorter
+        than the header.
+
+    Examples
+    --------
+    >>> table = Table(Document("t.csv", b"a,b\r\n1,x\r\n"), ["a"], text=["b"])
+    >>> table.frame.b.tolist(), table.line(0)
+    (['x'], 2)
+    """
+
+    def __init__(
+        self,
+        document: Document,
+        required: Sequence[str],
+        *,
+        text: Collection[str] = (),
+        ids: str | None = None,
+        delimiter: str = ",",
+        headed: bool = True,
+    ) -> None:
+        self.document, self.delimiter, self.headed = document, delimiter, headed
+        self.quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if headed else csv.QUOTE_NONE
+        start, first = next(self._records(), (1, [""]))
+        if len(first) > _MOST_COLUMNS:
+            raise TraceError(
+                f"{document.name}:{start}: {len(first):,} columns; at most {_MOST_COLUMNS:,} are "
+                "read: leave some out"
+            )
+        self.header = [name.strip() for name in first] if headed else list(required)
+        self._check_delimiter(first)
+        if headed:
+            self._check_header(required)
+        elif len(first) != len(required):
+            raise self._fields_error(start, len(first))
+        self.frame = self._read(set(text) & set(self.header))
+        if self.frame.empty:
+            raise TraceError(f"{document.name}: header only, no jobs; a trace has at least one row")
+        self._check_short()
+        if ids is not None and self.frame[ids].dtype != "int64":
+            self.frame[ids] = self._read({ids})[ids]
+
+    def _records(self) -> Iterator[tuple[int, list[str]]]:
+        """Yield (line on which it starts, fields) of each line that is not blank."""
+        stream = io.StringIO(self.document.text, newline="")
+        reader = csv.reader(stream, delimiter=self.delimiter, quoting=self.quoting)
+        line = 1
+        try:
+            for fields in reader:
+                if len(fields) > 1 or (fields and fields[0].strip()):
+                    yield line, fields
+                line = reader.line_num + 1
+        except csv.Error as error:
+            raise TraceError(
+                f"{self.document.name}:{line}: not a readable row ({error}); "
+                "look for a quote that is not closed"
+            ) from None
+
+    def _check_header(self, required: Sequence[str]) -> None:
+        absent = [name for name in required if name not in self.header]
+        if absent:
+            raise Origin(self.document.name, line=self.line).missing(absent, self.header)
+        twice = {name for name in self.header if self.header.count(name) > 1}
+        if twice:
+            raise TraceError(
+                f"{self.document.name}:1:{shown(min(twice))}: column appears twice; "
+                "name each column once"
+            )
+        for name in self.header:
+            if not is_plain(name):
+                raise TraceError(
+                    f"{self.document.name}:1:{shown(name)}: control characters in the name of a "
+                    "column; name it in printable text"
+                )
+
+    def _check_delimiter(self, first: list[str]) -> None:
+        if len(first) > 1:
+            return
+        for delimiter, name in _DELIMITERS.items():
+            if delimiter != self.delimiter and delimiter in first[0].strip():
+                raise TraceError(
+                    f"{self.document.name}:1: wrong delimiter: found {name} ({delimiter!r}), "
+                    f"this format uses {_DELIMITERS[self.delimiter]} ({self.delimiter!r})"
+                )
+
+    def _check_short(self) -> None:
+        """Raise at the first row with fewer fields than columns, as a file that was cut ends."""
+        raw, quoted = self.document.raw, self.quoting == csv.QUOTE_MINIMAL
+        full = (len(self.header) - 1) * (len(self.frame) + self.headed)
+        if raw.count(self.delimiter.encode()) == full and not (quoted and b'"' in raw):
+            return
+        for line, fields in self._records():
+            if len(fields) < len(self.header):
+                raise self._fields_error(line, len(fields))
+
+    def _fields_error(self, line: int, found: int) -> TraceError:
+        return TraceError(
+            f"{self.document.name}:{line}: {found} fields where {len(self.header)} are expected; "
+            "one field per column"
+        )
+
+    def _read(self, text: Collection[str]) -> pd.DataFrame:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", pd.errors.ParserWarning)
+                frame: pd.DataFrame = pd.read_csv(
+                    io.BytesIO(self.document.raw),
+                    sep=self.delimiter,
+                    header=0 if self.headed else None,
+                    names=self.header,
+                    index_col=False,
+                    dtype=dict.fromkeys(text, str),
+                    keep_default_na=False,
+                    na_values={c: [""] if c in text else _MISSING for c in self.header},
+                    quoting=self.quoting,
+                    encoding="utf-8-sig",
+                    low_memory=False,
+                    **_EXACT,
+                )
+                return frame
+        except (pd.errors.ParserError, pd.errors.ParserWarning, ValueError) as error:
+            for line, fields in self._records():
+                if len(fields) > len(self.header):
+                    raise self._fields_error(line, len(fields)) from None
+            reason = " ".join(str(error).split())
+            raise TraceError(f"{self.document.name}: not a readable table ({reason})") from None
+
+    def _record(self, row: int) -> tuple[int, list[str]]:
+        skip = row + 1 if self.headed else row
+        return next(record for n, record in enumerate(self._records()) if n == skip)
+
+    def line(self, row: int) -> int:
+        """Return the line of the file on which job ``row`` (0 = first) stands."""
+        return self._record(row)[0]
+
+    def cell(self, row: int, column: str) -> str | None:
+        """Return the text of one field as it stands in the file, or None if there is none."""
+        if column not in self.header:
+            return None
+        fields = self._record(row)[1]
+        position = self.header.index(column)
+        return fields[position] if position < len(fields) else ""
+
+    def origin(self, columns: Mapping[str, str]) -> Origin:
+        """Return the origin of rows read from this file, given schema to file columns."""
+        return Origin(self.document.name, columns, self.line, self.cell)
+
+    def parsed(self, columns: Mapping[str, str], also: Collection[str] = ()) -> Parsed:
+        """Return the columns that exist under their schema names (schema to file column).
+
+        ``also`` are columns of the file that the loader makes a column of the frame from.
+        """
+        held = {name: self.frame[column] for name, column in columns.items() if column in self}
+        used = {*columns.values(), *also}
+        unread = [
+            name or f"column {n} (unnamed)"
+            for n, name in enumerate(self.header, 1)
+            if name not in used
+        ]
+        frame = pd.DataFrame(held, index=self.frame.index)
+        return Parsed(frame, self.origin(columns), unread=unread)
+
+    def __contains__(self, column: object) -> bool:
+        """Tell whether the file has the column."""
+        return column in self.header
+
+    def numbers(
+        self,
+        column: str,
+        accepted: str,
+        *,
+        low: float | None = None,
+        high: float = np.inf,
+        required: bool = True,
+    ) -> Floats:
+        """Return a file column as float64; text, required gaps, too low or high values raise."""
+        origin = self.origin({})
+        values = numbers(self.frame[column], column, origin, accepted, required=required)
+        if low is not None:
+            rule = "negative" if low == 0 else "too small"
+            refuse(values < low, self.frame[column], column, origin, rule, accepted)
+        refuse(values > high, self.frame[column], column, origin, "too large", accepted)
+        return values
+
+    def times(self, column: str, *, required: bool = True) -> pd.Series[Any]:
+        """Return a file column as UTC dates (NaT where missing); what is no date raises."""
+        series, origin = self.frame[column], self.origin({})
+        held = series.notna().to_numpy()
+        # all dates of a file have the same shape, so few are matched
+        shapes = "\n".join(series[held]).translate(_SHAPE).split("\n")
+        if held.any() and not all(map(DATE.fullmatch, set(shapes))):
+            written = [isinstance(cell, str) and bool(DATE.fullmatch(cell)) for cell in series]
+            refuse(held & ~np.array(written), series, column, origin, "not a date", DATE_LOOKS)
+        dates = pd.to_datetime(series, format="ISO8601", errors="coerce", utc=True)
+        gone = dates.isna().to_numpy()
+        refuse(gone & held, series, column, origin, "not a date", DATE_LOOKS)
+        if required:
+            refuse(gone, series, column, origin, "missing value", DATE_LOOKS)
+        strange = ~dates.dt.year.between(*DATE_YEARS).to_numpy(bool) & held
+        refuse(strange, series, column, origin, "a year that no trace is from", DATE_LOOKS)
+        return dates
+
+
+def elapsed(dates: pd.Series[Any]) -> pd.Series[Any]:
+    """Return seconds since the earliest date.
+
+    Parameters
+    ----------
+    dates : Series of datetime
+        Of any resolution; pandas does not promise nanoseconds.
+
+    Returns
+    -------
+    Series of float
+        Seconds, 0 for the earliest.
+
+    Examples
+    --------
+    >>> dates = pd.Series(["2017-10-09 00:01:00", "2017-10-09 00:00:00"])
+    >>> elapsed(pd.to_datetime(dates)).tolist()
+    [60.0, 0.0]
+    """
+    seconds: pd.Series[Any] = (dates - dates.min()).dt.total_seconds()
+    return seconds

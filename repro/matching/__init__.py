@@ -1,0 +1,1 @@
+"""Maximum-weight matching over jobs and over classes of equal jobs."""

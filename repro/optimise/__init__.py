@@ -1,0 +1,1 @@
+"""Programmes over shares of GPU time; each file names the problem it solves."""

@@ -1,0 +1,1 @@
+"""Programmes in which two jobs may share a GPU."""

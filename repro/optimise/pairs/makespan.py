@@ -1,0 +1,155 @@
+"""Least makespan where two jobs may share the same GPUs, over classes of jobs.
+
+max tau subject to thr_i(X) >= left_i tau is a programme over jobs, because jobs of one type have
+different work left. Jobs of one type may nevertheless be pooled: let Y be the shares of a pool with
+work R = sum left_i, and give each job the part left_i / R of them. Then
+
+- every job gets thr_i = thr(Y) left_i / R >= left_i tau as soon as thr(Y) >= R tau, and
+- it is busy for left_i / R of the pool's time, so that the pool's time must not exceed
+  R / max left_i (at most the number of its jobs, so no allocation is made too large).
+
+The first is exact. The second costs nothing where the longest job of the pool, at its slowest,
+needs no more time than there is; elsewhere it may, so that only jobs much shorter than the longest
+of all are pooled and every other job is a class of its own.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from repro.optimise.pairs.programme import Array, Ints, programme, shares, solve
+from repro.optimise.pairs.rows import Rows, spread_thinly
+
+#: Jobs that need less than this part of the least possible makespan are pooled by type.
+SHORT = 0.2
+#: First bracket of the bisection (s).
+SHORTEST, LONGEST = 100.0, 1e6
+
+
+def classes(place: Ints, left: Array, fastest: Array, short: float = SHORT) -> Ints:
+    """Return the class of each job: one per type for short jobs, one per job for the others.
+
+    Parameters
+    ----------
+    place : ndarray of int, shape (jobs,)
+        Type of each job.
+    left : ndarray, shape (jobs,)
+        Steps left.
+    fastest : ndarray, shape (jobs,)
+        Steps per second on the job's best GPU type.
+    short : float
+        Part of the longest job's time below which a job is short.
+
+    Examples
+    --------
+    >>> classes(np.array([0, 0, 1, 0]), np.array([1.0, 2.0, 100.0, 90.0]), np.ones(4))
+    array([0, 0, 2, 1])
+    """
+    need = left / fastest
+    pooled = need < short * need.max()
+    # classes of one type lie side by side, the pool first, then by work left
+    order = np.lexsort((left, ~pooled, place))
+    fresh = ~(
+        pooled[order] & np.roll(pooled[order], 1) & (place[order] == np.roll(place[order], 1))
+    )
+    fresh[0] = True
+    found = np.empty(len(place), dtype=np.int64)
+    found[order] = np.cumsum(fresh) - 1
+    return found
+
+
+def makespan_pairs(
+    speeds: Array,
+    paired: Array,
+    widths: Array,
+    capacity: Array,
+    place: Ints,
+    left: Array,
+    *,
+    tolerance: float = 0.0,
+    pairs: str = "all",
+    short: float = SHORT,
+) -> tuple[Rows, float]:
+    """Return shares of jobs and pairs that minimise max_i left_i / thr_i, and that makespan (s).
+
+    Parameters
+    ----------
+    speeds : ndarray, shape (types, GPU types)
+        Steps per second alone.
+    paired : ndarray, shape (types, types, GPU types)
+        ``paired[a, b]``: steps per second of a job of type a beside one of type b.
+    widths, capacity : ndarray
+        GPUs of a job of each type; GPUs of each GPU type.
+    place : ndarray of int, shape (jobs,)
+        Type of each job.
+    left : ndarray, shape (jobs,)
+        Steps left.
+    tolerance : float
+        0: the optimum. Otherwise the end of a bisection that stops within this part of it, and a
+        point amid all that reach it.
+    pairs : {"all", "working", "useful"}
+        As for `repro.optimise.pairs.programme.programme`.
+    short : float
+        As for `classes`; 0 makes every job a class.
+
+    Returns
+    -------
+    (Rows, float)
+        Rows in the numbers of the jobs, 0 to jobs - 1.
+
+    References
+    ----------
+    Gavel, OSDI 2020, sections 4.1 and 4.2 (minimise makespan).
+
+    Examples
+    --------
+    >>> alone, beside = np.array([[4.0]]), np.array([[[3.0]]])
+    >>> gpus = np.array([1.0])
+    >>> _, end = makespan_pairs(alone, beside, gpus, gpus, np.array([0, 0]), np.array([6.0, 6.0]))
+    >>> round(end, 5)
+    2.0
+    """
+    left = np.maximum(left, 1e-9 * max(float(left.max()), 1e-300))
+    fastest = speeds.max(axis=1)
+    of_job = classes(place, left, fastest[place], short)
+    counts = np.bincount(of_job).astype(float)
+    total = np.bincount(of_job, left)
+    longest = np.zeros(len(counts))
+    np.maximum.at(longest, of_job, left)
+    kind = np.empty(len(counts), dtype=np.int64)
+    kind[of_job] = place
+    scale = 1.0 / fastest[kind]
+    # in units of the longest job's time on its best type
+    unit = float((longest * scale).max())
+    problem = programme(
+        speeds[kind] * scale[:, None],
+        paired[np.ix_(kind, kind)] * scale[:, None, None],
+        counts,
+        widths[kind],
+        capacity,
+        demand=total * scale / unit,
+        limits=np.minimum(counts, total / longest),
+        within=(counts >= 2) & (2 * longest <= total),
+        pairs=pairs,
+    )
+    size, kinds = len(counts), speeds.shape[1]
+    given = shares(problem, size, kinds)
+    end = unit / given.level
+    if tolerance > 0:
+        end = _bisected(end, tolerance)
+        given = shares(problem, size, kinds, partial(solve, given=unit / end))
+    parts = left / total[of_job]
+    return spread_thinly(np.arange(len(left)), of_job, parts, given), end
+
+
+def _bisected(best: float, tolerance: float) -> float:
+    """Return where a bisection of the makespan ends that knows only whether a value is reached."""
+    low, high = SHORTEST, LONGEST
+    while high < best:
+        high *= 10.0
+    while (1.0 + tolerance) * low < high:
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if middle > best else (middle, high)
+    return high

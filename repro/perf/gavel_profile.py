@@ -1,0 +1,153 @@
+"""What is fitted to Gavel's throughputs for their synthetic double: trends, none of the values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from repro.perf.synthetic_throughputs import GANGS, GPU_TYPES, JobType, job_types
+from repro.perf.throughput import UNCONSOLIDATED, ThroughputTable
+
+COLUMNS = ("quantity", "model", "gpu_type", "gpus", "constant", "slope", "curvature")
+#: Room left and right of the limit of the memory, so that the two kinds of pairs stay apart.
+_MARGIN = 0.02
+
+_Floats = npt.NDArray[np.float64]
+_Term = tuple[str, str, str, int, float, float, float]
+
+
+def calibrate(measured: ThroughputTable) -> pd.DataFrame:
+    """Fit the trends behind :func:`repro.perf.synthetic_throughputs.gavel_like`.
+
+    Parameters
+    ----------
+    measured : ThroughputTable
+        Gavel's, with its pairs.
+
+    Returns
+    -------
+    DataFrame
+        quantity, model, gpu_type, gpus, and constant, slope and curvature in the logarithm (base
+        2) of the batch size: ``alone`` (log2 of steps/s), ``scale_out`` (log2 of the gain over one
+        GPU), ``unconsolidated`` (log2 of what is left on many servers), ``kept`` and ``pressure``
+        (their sum is log2 of what a job keeps in a pair, by its own and by the other's model);
+        ``memory`` (share of a GPU's) is linear in the thousands of samples of a batch.
+
+    Examples
+    --------
+    >>> from repro.perf.synthetic_throughputs import gavel_like
+    >>> calibrate(gavel_like())["quantity"].unique().tolist()
+    ['alone', 'scale_out', 'unconsolidated', 'kept', 'pressure', 'memory']
+    """
+    terms = [*_alone(measured), *_gangs(measured)]
+    for kind in GPU_TYPES:
+        terms += _kept(measured, kind)
+    for kind in GPU_TYPES:
+        terms += _memory(measured, kind)
+    frame = pd.DataFrame(terms, columns=COLUMNS)
+    order = {name: place for place, name in enumerate(frame["quantity"].unique())}
+    frame = frame.sort_values("quantity", key=lambda column: column.map(order), kind="stable")
+    # The third digit of a logarithm is 0.07 % of a speed, far below what the trends leave open.
+    rounded = frame.round(dict.fromkeys(COLUMNS[4:6], 3) | {"curvature": 4}).reset_index(drop=True)
+    # whether 0 or -0 comes out depends on the machine
+    return rounded.assign(**{name: rounded[name] + 0.0 for name in COLUMNS[4:]})
+
+
+def _models() -> dict[str, list[JobType]]:
+    held: dict[str, list[JobType]] = {}
+    for job in job_types():
+        held.setdefault(job.model, []).append(job)
+    return held
+
+
+def _fit(x: list[float], y: list[float], degree: int) -> tuple[float, float, float]:
+    fitted = np.polyfit(x, y, min(degree, len(x) - 1))[::-1]
+    constant, slope, curvature = np.pad(fitted, (0, 3 - len(fitted))).tolist()
+    return constant, slope, curvature
+
+
+def _alone(measured: ThroughputTable) -> Iterator[_Term]:
+    for model, members in _models().items():
+        for kind in GPU_TYPES:
+            speeds = [np.log2(measured.steps_per_s(job.name, 1, kind)) for job in members]
+            yield "alone", model, kind, 1, *_fit([job.size for job in members], speeds, 2)
+
+
+def _gangs(measured: ThroughputTable) -> Iterator[_Term]:
+    for model, members in _models().items():
+        if not members[0].distributed:
+            continue
+        for kind in GPU_TYPES:
+            for gang in GANGS:
+                held = [job for job in members if measured.steps_per_s(job.name, gang, kind) > 0]
+                near = [_log_ratio(measured, job, (gang, kind), (1, kind)) for job in held]
+                yield "scale_out", model, kind, gang, *_fit([job.size for job in held], near, 1)
+                spread = kind + UNCONSOLIDATED
+                held = [job for job in held if measured.rows[job.name, gang].get(spread, 0) > 0]
+                far = [_log_ratio(measured, job, (gang, spread), (gang, kind)) for job in held]
+                sizes = [job.size for job in held]
+                yield "unconsolidated", model, kind, gang, *_fit(sizes, far, 1)
+
+
+def _log_ratio(
+    measured: ThroughputTable, job: JobType, above: tuple[int, str], below: tuple[int, str]
+) -> float:
+    speeds = [measured.steps_per_s(job.name, *place) for place in (above, below)]
+    return float(np.log2(speeds[0] / speeds[1]))
+
+
+def _kept(measured: ThroughputTable, kind: str) -> list[_Term]:
+    """Fit what a job keeps in a pair: a line in its own size plus a line in the other's."""
+    models = list(_models())
+    features, kept = [], []
+    for job in job_types():
+        alone = measured.steps_per_s(job.name, 1, kind)
+        for other in job_types():
+            reached = measured.pair_speeds(job.name, 1, other.name, 1, (kind,))[0, 0]
+            if reached > 0:
+                features.append(_indicators(models, job, other))
+                kept.append(np.log2(reached / alone))
+    fitted = np.linalg.lstsq(np.array(features), np.array(kept), rcond=None)[0]
+    own, other_part = fitted.reshape(2, len(models), 2)
+    named = (("kept", own), ("pressure", other_part))
+    return [
+        (quantity, model, kind, 1, *part[place].tolist(), 0.0)
+        for quantity, part in named
+        for place, model in enumerate(models)
+    ]
+
+
+def _indicators(models: list[str], job: JobType, other: JobType) -> _Floats:
+    features = np.zeros((2, len(models), 2))
+    features[0, models.index(job.model)] = 1.0, job.size
+    features[1, models.index(other.model)] = 1.0, other.size
+    return features.ravel()
+
+
+def _memory(measured: ThroughputTable, kind: str) -> list[_Term]:
+    """Separate the pairs that run from those that do not: least sum of violations."""
+    from scipy.optimize import linprog
+
+    models = list(_models())
+    rows, limits = [], []
+    for place, job in enumerate(job_types()):
+        for other in job_types()[: place + 1]:
+            use = np.zeros((len(models), 2))
+            for member in (job, other):
+                use[models.index(member.model)] += 1.0, (member.batch_size or 0) / 1000
+            runs = measured.pair_speeds(job.name, 1, other.name, 1, (kind,))[0, 0] > 0
+            sign = 1.0 if runs else -1.0
+            rows.append(sign * use.ravel())
+            limits.append(sign - _MARGIN)
+    costs = np.concatenate([np.full(2 * len(models), 1e-3), np.ones(len(rows))])
+    matrix = np.hstack([np.array(rows), -np.eye(len(rows))])
+    found: Any = linprog(costs, A_ub=matrix, b_ub=limits, method="highs")
+    shares = found.x[: 2 * len(models)].reshape(len(models), 2)
+    return [
+        ("memory", model, kind, 1, float(constant), float(slope), 0.0)
+        for model, (constant, slope) in zip(models, shares, strict=True)
+    ]

@@ -1,0 +1,194 @@
+"""Gavel's job types, and a throughput table like its own: fitted trends, none of the values."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from repro import paths
+from repro.errors import DataMissingError, TraceError
+from repro.files.quantiles import table
+from repro.perf.throughput import UNCONSOLIDATED, ThroughputTable
+
+GPU_TYPES = ("k80", "p100", "v100")
+#: Gangs of distributed job types.
+GANGS = (2, 4, 8)
+REFERENCE = "v100"
+#: Room of a gang's member, in multiples of what the model needs on one GPU.
+_GANG_MEMORY = 1.5
+_COLUMNS = ["model", "task", "dataset", "batch_sizes", "distributed"]
+
+
+@dataclass(frozen=True)
+class JobType:
+    """A model with its batch size: one row of the throughput table.
+
+    Parameters
+    ----------
+    model : str
+        Name of the model.
+    batch_size : int or None
+        Samples per step and GPU; None where there is only one.
+    distributed : bool
+        Whether it runs on several GPUs.
+
+    Examples
+    --------
+    >>> JobType("LM", 5, True).name
+    'LM (batch size 5)'
+    """
+
+    model: str
+    batch_size: int | None
+    distributed: bool
+
+    @property
+    def name(self) -> str:
+        """Name in traces and throughput tables."""
+        if self.batch_size is None:
+            return self.model
+        return f"{self.model} (batch size {self.batch_size})"
+
+    @property
+    def size(self) -> float:
+        """Logarithm to base 2 of the batch size, 0 where there is only one."""
+        return math.log2(self.batch_size or 1)
+
+
+@functools.cache
+def job_types() -> tuple[JobType, ...]:
+    """Return the 26 job types in the order in which the generators draw them.
+
+    Returns
+    -------
+    tuple of JobType
+
+    Raises
+    ------
+    DataMissingError, TraceError
+        If the checkout's ``params/gavel_models.csv`` is missing or broken.
+
+    References
+    ----------
+    Gavel, OSDI 2020, Table 2.
+
+    Examples
+    --------
+    >>> len(job_types()), job_types()[0].name, job_types()[-1].name
+    (26, 'ResNet-18 (batch size 16)', 'CycleGAN')
+    """
+    path = paths.params_dir() / "gavel_models.csv"
+    if not path.is_file():
+        raise DataMissingError(f"{path}: the table of models is missing; restore it")
+    read = pd.read_csv(path, comment="#", dtype={"batch_sizes": str}, keep_default_na=False)
+    if lost := [column for column in _COLUMNS if column not in read]:
+        raise TraceError(f"{path}: no column {', '.join(lost)}; restore it from the checkout")
+    found: list[JobType] = []
+    for _, row in read.iterrows():
+        sizes = [int(text) for text in row["batch_sizes"].split()]
+        for size in sizes or (None,):
+            found.append(JobType(row["model"], size, bool(row["distributed"])))
+    return tuple(found)
+
+
+@functools.cache
+def gavel_like() -> ThroughputTable:
+    """Return a table like Gavel's, from trends fitted per model and GPU type.
+
+    Speeds alone follow a parabola in the logarithms of batch size and speed; scale-out and the
+    loss of unconsolidated gangs a line; in a pair each job keeps a part that depends on its own
+    model and batch size and on those of the other. Pairs whose memory does not fit have speed 0,
+    as have all pairs of distributed gangs, which were never measured.
+
+    Returns
+    -------
+    ThroughputTable
+        26 job types on k80, p100 and v100 (and ``_unconsolidated``), gangs of 1, 2, 4 and 8.
+
+    References
+    ----------
+    Fitted by :func:`repro.perf.gavel_profile.calibrate`; ``traces/gavel_speeds.csv``.
+
+    Examples
+    --------
+    >>> made = gavel_like()
+    >>> len(made.rows), len(made.pairs)
+    (83, 921)
+    >>> made.steps_per_s("CycleGAN", 1, "v100") > 8 * made.steps_per_s("CycleGAN", 1, "k80")
+    True
+    """
+    fitted = _Fitted.read()
+    every = job_types()
+    wide = [job for job in every if job.distributed]
+    rows = {(job.name, 1): fitted.alone(job) for job in every}
+    rows |= {(job.name, gang): fitted.gang(job, gang) for gang in GANGS for job in wide}
+    pairs = {}
+    for gang, members in ((1, every), *((gang, wide) for gang in GANGS)):
+        for one, other in itertools.combinations_with_replacement(members, 2):
+            first, second = sorted((one, other), key=lambda job: job.name)
+            kinds = [kind for kind in rows[first.name, gang] if gang == 1 or not _spread(kind)]
+            pairs[first.name, second.name, gang] = {
+                kind: fitted.pair(first, second, kind) if gang == 1 else (0.0, 0.0)
+                for kind in kinds
+            }
+    return ThroughputTable(rows, REFERENCE, pairs)
+
+
+def _spread(kind: str) -> bool:
+    return kind.endswith(UNCONSOLIDATED)
+
+
+class _Fitted:
+    """The fitted trends, by quantity, model, GPU type and gang."""
+
+    def __init__(self, trends: dict[tuple[str, str, str, int], tuple[float, float, float]]) -> None:
+        self.trends = trends
+
+    @classmethod
+    def read(cls) -> _Fitted:
+        """Read ``traces/gavel_speeds.csv``."""
+        held = table("gavel_speeds").itertuples(index=False)
+        return cls({(q, m, kind, int(gang)): tuple(terms) for q, m, kind, gang, *terms in held})
+
+    def _at(self, quantity: str, job: JobType, kind: str, gang: int, x: float) -> Any:
+        constant, slope, curvature = self.trends[quantity, job.model, kind, gang]
+        return constant + slope * x + curvature * x * x
+
+    def _alone(self, job: JobType, kind: str) -> float:
+        return float(2 ** self._at("alone", job, kind, 1, job.size))
+
+    def alone(self, job: JobType) -> dict[str, float]:
+        """Return steps/s on one GPU of each type; one GPU is always consolidated."""
+        speeds = {kind: self._alone(job, kind) for kind in GPU_TYPES}
+        return speeds | {kind + UNCONSOLIDATED: speed for kind, speed in speeds.items()}
+
+    def gang(self, job: JobType, gang: int) -> dict[str, float]:
+        """Return steps/s of a gang on each type, on few and on many servers."""
+        near, far = {}, {}
+        for kind in GPU_TYPES:
+            gain = 2 ** self._at("scale_out", job, kind, gang, job.size)
+            fits = _GANG_MEMORY * self._memory(job, kind) < 1.0
+            near[kind] = self._alone(job, kind) * float(gain) if fits else 0.0
+            loss = 2 ** self._at("unconsolidated", job, kind, gang, job.size)
+            far[kind + UNCONSOLIDATED] = near[kind] * float(loss)
+        return near | far
+
+    def _memory(self, job: JobType, kind: str) -> float:
+        return float(self._at("memory", job, kind, 1, (job.batch_size or 0) / 1000))
+
+    def pair(self, one: JobType, other: JobType, kind: str) -> tuple[float, float]:
+        """Return steps/s of each of two one-GPU jobs on one GPU."""
+        base = kind.removesuffix(UNCONSOLIDATED)
+        if self._memory(one, base) + self._memory(other, base) > 1.0:
+            return 0.0, 0.0
+        return self._beside(one, other, base), self._beside(other, one, base)
+
+    def _beside(self, job: JobType, other: JobType, kind: str) -> float:
+        kept = self._at("kept", job, kind, 1, job.size)
+        pressed = self._at("pressure", other, kind, 1, other.size)
+        return self._alone(job, kind) * min(1.0, float(2 ** (kept + pressed)))

@@ -1,0 +1,1 @@
+"""Orders by arrival and by known size, and scripted decisions."""

@@ -1,0 +1,44 @@
+"""What the policies with known durations share: preemptive, ties by id or by history."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from repro.core.policy import Order, Ordering
+from repro.core.view import View
+
+
+@dataclass(frozen=True)
+class KnownDuration(Order):
+    """Base of SF, SRTF and SRSF.
+
+    Parameters
+    ----------
+    history_ties : bool, optional
+        Equal keys keep the order of the previous event, as a list sorted in place does, instead of
+        (submission, job id). None: as the rules say.
+    refill : bool, optional
+        Select by nodes: at every event the empty cluster is refilled by consolidated first fit, and
+        a gang for which no nodes are left is skipped, even if as many GPUs are idle. False: any
+        idle GPUs do. None: as the rules say.
+    """
+
+    history_ties: bool | None = None
+    refill: bool | None = None
+
+    needs: ClassVar[frozenset[str]] = frozenset({"duration"})
+    rule_values: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "paper": {"history_ties": False, "refill": False},
+        "tiresias": {"history_ties": True, "refill": False},
+        "muri": {"history_ties": False, "refill": True},
+    }
+
+    def ordering(self, view: View) -> Ordering:
+        """Return an ordering that re-sorts one list if ties have history."""
+        ordering = Ordering(self, view)
+        ordering.resort = ordering.history_ties = bool(self.history_ties)
+        ordering.ties_of_value = ordering.history_ties
+        ordering.refill = bool(self.refill)
+        return ordering

@@ -1,0 +1,46 @@
+"""A policy that is told what to run, for worked examples and plans; it has no registered name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from repro.core.decision import Run, RunSet
+from repro.core.policy import Policy
+from repro.core.view import View
+
+
+@dataclass(frozen=True)
+class Given(Policy):
+    """Run the given gangs in order, as far as they fit; a gang starts when its last job arrives.
+
+    Parameters
+    ----------
+    gangs : tuple of Run
+        Members are row numbers in order of (submission, job id); those that have finished are
+        left out, so that the others of a group go on alone. Gangs that name nodes need placement
+        ``wished``.
+
+    Examples
+    --------
+    >>> from repro import simulate
+    >>> from repro.testing import small_trace
+    >>> plan = Given(tuple(Run((job,), gpus) for job, gpus in enumerate([2, 1, 4, 1, 2, 4])))
+    >>> simulate(small_trace(), "1x4", plan).summary()["n_finished"]
+    6
+    """
+
+    gangs: tuple[Run, ...] = ()
+
+    name: ClassVar[str] = "given"
+    elastic: ClassVar[bool] = True
+
+    def decide(self, view: View) -> RunSet:
+        """Return the gangs whose jobs have all arrived, without the finished ones."""
+        present = set(view.jobs)
+        runs = []
+        for gang in self.gangs:
+            jobs = tuple(job for job in gang.jobs if job in present)
+            if jobs and max(gang.jobs) < view.arrived:
+                runs.append(replace(gang, jobs=jobs))
+        return RunSet(runs)

@@ -1,0 +1,1 @@
+"""Muri (SIGCOMM 2022) and AntMan."""

@@ -1,0 +1,152 @@
+"""Muri's groups by kind: how many of which, and the fewest changes that get there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from repro.policies.muri._profiles import Group, Kind, Profiles
+
+
+class Kinds:
+    """The groups that exist, kept near the best ones as jobs come and go.
+
+    Which jobs of a profile share a group does not matter, so the groups wanted are numbers per
+    kind. Their cost does not grow with the number of jobs, and only groups too many of a kind are
+    taken apart for those that lack.
+
+    Parameters
+    ----------
+    profiles : Profiles
+        What merging is worth.
+    rounds : int
+        Rounds of matching.
+    gpus : int
+        GPUs of the cluster; merging ends when the groups need no more.
+
+    References
+    ----------
+    Muri, SIGCOMM 2022, section 4.2, Algorithm 1.
+    """
+
+    def __init__(self, profiles: Profiles, rounds: int, gpus: int) -> None:
+        self._profiles, self._rounds, self._gpus = profiles, rounds, gpus
+        #: width -> kind of a job alone -> jobs to be grouped
+        self._counts: dict[int, dict[Kind, int]] = {}
+        #: width -> kind -> groups, in order of formation
+        self.groups: dict[int, dict[Kind, dict[Group, None]]] = {}
+        self.group_of: dict[int, Group] = {}
+        self._loose: dict[int, set[int]] = {}
+
+    def jobs(self) -> dict[int, list[int]]:
+        """Return all jobs by width."""
+        found = {width: sorted(loose) for width, loose in self._loose.items() if loose}
+        for width, groups in self.groups.items():
+            grouped = [job for same in groups.values() for group in same for job in group]
+            found[width] = found.get(width, []) + grouped
+        return found
+
+    def number(self, width: int) -> int:
+        """Return how many jobs of a width there are."""
+        return sum(self._counts.get(width, {}).values())
+
+    def widths(self) -> list[int]:
+        """Return the widths there are jobs of."""
+        return [width for width, counts in self._counts.items() if counts]
+
+    def add(self, job: int, width: int) -> None:
+        """Take a job in; `arrange` finds it a group."""
+        kind = self._profiles.alone[job]
+        counts = self._counts.setdefault(width, {})
+        counts[kind] = counts.get(kind, 0) + 1
+        self._loose.setdefault(width, set()).add(job)
+
+    def remove(self, job: int, width: int) -> None:
+        """Let a job go; the rest of its group is free for others."""
+        if job in self.group_of:
+            self._dissolve(width, self.group_of[job])
+        self._loose[width].remove(job)
+        kind, counts = self._profiles.alone[job], self._counts[width]
+        counts[kind] -= 1
+        if not counts[kind]:
+            del counts[kind]
+
+    def arrange(self) -> list[tuple[int, Group]]:
+        """Return the groups that are new, as (width, members)."""
+        found: list[tuple[int, Group]] = []
+        for width, wanted in self._wanted().items():
+            groups = self.groups.setdefault(width, {})
+            for kind in [kind for kind in groups if len(groups[kind]) > wanted.get(kind, 0)]:
+                for group in list(groups[kind])[wanted.get(kind, 0) :]:
+                    self._dissolve(width, group)
+            if self._loose.get(width):
+                found += ((width, group) for group in self._formed(width, wanted))
+        return found
+
+    def _dissolve(self, width: int, group: Group) -> None:
+        kind = tuple(sorted(self._profiles.of_job[job] for job in group))
+        same = self.groups[width][kind]
+        del same[group]
+        if not same:
+            del self.groups[width][kind]
+        loose = self._loose.setdefault(width, set())
+        for job in group:
+            del self.group_of[job]
+            loose.add(job)
+
+    def _formed(self, width: int, wanted: Mapping[Kind, int]) -> list[Group]:
+        """Form the groups that lack from the loose jobs of a width, the earliest first."""
+        pool: dict[int, list[int]] = {}
+        for job in sorted(self._loose.pop(width), reverse=True):
+            pool.setdefault(self._profiles.of_job[job], []).append(job)
+        groups = self.groups[width]
+        found: list[Group] = []
+        for kind in sorted(wanted):
+            for _ in range(wanted[kind] - len(groups.get(kind, ()))):
+                group = tuple(sorted(pool[profile].pop() for profile in kind))
+                groups.setdefault(kind, {})[group] = None
+                for job in group:
+                    self.group_of[job] = group
+                found.append(group)
+        return found
+
+    def _wanted(self) -> dict[int, dict[Kind, int]]:
+        """Return how many groups of which kind there should be, by width.
+
+        In every round all nodes are matched; the pairs that waste least (the share of the
+        resources that stays idle, times GPUs) are merged first, while GPUs lack.
+        """
+        nodes = {width: dict(counts) for width, counts in self._counts.items()}
+        lack = sum(width * sum(counts.values()) for width, counts in nodes.items()) - self._gpus
+        for _ in range(self._rounds):
+            if lack <= 0:
+                break
+            before = lack
+            for _, width, one, other, number in sorted(self._offers(nodes)):
+                merged, counts = min(number, -(-lack // width)), nodes[width]
+                if merged <= 0:
+                    break
+                lack -= merged * width
+                _change(counts, ((one, -merged), (other, -merged)))
+                _change(counts, ((tuple(sorted(one + other)), merged),))
+            if lack == before:
+                break
+        return nodes
+
+    def _offers(
+        self, nodes: Mapping[int, Mapping[Kind, int]]
+    ) -> Iterable[tuple[float, int, Kind, Kind, int]]:
+        """Return (waste, width, kind, kind, number) of the matched pairs of every width."""
+        profiles = self._profiles
+        for width, counts in nodes.items():
+            present = tuple(sorted(counts))
+            pairs = profiles.matched(present, tuple(counts[kind] for kind in present))
+            for a, b, number in pairs:
+                one, other = present[a], present[b]
+                yield (1.0 - profiles.gamma(one, other)) * width, width, one, other, number
+
+
+def _change(counts: dict[Kind, int], changes: Iterable[tuple[Kind, int]]) -> None:
+    for kind, number in changes:
+        counts[kind] = counts.get(kind, 0) + number
+        if not counts[kind]:
+            del counts[kind]

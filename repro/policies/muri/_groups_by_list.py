@@ -1,0 +1,162 @@
+"""Muri's groups as its simulator forms them: lists of nodes, matched round by round."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from repro.matching.jobs import best_pairs, first_pairs
+from repro.policies.muri._profiles import Group, Kind, Profiles
+
+#: Up to this many nodes are matched one by one: among equal totals the solver then finds, along the
+#: list, what that of the simulator would (nearly). More are matched by kind.
+NODE_BY_NODE = 32
+
+
+class Grouping:
+    """Merges candidates into groups until they fit the cluster, first in the list first.
+
+    Parameters
+    ----------
+    profiles : Profiles
+        What merging is worth.
+    max_group : int
+        Most jobs in a group.
+    rounds : int
+        Rounds of matching.
+
+    References
+    ----------
+    Muri, SIGCOMM 2022, section 4.2, Algorithm 1; public simulator.
+    """
+
+    def __init__(self, profiles: Profiles, max_group: int, rounds: int) -> None:
+        self._profiles, self._max_group, self._rounds = profiles, max_group, rounds
+        #: whom each node was merged with at the last decision, and at this one
+        self._mates: dict[Group, Group] = {}
+        self._merged_now: dict[Group, Group] = {}
+
+    def match(self, buckets: Mapping[int, list[int]], gpus: int) -> dict[int, list[Group]]:
+        """Return the groups of each bucket.
+
+        Parameters
+        ----------
+        buckets : mapping of int to list of int
+            GPU count to candidates, best first; buckets in order of priority.
+        gpus : int
+            GPUs of the cluster; merging ends when the groups need no more.
+        """
+        single = self._profiles.alone
+        groups: dict[int, list[Group]] = {
+            width: [(job,) for job in jobs] for width, jobs in buckets.items()
+        }
+        lack = sum(width * len(jobs) for width, jobs in buckets.items()) - gpus
+        self._mates, self._merged_now = self._merged_now, {}
+        if lack <= 0:
+            return groups
+        kinds = {width: [single[job] for job in jobs] for width, jobs in buckets.items()}
+        for _ in range(self._rounds):
+            before = lack
+            for width in buckets:
+                if lack <= 0:
+                    return groups
+                lack = self._merge(width, groups, kinds, lack)
+            if lack == before:
+                break
+        return groups
+
+    def _merge(
+        self,
+        width: int,
+        groups: dict[int, list[Group]],
+        kinds: dict[int, list[Kind]],
+        lack: int,
+    ) -> int:
+        """Merge matched nodes of one bucket while GPUs lack; return how many still do."""
+        nodes, types = groups[width], kinds[width]
+        partner = self._partners(nodes, types)
+        if not partner:
+            return lack
+        merged: list[Group] = []
+        merged_types: list[Kind] = []
+        for place, node in enumerate(nodes):
+            other = partner.get(place)
+            if other is None:
+                merged.append(node)
+                merged_types.append(types[place])
+            elif other < place:
+                # a pair sits where its later node is
+                if lack > 0:
+                    self._merged_now[nodes[other]] = node
+                    merged.append(nodes[other] + node)
+                    merged_types.append(tuple(sorted(types[other] + types[place])))
+                    lack -= width
+                else:
+                    merged += (nodes[other], node)
+                    merged_types += (types[other], types[place])
+        groups[width], kinds[width] = merged, merged_types
+        return lack
+
+    def _partners(self, nodes: Sequence[Group], types: Sequence[Kind]) -> dict[int, int]:
+        """Return the partner of each matched node, by place in the bucket's list."""
+        places: dict[Kind, list[int]] = {}
+        for place, kind in enumerate(types):
+            places.setdefault(kind, []).append(place)
+        present = tuple(sorted(places))
+        small = len(types) <= NODE_BY_NODE
+        if small or not self._profiles.repeats(len(present), len(types)):
+            rows = {kind: row for row, kind in enumerate(present)}
+            index = [rows[kind] for kind in types]
+            table = self._profiles.weights(present)[np.ix_(index, index)]
+            pairs = first_pairs(table) if small else best_pairs(table)
+            return {a: b for one, other in pairs for a, b in ((one, other), (other, one))}
+        wanted = self._profiles.matched(present, tuple(len(places[kind]) for kind in present))
+        return self._realised(nodes, [places[kind] for kind in present], wanted)
+
+    def _realised(
+        self,
+        nodes: Sequence[Group],
+        places: Sequence[list[int]],
+        wanted: Iterable[tuple[int, int, int]],
+    ) -> dict[int, int]:
+        """Choose the nodes: those merged last time again, then the others by priority."""
+        partner: dict[int, int] = {}
+        place_of = {node: place for place, node in enumerate(nodes)}
+        row_of = {place: row for row, line in enumerate(places) for place in line}
+        left = {(a, b): number for a, b, number in wanted}
+        for one, place in place_of.items():
+            other = place_of.get(self._mates.get(one, ()))
+            if other is not None:
+                a, b = row_of[place], row_of[other]
+                pair = (a, b) if a <= b else (b, a)
+                if left.get(pair, 0):
+                    left[pair] -= 1
+                    partner[place], partner[other] = other, place
+        queues = [iter([place for place in line if place not in partner]) for line in places]
+        # jobs of a kind are taken in order of priority, pairs of kinds in a fixed order
+        for (a, b), number in left.items():
+            for _ in range(number):
+                one_place, other_place = next(queues[a]), next(queues[b])
+                partner[one_place], partner[other_place] = other_place, one_place
+        return partner
+
+    def blocks(self, buckets: Mapping[int, list[int]], gpus: int) -> dict[int, list[Group]]:
+        """Return groups of neighbours in the order of priority, merged while GPUs lack.
+
+        Parameters
+        ----------
+        buckets, gpus
+            As for `match`.
+        """
+        lack = sum(width * len(jobs) for width, jobs in buckets.items()) - gpus
+        groups: dict[int, list[Group]] = {}
+        for width, jobs in buckets.items():
+            found = groups[width] = []
+            for begin in range(0, len(jobs), self._max_group):
+                block = jobs[begin : begin + self._max_group]
+                joined = max(0, min(len(block) - 1, -(-lack // width)))
+                lack -= width * joined
+                found += [(job,) for job in block[joined + 1 :]]
+                found.append(tuple(block[: joined + 1]))
+        return groups

@@ -1,0 +1,1 @@
+"""Policies of divisible GPUs (PCS 2024)."""

@@ -1,0 +1,187 @@
+"""Finish-time fairness by shares of time, as Muri's public simulator runs Themis."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from repro.core.decision import RunSet
+from repro.core.view import View
+from repro.errors import TraceError
+from repro.placement.first_fit import FirstFit
+from repro.policies.pcs._elastic import total_gpus
+
+Array = npt.NDArray[np.float64]
+
+#: Seconds of work a job is taken to have left at least, so that its share is above 0.
+LEAST_S = 1e-6
+#: What the share of a job that never ran is multiplied by, instead of being divided by time run.
+NEVER_RAN = 1e9
+
+
+def fair_shares(elapsed: Array, left: Array, alone: Array, gpus: Array, total: float) -> Array:
+    """Return the share of time x of each job that minimises the largest finish-time ratio.
+
+    The ratio of a job is (elapsed + left / x) / alone; shares are in (0, 1] and the GPUs they
+    amount to, sum of gpus * x, at most ``total``. Every job gets the smallest share with which its
+    ratio is no larger than the optimum. Where the GPUs bind there is no other solution; where the
+    bound x <= 1 of one job does, the others could have more, and the GPUs are not used up.
+
+    Parameters
+    ----------
+    elapsed : ndarray
+        Seconds since submission.
+    left : ndarray
+        Seconds of work left alone, above 0.
+    alone : ndarray
+        Time to finish in a cluster of one's own, above 0.
+    gpus : ndarray
+        GPUs asked for.
+    total : float
+        GPUs of the cluster.
+
+    Returns
+    -------
+    ndarray
+
+    References
+    ----------
+    Muri, SIGCOMM 2022, public simulator, after Gavel's finish-time fairness; solved here for the
+    ratio by Newton's method.
+
+    Examples
+    --------
+    >>> two = np.ones(2)
+    >>> fair_shares(0 * two, two, np.array([1.0, 3.0]), 4 * two, 4.0).tolist()
+    [0.75, 0.25]
+    """
+    rho = float(((elapsed + left) / alone).max())
+    need = gpus * left
+    while True:
+        # at the optimum slack is no shorter than what is left, but for rounding
+        slack = np.maximum(rho * alone - elapsed, left)
+        excess = float((need / slack).sum()) - total
+        if excess <= 0:
+            break
+        # convex and falling in rho: Newton's steps come from the left and never overshoot
+        step = excess / float((need * alone / slack**2).sum())
+        if not rho + step > rho or step <= 1e-15 * rho:
+            break
+        rho += step
+    return left / slack
+
+
+class FairShares:
+    """One run of `Themis` in form ``shares``: what each job was promised, and has got.
+
+    At every event jobs are ranked by share over time run so far (0: first), then by time promised
+    so far (sum of share * seconds) less time run, then by share, descending; ties go to the larger
+    gang, then to the one listed earlier. Whoever fits then runs.
+
+    Parameters
+    ----------
+    view : View
+        The run.
+    in_iterations : bool
+        Measure what is left in a cluster of one's own in iterations instead of seconds.
+    initial_service : float
+        Seconds added to the time run so far, 0 or more.
+    """
+
+    def __init__(self, view: View, *, in_iterations: bool, initial_service: float) -> None:
+        self.in_iterations, self.initial_service = in_iterations, initial_service
+        self.total, self.nodes = total_gpus(view), FirstFit(view.cluster)
+        #: unfinished jobs in the order of the last event, and those that ran since
+        self.order: npt.NDArray[np.intp] = np.empty(0, dtype=np.intp)
+        self.ran: list[int] = []
+        self.seen, self.last = 0, 0.0
+        #: per row: seconds left alone, seconds run, share, sum of share * seconds; what is done of
+        #: the time in a cluster of one's own, and the speed there when it was last looked at
+        none: Array = np.empty(0)
+        self.submit = self.gpus = self.unit = self.left = self.run = none
+        self.share = self.promised = self.done = self.pace = none
+
+    def __call__(self, view: View) -> RunSet:
+        """Work out the shares, rank by them, and run whoever fits."""
+        self._advance(view)
+        rows = self.order
+        if not len(rows):
+            return RunSet(())
+        gpus, left, ran = self.gpus[rows], self.left[rows], self.run[rows]
+        pace = np.minimum(1.0, math.ceil(self.total / len(rows)) / gpus)
+        alone = self.done[rows] + left / (self.unit[rows] * pace)
+        elapsed = view.now - self.submit[rows]
+        share = fair_shares(elapsed, left, alone, gpus, self.total)
+        self.share[rows], self.pace[rows] = share, pace
+        served = ran + self.initial_service
+        first = np.divide(share, served, out=share * NEVER_RAN, where=served > 0)
+        ranking = np.lexsort((-share, ran - self.promised[rows], -first))
+        ranked = rows[ranking]
+        self.ran = self._fitting(ranked)
+        self.order = ranked[np.argsort(-self.gpus[ranked], kind="stable")]
+        return RunSet(self.ran, "exact")
+
+    def _advance(self, view: View) -> None:
+        """Note what ran since the last event, who finished and who arrived."""
+        self.promised[self.order] += self.share[self.order] * (view.now - self.last)
+        self.last = view.now
+        finished = False
+        for job in self.ran:
+            if not view.is_unfinished(job):
+                self.share[job], finished = math.nan, True
+                continue
+            left = max(view.remaining(job), LEAST_S)
+            done = (self.left[job] - left) / self.unit[job]
+            self.done[job] += done / self.pace[job]
+            self.left[job], self.run[job] = left, view.run_seconds(job)
+        if finished:
+            self.order = self.order[~np.isnan(self.share[self.order])]
+        if view.arrived > self.seen:
+            self._arrive(view, range(self.seen, view.arrived))
+
+    def _arrive(self, view: View, jobs: range) -> None:
+        self.seen = view.arrived
+        for gpus in {view.gpus(job) for job in jobs}:
+            self.nodes.clear()
+            if not self.nodes.take(gpus):
+                raise TraceError(
+                    f"a job asks for {gpus} GPUs and never fits the nodes of {view.cluster}; use "
+                    f"a larger cluster or drop the job"
+                )
+        unit = np.array([view.iteration_s(job) for job in jobs])
+        if not self.in_iterations:
+            unit[:] = 1.0
+        elif np.isnan(unit).any():
+            raise TraceError(
+                "the trace has no column 'iteration_time'; give it in seconds, or set "
+                "iterations_in_denominator to False"
+            )
+        fresh = {
+            "submit": [view.submit(job) for job in jobs],
+            "gpus": [view.gpus(job) for job in jobs],
+            "left": [max(view.remaining(job), LEAST_S) for job in jobs],
+            "unit": unit,
+        }
+        for name in ("submit", "gpus", "left", "unit", "run", "share", "promised", "done", "pace"):
+            column = fresh.get(name, [0.0] * len(jobs))
+            setattr(self, name, np.concatenate([getattr(self, name), np.array(column, float)]))
+        self.order = np.concatenate([self.order, np.array(jobs, dtype=np.intp)])
+
+    def _fitting(self, ranked: npt.NDArray[np.intp]) -> list[int]:
+        """Return the jobs that fit, first fit in order of rank on empty nodes."""
+        nodes, chosen = self.nodes, []
+        nodes.clear()
+        widths = self.gpus[ranked].astype(int).tolist()
+        open_ = set(widths)
+        for job, gpus in zip(ranked.tolist(), widths, strict=True):
+            if gpus in open_:
+                if nodes.take(gpus):
+                    chosen.append(job)
+                else:
+                    # idle GPUs only shrink during a scan
+                    open_.discard(gpus)
+                    if not open_:
+                        break
+        return chosen

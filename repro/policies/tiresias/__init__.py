@@ -1,0 +1,1 @@
+"""Tiresias (NSDI 2019) and the policies it is compared with."""

@@ -1,0 +1,208 @@
+"""Gandiva: equal time slicing of gangs inside sets of nodes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from repro.core.decision import Decision, RunSet
+from repro.core.policy import Policy, register
+from repro.core.view import View
+from repro.errors import ParamError
+
+
+@dataclass
+class _NodeSet:
+    """Nodes that serve gangs of one size; the first `capacity` jobs of the list run."""
+
+    capacity: int
+    nodes: int
+    jobs: list[int] = field(default_factory=list)
+
+    @property
+    def overfull(self) -> bool:
+        return len(self.jobs) > self.capacity
+
+
+def _least_used(sets: list[_NodeSet]) -> _NodeSet:
+    return min(sets, key=lambda node_set: len(node_set.jobs))
+
+
+class _Slicer:
+    """Node sets of one run."""
+
+    def __init__(self, policy: Gandiva, view: View) -> None:
+        self.policy = policy
+        self.node_gpus = view.cluster.gpus_per_node
+        self.num_gpus = view.cluster.num_gpus
+        self.free = view.cluster.num_nodes
+        self.sets: dict[int, list[_NodeSet]] = {}
+        self.known: dict[int, int] = {}
+        self.pending: list[int] = []
+        self.opened = False
+
+    def __call__(self, view: View) -> Decision:
+        """Notice completions, rotate, take arrivals in, rebalance."""
+        now, slice_s = view.now, self.policy.slice_s
+        jobs = view.jobs
+        freed = (self._leave(jobs) if view.changed else False) or self.opened
+        if abs(now / slice_s - round(now / slice_s)) < 1e-9:
+            self._rotate(view)
+        for job in jobs:
+            if job not in self.known:
+                self.known[job] = view.gpus(job)
+                if not self._enter(job):
+                    self.pending.append(job)
+        if freed:
+            self.pending = [job for job in self.pending if not self._enter(job)]
+        self._rebalance()
+        runs = [job for sets in self.sets.values() for s in sets for job in s.jobs[: s.capacity]]
+        return RunSet(runs, "exact", self._wake(now, bool(jobs)))
+
+    def _wake(self, now: float, busy: bool) -> float:
+        step = self.policy.step_s
+        if step is not None and step < math.inf:
+            return now + step if busy else math.inf
+        crowded = any(s.overfull for sets in self.sets.values() for s in sets) or self.pending
+        slice_s = self.policy.slice_s
+        return (math.floor(now / slice_s + 1e-9) + 1) * slice_s if crowded else math.inf
+
+    def _leave(self, jobs: list[int]) -> bool:
+        """Drop finished jobs; return whether nodes came free."""
+        active = set(jobs)
+        gone = [job for job in self.known if job not in active]
+        freed = False
+        for job in gone:
+            for node_set in self.sets.get(self.known.pop(job), []):
+                if job in node_set.jobs:
+                    node_set.jobs.remove(job)
+        for gpus, sets in self.sets.items():
+            for node_set in sets:
+                if not node_set.jobs:
+                    self.free += node_set.nodes
+                    freed = True
+            self.sets[gpus] = [node_set for node_set in sets if node_set.jobs]
+        return freed
+
+    def _rotate(self, view: View) -> None:
+        """Send the jobs that ran to the tail of every overfull set."""
+        for sets in self.sets.values():
+            for node_set in sets:
+                if node_set.overfull:
+                    ran = [job for job in node_set.jobs if view.is_running(job)]
+                    rest = [job for job in node_set.jobs if not view.is_running(job)]
+                    node_set.jobs = rest + ran
+
+    def _new_set(self, gpus: int) -> _NodeSet | None:
+        nodes = math.ceil(gpus / self.node_gpus)
+        if nodes > self.free:
+            return None
+        self.free -= nodes
+        node_set = _NodeSet(nodes * self.node_gpus // gpus, nodes)
+        self.sets.setdefault(gpus, []).append(node_set)
+        return node_set
+
+    def _enter(self, job: int) -> bool:
+        """Give a job a set: one with room to spare, a new one, or the least used one."""
+        gpus = self.known[job]
+        sets = self.sets.get(gpus, [])
+        if sets and len(_least_used(sets).jobs) + 1 < _least_used(sets).capacity:
+            _least_used(sets).jobs.append(job)
+            return True
+        fresh = self._new_set(gpus)
+        if fresh is None and not sets:
+            return False
+        (fresh or _least_used(sets)).jobs.append(job)
+        return True
+
+    def _rebalance(self) -> None:
+        """Bring the nodes of every gang size towards its share of the demand."""
+        demand = {g: g * sum(len(s.jobs) for s in sets) for g, sets in self.sets.items()}
+        total = sum(demand.values())
+        self.opened = False
+        for gpus in sorted(demand):
+            if not demand[gpus]:
+                continue
+            sets = self.sets[gpus]
+            held = sum(s.nodes for s in sets) * self.node_gpus
+            target = min(demand[gpus] * self.num_gpus // total, demand[gpus])
+            if self.policy.count_by_gang:
+                count = math.ceil(abs(target - held) / gpus)
+            else:
+                count = abs(target - held) // (sets[0].nodes * self.node_gpus)
+            if target < held:
+                self._shrink(sets, min(count, len(sets) - 1))
+            elif target > held and not self.policy.count_by_gang:
+                self._grow(gpus, count + 1)
+            elif target > held and math.ceil(gpus / self.node_gpus) <= self.free:
+                # opened, left empty and closed within the step: all it does is let pending jobs in
+                self.opened = True
+
+    def _shrink(self, sets: list[_NodeSet], count: int) -> None:
+        moved: list[int] = []
+        for node_set in sets[:count]:
+            self.free += node_set.nodes
+            moved.extend(node_set.jobs)
+        del sets[:count]
+        for job in moved:
+            _least_used(sets).jobs.append(job)
+
+    def _grow(self, gpus: int, count: int) -> None:
+        """Open sets while jobs queue, and fill them from the tails of overfull ones."""
+        for _ in range(count):
+            crowded = [s for s in self.sets[gpus] if s.overfull]
+            fresh = self._new_set(gpus) if crowded else None
+            if fresh is None:
+                return
+            while len(fresh.jobs) < fresh.capacity and any(s.overfull for s in crowded):
+                fresh.jobs.append(max(crowded, key=lambda s: len(s.jobs)).jobs.pop())
+
+
+@register("gandiva")
+@dataclass(frozen=True)
+class Gandiva(Policy):
+    """Time slicing only: gangs of one size share node sets, each set rotates every slice.
+
+    Parameters
+    ----------
+    slice_s : float
+        Seconds between rotations.
+    step_s : float, optional
+        Fixed step (s) at which arrivals, completions and rotations are noticed, counted from the
+        last arrival; infinity (rules ``paper``): they are noticed when they happen.
+    count_by_gang : bool, optional
+        Rebalance as the public simulator does: the node sets to open or close are counted in gangs,
+        not in sets (so that a size overshoots its target), and sets that are opened get no jobs.
+        False (rules ``paper``): whole surplus sets close, opened ones take jobs from overfull ones.
+
+    References
+    ----------
+    Tiresias, NSDI 2019, sections 5.1 and 5.3 (its Gandiva baseline); Gandiva, OSDI 2018.
+
+    Examples
+    --------
+    >>> Gandiva().under("tiresias").step_s
+    10.0
+    """
+
+    slice_s: float = 60.0
+    step_s: float | None = None
+    count_by_gang: bool | None = None
+
+    time_fields: ClassVar[tuple[str, ...]] = ("slice_s", "step_s")
+    rule_values: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "paper": {"step_s": math.inf, "count_by_gang": False},
+        "tiresias": {"step_s": 10.0, "count_by_gang": True},
+    }
+
+    def polled(self) -> bool:
+        """Completions wait for the next step."""
+        return self.step_s is not None and self.step_s < math.inf
+
+    def session(self, view: View) -> Callable[[View], Decision]:
+        """Return the node sets of one run."""
+        if not self.slice_s > 0 or (self.step_s is not None and not self.step_s > 0):
+            raise ParamError("gandiva: slice_s and step_s are positive numbers of seconds")
+        return _Slicer(self, view)

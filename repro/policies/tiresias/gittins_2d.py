@@ -1,0 +1,132 @@
+"""Continuous two-dimensional Gittins index, with the three readings of its formula."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from repro.core.policy import Key, Order, Ordering, register
+from repro.core.view import View
+from repro.errors import ParamError
+from repro.estimate.history import PUBLIC_SAMPLE, history
+from repro.policies.tiresias._gittins import GittinsIndex, Index, MeanServiceIndex
+
+Array = npt.NDArray[np.float64]
+
+
+class TotalServiceIndex:
+    """sup over D of P(S - a <= D | S > a) / E', where E' takes S where it should take S - a.
+
+    The ratio the public simulator computes, without its roundings and with the supremum instead of
+    one quantum. Like `MeanServiceIndex`, it drops as a job passes a known service time.
+
+    Parameters
+    ----------
+    samples : ndarray
+        Total services of past jobs (GPU-seconds).
+
+    Examples
+    --------
+    >>> index = TotalServiceIndex(np.array([4.0, 8.0, 12.0]))
+    >>> [round(1 / index(a)) for a in (0, 3, 4, 7, 8)]
+    [8, 6, 10, 9, 12]
+    """
+
+    def __init__(self, samples: Array) -> None:
+        self.samples = np.sort(samples)
+        self.prefix = np.concatenate([[0.0], np.cumsum(self.samples)])
+
+    def __call__(self, attained: float) -> float:
+        """Return the index at ``attained`` GPU-seconds; 0 beyond the largest sample."""
+        n = len(self.samples)
+        i = int(np.searchsorted(self.samples, attained, side="right"))
+        if i == n:
+            return 0.0
+        ends = np.unique(self.samples[i:])
+        k = np.searchsorted(self.samples, ends, side="right")
+        served = self.prefix[k] - self.prefix[i] + (ends - attained) * (n - k)
+        return float(((k - i) / served).max())
+
+
+INDICES: dict[str, Callable[[Array], Index]] = {
+    "remaining": GittinsIndex,
+    "mean": MeanServiceIndex,
+    "total": TotalServiceIndex,
+}
+
+
+class _Ordering(Ordering):
+    """Largest index of the attained service first; the index is built once per run."""
+
+    def __init__(self, policy: Gittins2D, view: View) -> None:
+        super().__init__(policy, view)
+        self.index = policy.ranking()
+
+    def key(self, job: int, now: float) -> Key:
+        """Return minus the index."""
+        return -self.index(self.view.attained(job))
+
+
+@register("gittins-2d")
+@dataclass(frozen=True)
+class Gittins2D(Order):
+    """Largest Gittins index of the attained GPU-time first, not discretised.
+
+    Parameters
+    ----------
+    history : str or sequence of float
+        Total GPU-time of past jobs (GPU-seconds), or the name of a public sample.
+    index : {"remaining", "mean", "total"}
+        "remaining": the formula of Pseudocode 1 taken literally. "mean": 1 / E[S | S > a].
+        "total": the ratio of the public simulator. The last two give the schedule drawn in
+        Figure 7, the first does not.
+    delta : float, optional
+        One quantum D (GPU-seconds) instead of the supremum, for "remaining" only.
+    quantum : float
+        Seconds between decisions while jobs wait, as for ``las-2d``.
+
+    References
+    ----------
+    Tiresias, NSDI 2019, section 3.2.1, Pseudocode 1, Figures 7 and 20.
+
+    Examples
+    --------
+    >>> Gittins2D(history=(4, 8, 12)).ranking()(3.0) == 1 / 3
+    True
+    """
+
+    resort: ClassVar[bool] = True
+    history: str | Sequence[float] = PUBLIC_SAMPLE
+    index: str = "remaining"
+    delta: float | None = None
+    quantum: float = 60.0
+
+    time_fields: ClassVar[tuple[str, ...]] = ("history", "quantum")
+
+    def ranking(self) -> Index:
+        """Return the index as a function of attained GPU-seconds."""
+        if self.index not in INDICES:
+            raise ParamError(f"gittins-2d: index is {self.index!r}; accepted: {', '.join(INDICES)}")
+        samples = history(self.history)
+        if self.delta is None:
+            return INDICES[self.index](samples)
+        if self.index != "remaining" or not self.delta > 0:
+            raise ParamError(
+                f"gittins-2d: delta is {self.delta} with index {self.index!r}; give positive "
+                f"GPU-seconds, and only with 'remaining'"
+            )
+        return GittinsIndex(samples, self.delta)
+
+    def quantum_s(self) -> float:
+        """Return the quantum (s)."""
+        if not self.quantum > 0:
+            raise ParamError(f"gittins-2d: quantum is {self.quantum}; give positive seconds")
+        return self.quantum
+
+    def ordering(self, view: View) -> Ordering:
+        """Return the order of one run."""
+        return _Ordering(self, view)

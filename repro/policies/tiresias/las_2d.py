@@ -1,0 +1,46 @@
+"""Continuous two-dimensional least attained service."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from repro.core.policy import Order, register
+from repro.core.view import View
+from repro.errors import ParamError
+
+
+@register("las-2d")
+@dataclass(frozen=True)
+class Las2D(Order):
+    """Least attained GPU-time first, not discretised (Tiresias Pseudocode 1 without history).
+
+    Parameters
+    ----------
+    quantum : float
+        Seconds between decisions while jobs wait. Priorities of running and waiting jobs cross all
+        the time, so that a continuous rule needs one; it tends to equal sharing as it shrinks.
+
+    Examples
+    --------
+    >>> Las2D(quantum=30.0).quantum_s()
+    30.0
+    """
+
+    quantum: float = 60.0
+
+    time_fields: ClassVar[tuple[str, ...]] = ("quantum",)
+
+    def key(self, view: View, job: int) -> float:
+        """Return the attained service W_J * t_J (GPU-seconds)."""
+        return view.attained(job)
+
+    def slope(self, view: View, job: int) -> float:
+        """Return the gang size: GPU-seconds attained per second of running."""
+        return float(view.gpus(job))
+
+    def quantum_s(self) -> float:
+        """Return the quantum (s)."""
+        if not self.quantum > 0:
+            raise ParamError(f"las-2d: quantum is {self.quantum}; give positive seconds")
+        return self.quantum

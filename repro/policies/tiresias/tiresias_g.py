@@ -1,0 +1,101 @@
+"""Tiresias-G: Discretised 2D-Gittins."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from repro.core.policy import Key, register
+from repro.core.view import View
+from repro.errors import ParamError
+from repro.estimate.history import PUBLIC_SAMPLE, history
+from repro.policies.tiresias._gittins import GittinsIndex, Index, TotalServiceTable
+from repro.policies.tiresias._queues import Discretised, QueueOrdering
+
+
+class _Ordering(QueueOrdering):
+    """Queues in order; by Gittins index inside a queue, largest first."""
+
+    policy: TiresiasG
+
+    def __init__(self, policy: TiresiasG, view: View) -> None:
+        super().__init__(policy, view)
+        self.resort = True
+        self.ties_of_value = self.partition
+        self.indices = policy.indices()
+
+    def drifts(self, job: int) -> bool:
+        """Tell whether the queue of the job is ranked by index."""
+        return self.indices[self.queue[job]] is not None
+
+    def key(self, job: int, now: float) -> Key:
+        """Return (queue, -index, submission); the last queue is FIFO where it has no index."""
+        queue = self.queue[job]
+        index = self.indices[queue]
+        if index is None:
+            rank = self.started.get(job, math.inf)
+        else:
+            rank = -index(self.executed(job, now) * self.view.gpus(job))
+        if self.partition:
+            return queue, rank, self.view.submit(job)
+        return queue, rank, self.view.submit(job), job
+
+
+@register("tiresias-g")
+@dataclass(frozen=True)
+class TiresiasG(Discretised):
+    """Discretised 2D-Gittins: queues as Tiresias-L, ranked inside by the Gittins index.
+
+    Parameters
+    ----------
+    history : str or sequence of float
+        Total GPU-time of past jobs (GPU-seconds), or the name of a public sample.
+    delta : float, optional
+        One quantum (GPU-seconds) for all queues; None: the limit of each queue (under rules
+        ``tiresias`` the first limit for all).
+    index : {"remaining", "total"}, optional
+        "remaining": Pseudocode 1, FIFO in the last queue. "total": the table of the public
+        simulator, used in every queue.
+
+    References
+    ----------
+    Tiresias, NSDI 2019, sections 3.2.1 and 3.2.3, Pseudocode 1.
+
+    Examples
+    --------
+    >>> policy = TiresiasG(thresholds=(4.0,), history=(4, 8, 12)).under("paper")
+    >>> policy.indices()[1] is None
+    True
+    """
+
+    history: str | Sequence[float] = PUBLIC_SAMPLE
+    delta: float | None = None
+    index: str | None = None
+
+    time_fields: ClassVar[tuple[str, ...]] = ("thresholds", "history", "delta")
+    rule_values: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        rules: {**values, "index": "total" if rules == "tiresias" else "remaining"}
+        for rules, values in Discretised.rule_values.items()
+    }
+
+    def indices(self) -> list[Index | None]:
+        """Return the index of each queue, None for a FIFO queue."""
+        limits = self.limits()
+        samples = history(self.history)
+        if self.delta is not None and not self.delta > 0:
+            raise ParamError(f"{self.name}: delta is {self.delta}; give positive GPU-seconds")
+        if self.index == "total":
+            table = TotalServiceTable(samples, self.delta or limits[0])
+            return [table] * len(limits)
+        if self.index not in (None, "remaining"):
+            raise ParamError(f"{self.name}: index is {self.index!r}; accepted: remaining, total")
+        ranked: list[Index | None] = [
+            GittinsIndex(samples, self.delta or limit) for limit in limits[:-1]
+        ]
+        return [*ranked, None]
+
+    def ordering(self, view: View) -> QueueOrdering:
+        """Return the queues of one run."""
+        return _Ordering(self, view)

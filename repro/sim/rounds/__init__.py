@@ -1,0 +1,1 @@
+"""Rounds: shares of time turned into who runs where (Gavel, section 5)."""

@@ -1,0 +1,121 @@
+"""Whether an allocation matrix can be carried out on a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from repro.core.speeds import Speeds
+from repro.errors import PolicyError
+
+#: Relative overshoot of shares put down to rounding in the policy's solver.
+TOLERANCE = 1e-6
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+def checked(
+    members: Ints,
+    x: Floats,
+    widths: Ints,
+    speeds: Speeds,
+    ids: Sequence[object],
+    who: str,
+    now: float,
+) -> Floats:
+    """Return shares without the rounding errors of a solver.
+
+    Parameters
+    ----------
+    members : ndarray, shape (rows, 2)
+        Row numbers of the jobs of each row, -1 for none.
+    x : ndarray, shape (rows, GPU types)
+        Shares of time.
+    widths : ndarray, shape (jobs,)
+        GPUs every job of the trace asks for.
+    speeds : Speeds
+        The GPUs of each type.
+    ids : sequence
+        Names of the jobs of the trace, for messages.
+    who : str
+        Whose shares they are, for messages.
+    now : float
+        When (s), for messages.
+
+    Raises
+    ------
+    PolicyError
+        If shares are negative, add up to more than 1 for a job, or to more GPUs than there are.
+    """
+    # the compiler takes longer to import than most runs to simulate
+    from repro.core.row_kernels import trim
+
+    x = np.ascontiguousarray(x, dtype=float)
+    possible, trimmed = trim(members, x, widths, speeds.gpu_counts, TOLERANCE)
+    if not possible:
+        wrong = _violated(members, x, widths, speeds, ids)
+        raise PolicyError(f"{who}: {wrong[0]}: at {now:g} s {wrong[1]}")
+    found: Floats = trimmed
+    return found
+
+
+def in_order(members: Ints, x: Floats) -> tuple[Ints, Floats]:
+    """Return rows and shares in the order in which jobs and their pairs came into being.
+
+    Jobs that are all alone stay in the order of the policy.
+
+    Parameters
+    ----------
+    members, x
+        As for `checked`.
+    """
+    one, two = members[:, 0], members[:, 1]
+    pairs = two >= 0
+    if not pairs.any():
+        return members, x
+    swapped = pairs & (two < one)
+    if swapped.any():
+        members = np.where(swapped[:, None], members[:, ::-1], members)
+        one, two = members[:, 0], members[:, 1]
+    jobs = int(members.max(initial=0)) + 2
+    place = np.where(two < 0, one * jobs - 1, two * jobs + one)
+    if (place[1:] > place[:-1]).all():
+        return members, x
+    order = np.argsort(place, kind="stable")
+    return members[order], x[order]
+
+
+def _violated(
+    members: Ints, x: Floats, widths: Ints, speeds: Speeds, ids: Sequence[object]
+) -> tuple[str, str]:
+    """Say what impossible shares violate, and where or by whom most."""
+    kinds, limits = speeds.gpu_types, speeds.gpu_counts
+    if not x.min() >= -TOLERANCE:
+        # of several, a number that is none comes first
+        row, column = (int(at) for at in np.unravel_index(x.argmin(), x.shape))
+        whose = _named(members[row], ids)
+        return "shares must be >= 0", f"that of {whose} in {kinds[column]!r} is {x[row, column]:g}"
+    there = members >= 0
+    unequal = there[:, 1] & (widths[members[:, 0]] != widths[members[:, 1]])
+    if unequal.any():
+        one, two = members[int(unequal.argmax())]
+        gangs = f"ask for {widths[one]} and {widths[two]} GPUs"
+        return "jobs that share GPUs must be of one size", f"{_named((one, two), ids)} {gangs}"
+    time = np.bincount(members[there], np.repeat(x.sum(axis=1), there.sum(axis=1)))
+    if time.max() > 1 + TOLERANCE:
+        job = int(time.argmax())
+        whose = f"those of job {ids[job]!r} sum to {time[job]:.9g}"
+        return "shares must sum to at most 1 per job", whose
+    used = widths[members[:, 0]] @ x
+    column = int((used / np.maximum(limits, 1e-300)).argmax())
+    taken = f"they take {used[column]:.9g} of {limits[column]:g} GPUs of {kinds[column]!r}"
+    return "shares must fit the GPUs of each type", taken
+
+
+def _named(row: Sequence[int] | Ints, ids: Sequence[object]) -> str:
+    """Return the words that name the jobs of a row."""
+    one, two = row
+    return f"job {ids[one]!r}" if two < 0 else f"jobs {ids[one]!r} and {ids[two]!r}"

@@ -1,0 +1,223 @@
+"""Rounds: how `Shares` (a fraction of time per job and GPU type) become whole rounds.
+
+Gavel section 5: at every round boundary each (job, GPU type) pair has priority X / rounds received,
+and pairs are taken greedily from the highest priority down, a job at most once per round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from repro.errors import ParamError
+
+_TIMES = ("round_s", "min_realloc_interval_s", "preemption_overhead_s")
+_SWITCHES = ("whole_steps", "whole_queue", "shuffle_types", "drop_unallocated", "lease_renewal")
+
+
+@dataclass(frozen=True)
+class RoundSettings:
+    """How rounds go.
+
+    Parameters
+    ----------
+    round_s : float
+        Length of a round (s); six minutes in Gavel.
+    min_realloc_interval_s : float
+        X is computed anew at a round boundary after an arrival or a completion, but not sooner
+        than this after the last time (s).
+    ideal : {"fluid", "artifact"}, optional
+        No rounds: every job progresses at its share of each type. ``fluid`` at every instant;
+        ``artifact`` as in the public simulator, where jobs end only at arrivals.
+    whole_steps : bool
+        A round is as many whole training steps as fit; it ends with the last of them, and the next
+        begins then. Otherwise rounds lie on the grid of multiples of ``round_s``.
+    prior_rounds : float
+        Rounds every job is taken to have received of each type when X is new; with 0 those that
+        received none come first, as the paper says.
+    whole_queue : bool
+        One queue over all GPU types, as the paper says; otherwise one type is filled after the
+        other, as the runs behind its figures did.
+    shuffle_types : bool
+        With a queue per type: policies that do not tell types apart fill them in an order that is
+        drawn anew for every round.
+    drop_unallocated : bool
+        A job that arrived since X was computed may be chosen for GPUs left over, which then idle,
+        instead of running there.
+    lease_renewal : bool
+        A job that keeps its GPUs goes on without a checkpoint.
+    preemption_overhead_s : float
+        Time lost when a job resumes on other GPUs, or without ``lease_renewal`` at every round (s).
+
+    References
+    ----------
+    Gavel, OSDI 2020, section 5.
+
+    Examples
+    --------
+    >>> RoundSettings.of({"round_s": 720}).round_s
+    720
+    """
+
+    round_s: float = 360.0
+    min_realloc_interval_s: float = 0.0
+    ideal: Literal["fluid", "artifact"] | None = None
+    whole_steps: bool = False
+    prior_rounds: float = 0.5
+    whole_queue: bool = False
+    shuffle_types: bool = True
+    drop_unallocated: bool = False
+    lease_renewal: bool = True
+    preemption_overhead_s: float = 0.0
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> RoundSettings:
+        """Make settings from names and values, or raise ParamError with the accepted ones."""
+        names = [field.name for field in fields(cls)]
+        for key in values:
+            if key not in names:
+                raise ParamError(f"no round setting {key!r}; accepted: {', '.join(names)}")
+        made = cls(**values)
+        for name in (*_TIMES, "prior_rounds"):
+            value = getattr(made, name)
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            if not number or not 0 <= value < float("inf") or (name == "round_s" and value == 0):
+                limit = "more than 0" if name == "round_s" else "0 or more"
+                raise ParamError(f"round setting {name} is {value!r}; give a number of {limit}")
+        for name in _SWITCHES:
+            if not isinstance(getattr(made, name), bool):
+                raise ParamError(
+                    f"round setting {name} is {getattr(made, name)!r}; give true or false"
+                )
+        if made.ideal not in (None, "fluid", "artifact"):
+            raise ParamError(f"round setting ideal is {made.ideal!r}; accepted: fluid, artifact")
+        if made.ideal == "artifact" and not made.whole_steps:
+            raise ParamError(
+                "round setting ideal is 'artifact', which counts whole training steps; use rules "
+                "gavel, or ideal 'fluid'"
+            )
+        if not made.preemption_overhead_s < made.round_s:
+            raise ParamError(
+                f"round setting preemption_overhead_s is {made.preemption_overhead_s:g} s, a round "
+                f"{made.round_s:g} s; an overhead must be shorter than a round"
+            )
+        return made
+
+    def unused(self, tells_types: bool) -> set[str]:
+        """Return the settings that change nothing, given whether the policy tells types apart."""
+        if self.ideal is None:
+            return {"shuffle_types"} if tells_types else set()
+        of_rounds = {*_SWITCHES, "round_s", "prior_rounds"} - {"whole_steps"}
+        return of_rounds | ({"preemption_overhead_s"} if self.whole_steps else set())
+
+    def stretched(self, factor: float) -> dict[str, float]:
+        """Return the settings in seconds, multiplied."""
+        return {name: factor * getattr(self, name) for name in _TIMES}
+
+
+def priorities(
+    fractions: npt.NDArray[np.float64], rounds: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """Return X / rounds received; infinite where a positive share has received nothing.
+
+    Parameters
+    ----------
+    fractions : ndarray, shape (jobs, GPU types)
+        Allocation matrix X.
+    rounds : ndarray, shape (jobs, GPU types)
+        Rounds received so far.
+
+    Examples
+    --------
+    >>> priorities(np.array([[0.6, 0.2, 0.0]]), np.array([[3.0, 0.0, 0.0]])).round(2)
+    array([[0.2, inf, 0. ]])
+    """
+    # the compiler takes longer to import than this takes to compute
+    from repro.sim.rounds.greedy import ranks
+
+    received = np.asarray(rounds, dtype=float)
+    found: npt.NDArray[np.float64] = ranks(
+        np.asarray(fractions, dtype=float), received, received.sum(axis=0), True
+    )
+    return found
+
+
+def choose(
+    fractions: npt.NDArray[np.float64],
+    rounds: npt.NDArray[np.float64],
+    widths: Sequence[int],
+    capacity: Sequence[int],
+) -> list[tuple[int, int]]:
+    """Return who runs where in the next round: greedily, from the highest priority down.
+
+    Parameters
+    ----------
+    fractions, rounds : ndarray, shape (jobs, GPU types)
+        X and rounds received, as for `priorities`.
+    widths : sequence of int
+        Gang sizes (GPUs).
+    capacity : sequence of int
+        GPUs of each type.
+
+    Returns
+    -------
+    list of (int, int)
+        (job, GPU type), each job at most once. Ties: larger X, then order of types, then of jobs.
+
+    Examples
+    --------
+    >>> x = np.array([[0.6, 0.4, 0.0], [0.2, 0.6, 0.2], [0.2, 0.0, 0.8]])
+    >>> choose(x, np.array([[3.0, 1, 0], [1, 3, 0], [0, 0, 4]]), [1, 1, 1], [1, 1, 1])
+    [(2, 0), (1, 2), (0, 1)]
+    """
+    from repro.sim.rounds.greedy import walk
+
+    x = np.asarray(fractions, dtype=float)
+    jobs, kinds = x.shape
+    chosen = walk(
+        members=np.column_stack([np.arange(jobs), np.full(jobs, -1)]),
+        widths=np.asarray(widths, dtype=np.int64),
+        able=np.ones(x.shape, dtype=np.bool_),
+        rank=priorities(x, rounds),
+        owed=np.zeros_like(x),
+        x=x,
+        capacity=np.asarray(capacity, dtype=np.int64),
+        order=np.arange(kinds),
+        whole_queue=True,
+        idle_ok=True,
+        taken=np.zeros(jobs, dtype=np.bool_),
+    )
+    return list(zip(*(part.tolist() for part in chosen), strict=True))
+
+
+def realised(
+    fractions: npt.NDArray[np.float64],
+    rounds: npt.NDArray[np.float64],
+    widths: Sequence[int],
+    capacity: Sequence[int],
+    more: int = 1,
+) -> npt.NDArray[np.float64]:
+    """Return the rounds received after ``more`` further rounds of the same X.
+
+    Parameters
+    ----------
+    fractions, rounds, widths, capacity
+        As for `choose`.
+    more : int
+        Number of rounds to play.
+
+    Examples
+    --------
+    >>> x = np.array([[0.5, 0.5], [0.5, 0.5]])
+    >>> realised(x, np.zeros((2, 2)), [1, 1], [1, 1], more=4).tolist()
+    [[2.0, 2.0], [2.0, 2.0]]
+    """
+    received = rounds.astype(float)
+    for _ in range(more):
+        for job, kind in choose(fractions, received, widths, capacity):
+            received[job, kind] += 1
+    return received

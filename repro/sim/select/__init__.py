@@ -1,0 +1,1 @@
+"""Which jobs run: selections kept up to date from event to event."""

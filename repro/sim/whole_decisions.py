@@ -1,0 +1,307 @@
+"""Drives policies that return whole decisions, or the changes to the last one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from repro.core.decision import Run, RunSet, Shares
+from repro.core.jobs import JobTable
+from repro.core.policy import Policy
+from repro.core.view import View
+from repro.errors import PolicyError
+from repro.sim.idle_gpus import Claims
+from repro.sim.rounds.mechanism import NOTHING, RoundMechanism
+
+EPSILON_GPUS = 1e-9
+
+
+class DecidedDriver:
+    """Drives a policy that returns whole decisions; `Shares` go through the round mechanism."""
+
+    def __init__(
+        self,
+        table: JobTable,
+        policy: Policy,
+        view: View,
+        mechanism: Callable[[], RoundMechanism],
+    ) -> None:
+        self.table, self.policy, self.view = table, policy, view
+        self.decide = policy.session(view)
+        self._mechanism = mechanism
+        #: of a policy that returned shares
+        self.rounds: RoundMechanism | None = None
+        self._holds: dict[int, Run] = {}
+        self._bare: dict[int, Run] = {}
+        self._order: Iterable[int] = ()
+        #: kept while decisions name changes only
+        self._claims: Claims | None = None
+        self._changed = True
+        self._wake = math.inf
+
+    @property
+    def waits(self) -> bool:
+        """Whether a job waits for GPUs."""
+        if self.rounds:
+            return bool(self.table.active)
+        return len(self.table.active) > len(self._holds)
+
+    def arrive(self, job: int, now: float) -> None:
+        """Take note of an arrival."""
+        self._changed = True
+        if self.rounds:
+            self.rounds.arrive(job)
+
+    def finish(self, job: int, now: float) -> None:
+        """Take note of a completion."""
+        run = self._holds.pop(job, None)
+        if run is not None and self._claims is not None:
+            self._claims.give_back(run)
+        self.view.finished.append(job)
+        self._bare.pop(job, None)
+        self._changed = True
+        if self.rounds:
+            self.rounds.finish(job, now)
+
+    def step(self, now: float) -> tuple[list[int], list[Run]]:
+        """Ask the policy and return what differs from what is held."""
+        decision = self._decision(now)
+        if decision.keep and self.rounds:
+            return self._next_round(decision)
+        if decision.keep:
+            return self._change(decision, now)
+        self._claims = None
+        chosen = self._admit(decision, now)
+        held = self._holds
+        changed = [job for job, run in held.items() if chosen.get(job) is not run]
+        stops = dict.fromkeys(job for job in changed if chosen.get(job) != held[job])
+        starts: list[Run] = []
+        for job, run in chosen.items():
+            if held.get(job) is run:
+                continue
+            if job == run.jobs[0] and any(held.get(member) != run for member in run.jobs):
+                starts.append(run)
+                # a group that changes restarts as a whole
+                stops.update((m, None) for m in run.jobs if held.get(m) == run)
+        self._holds = chosen
+        self._order = decision.order or chosen
+        return list(stops), starts
+
+    def _decision(self, now: float) -> RunSet:
+        rounds = self.rounds
+        if rounds:
+            if not rounds.boundary(now):
+                return NOTHING
+            rounds.settle(now)
+            if rounds.has_shares and not (self._changed and rounds.may_compute(now)):
+                return rounds.next_round(now, self._changed)
+        if not self.table.active:
+            self._wake = math.inf
+            if rounds is None:
+                return RunSet(())
+            if rounds.clear(now):
+                self._changed = False
+            return NOTHING
+        self.view.changed, self._changed = self._changed, False
+        if rounds:
+            self.view.ask_later(rounds)
+            self.view.together = rounds.together
+        decision = self.decide(self.view)
+        self.view.finished.clear()
+        self.view.together.clear()
+        if isinstance(decision, RunSet):
+            self._wake = decision.wake
+            return decision
+        if not isinstance(decision, Shares):
+            raise PolicyError(
+                f"policy {self.policy.name!r} returned {type(decision).__name__} at {now:g} s; "
+                f"decide() returns a RunSet or Shares"
+            )
+        if rounds is None:
+            rounds = self.rounds = self._mechanism()
+            if not rounds.boundary(now):
+                self._changed = True
+                return NOTHING
+        rounds.adopt(decision, now)
+        return rounds.next_round(now)
+
+    def tell(self) -> None:
+        """Let the round mechanism write into the job table."""
+        if self.rounds:
+            self.rounds.tell()
+
+    @property
+    def patient(self) -> bool:
+        """Whether the round mechanism hears of events only between rounds."""
+        return self.rounds is not None and self.rounds.patient
+
+    @property
+    def foretells(self) -> bool:
+        """Whether the round mechanism says when jobs end."""
+        return self.rounds is not None and self.rounds.foretells
+
+    def endings(self) -> Sequence[tuple[float, int]] | None:
+        """Return the completions ahead that were not yet returned."""
+        return self.rounds.endings() if self.rounds else None
+
+    def _next_round(self, decision: RunSet) -> tuple[list[int], list[Run]]:
+        """Carry out what the round mechanism chose: it counts GPUs and gangs itself."""
+        running = self.table.running
+        starts = [run for run in decision.runs if isinstance(run, Run)]
+        again = [job for run in starts for job in run.jobs if running[job]]
+        return [*decision.stop, *again], starts
+
+    def _change(self, decision: RunSet, now: float) -> tuple[list[int], list[Run]]:
+        """Carry out a decision that names changes only."""
+        held = self._holds
+        claims = self._claims
+        if claims is None:
+            claims = self._claims = Claims(self.view.capacity(), held.values())
+        stops = list(decision.stop)
+        runs = [run if isinstance(run, Run) else self._alone(run) for run in decision.runs]
+        stops += [job for run in runs for job in run.jobs if job in held]
+        for job in stops:
+            if job not in held:
+                raise self._wrong(now, job, "stops it, but it holds no GPUs")
+            claims.give_back(held.pop(job))
+        starts: list[Run] = []
+        for run in runs:
+            self._check_members(run, held, now)
+            if not self.policy.elastic:
+                self._check_gang(run, now)
+            if run.gpu_type is None and None not in claims.free:
+                run = replace(run, gpu_type=self._type_for(run, claims.free))
+            if not claims.take(run):
+                left = claims.free.get(run.gpu_type, 0.0)
+                raise self._wrong(
+                    now, run.jobs[0], f"gives it {run.gpus:g} GPUs where {left:g} are left"
+                )
+            held.update(dict.fromkeys(run.jobs, run))
+            starts.append(run)
+        self._order = held
+        return stops, starts
+
+    def _check_members(self, run: Run, chosen: Mapping[int, Run], now: float) -> None:
+        for job in run.jobs:
+            if job not in self.table.active or job in chosen:
+                state = "twice" if job in chosen else "which is not waiting or running"
+                raise self._wrong(now, job, f"names it {state}")
+        if not run.gpus > 0:
+            raise self._wrong(now, run.jobs[0], f"gives it {run.gpus:g} GPUs; more than 0")
+
+    def _admit(self, decision: RunSet, now: float) -> dict[int, Run]:
+        """Check a decision and return the run of every job that holds GPUs."""
+        free = {kind: float(gpus) for kind, gpus in self.view.capacity().items()}
+        chosen: dict[int, Run] = {}
+        active, asked, elastic = self.table.active, self.table.gpus, self.policy.elastic
+        held = self._holds
+        for entry in decision.runs:
+            run = entry if isinstance(entry, Run) else self._alone(entry)
+            job = run.jobs[0]
+            # what is held already was checked when it started
+            if (
+                held.get(job) is run
+                and not run.parts
+                and not run.hosts
+                and not run.shared
+                and run.gpus <= free.get(run.gpu_type, -1.0)
+                and all(held.get(one) is run and one not in chosen for one in run.jobs)
+            ):
+                free[run.gpu_type] -= run.gpus
+                for one in run.jobs:
+                    chosen[one] = run
+                continue
+            # almost every run is one job on one known type with room to spare
+            if (
+                len(run.jobs) == 1
+                and not run.parts
+                and 0 < run.gpus <= free.get(run.gpu_type, -1.0)
+                and job in active
+                and job not in chosen
+                and (elastic or run.gpus == asked[job])
+                and not run.hosts
+                and not run.shared
+            ):
+                free[run.gpu_type] -= run.gpus
+                chosen[job] = run
+                continue
+            self._check_members(run, chosen, now)
+            if not run.parts and not elastic:
+                self._check_gang(run, now)
+            if not run.parts and run.gpu_type is None and None not in free:
+                run = replace(run, gpu_type=self._type_for(run, free))
+            if run.hosts or run.shared:
+                self._check_hosts(run, chosen, now)
+            parts = run.parts or ((run.gpu_type, run.charged),)
+            for kind, gpus in parts:
+                if kind not in free:
+                    raise self._wrong(now, run.jobs[0], f"asks for unknown GPU type {kind!r}")
+                if gpus > free[kind] + EPSILON_GPUS and decision.fill == "exact":
+                    raise self._wrong(
+                        now, run.jobs[0], f"gives it {gpus:g} GPUs where {free[kind]:g} are left"
+                    )
+            if any(gpus > free[kind] + EPSILON_GPUS for kind, gpus in parts):
+                if decision.fill == "block":
+                    break
+                continue
+            for kind, gpus in parts:
+                free[kind] -= gpus
+            chosen.update(dict.fromkeys(run.jobs, run))
+        return chosen
+
+    def _alone(self, job: int) -> Run:
+        """Return the run of a bare row number, the same object each time."""
+        run = self._bare.get(job)
+        if run is None:
+            if not 0 <= job < self.table.count:
+                raise PolicyError(f"policy {self.policy.name!r} names unknown row number {job!r}")
+            run = self._bare[job] = Run((job,), self.table.gpus[job])
+        return run
+
+    def _check_hosts(self, run: Run, chosen: dict[int, Run], now: float) -> None:
+        """Check that a gang shares GPUs with jobs that run, and no more than they hold."""
+        absent = [job for job in run.hosts if job not in chosen]
+        if absent:
+            raise self._wrong(
+                now, run.jobs[0], f"shares GPUs with row {absent[0]}, which does not run"
+            )
+        theirs = sum({id(chosen[job]): chosen[job].gpus for job in run.hosts}.values())
+        if not 0 <= run.shared <= min(run.gpus, theirs):
+            raise self._wrong(
+                now, run.jobs[0], f"shares {run.shared:g} of its {run.gpus:g} GPUs with jobs "
+                f"that hold {theirs:g}"
+            )  # fmt: skip
+
+    def _check_gang(self, run: Run, now: float) -> None:
+        for job in run.jobs:
+            if run.gpus != self.table.gpus[job]:
+                raise self._wrong(
+                    now, job, f"gives it {run.gpus:g} GPUs but it asks for {self.table.gpus[job]}; "
+                    f"all or none, unless the policy declares `elastic = True`"
+                )  # fmt: skip
+
+    def _type_for(self, run: Run, free: dict[str | None, float]) -> str | None:
+        """Return the type of a gang that takes any: the one it is on, else the emptiest."""
+        held = self._holds.get(run.jobs[0])
+        if held is not None and free.get(held.gpu_type, 0.0) >= run.gpus:
+            return held.gpu_type
+        return max(free, key=lambda kind: (free[kind], str(kind)))
+
+    def _wrong(self, now: float, job: int, what: str) -> PolicyError:
+        return PolicyError(
+            f"policy {self.policy.name!r}, time {now:g} s, job {self.table.ids[job]!r}: {what}"
+        )
+
+    def rate_changed(self, job: int, now: float) -> None:
+        """Nothing to do: decisions are made anew each time."""
+
+    def running(self) -> Iterable[int]:
+        """Return the jobs that hold GPUs, in the order of the decision, or of arrival in rounds."""
+        return self.view.running if self.rounds else self._order
+
+    def wake(self, now: float) -> float:
+        """Return the instant the policy asked for, or the next round."""
+        if self.rounds and self.table.active:
+            return min(self._wake, self.rounds.next_boundary(now))
+        return self._wake

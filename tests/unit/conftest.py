@@ -1,0 +1,121 @@
+"""A tiny project folder with real notebooks, run by real kernels."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parents[2]
+
+YAML = """\
+title: {title}
+paper: {paper}
+reference: "Fig 1"
+shows: a small thing
+inputs:
+  cluster: 1x4
+  seeds: [0, 1]
+profiles:
+  quick: {{seeds: [0]}}
+claims:
+  - id: jobs
+    what: finished jobs
+    published: 6
+    accept: {{exact: true}}
+    source: section 1
+    certainty: paper
+  - id: big
+    what: something large
+    published: "> 100"
+    relation: {{gt: 100}}
+    source: section 2
+    certainty: plot ±5
+{deviation}
+"""
+
+PARAMETERS = 'profile = "quick"\nseed = 0\nout = "build/figures"\nseeds = None'
+
+BODY = """\
+import pandas as pd
+from repro import figure
+from repro.plot import line_chart
+from repro.testing import small_trace
+fig = figure("{id}", profile=profile, seed=seed, out=out, seeds=seeds)
+result = fig.simulate(small_trace(), cluster=fig.inputs.cluster, policy="srtf")
+table = pd.DataFrame({{"x": range(5), "y": fig.rng("noise").random(5)}})
+plot = line_chart(table, x="x", y="y", xlabel="x (s)", ylabel="y")
+fig.save(plot, table, {{"jobs": result.summary()["n_finished"], "big": {big}}})
+"""
+
+
+class Project:
+    """A checkout in a temporary folder, and the command line run in it."""
+
+    def __init__(self, root: Path):
+        self.root = root
+        self.env = {
+            **os.environ,
+            "REPRO_HOME": str(root),
+            "REPRO_CACHE_DIR": str(root / "cache"),
+            "PYTHONPATH": str(HERE),
+        }
+        self.env.pop("REPRO_TRACE_MIRROR", None)
+        (root / "traces").mkdir(parents=True)
+        for folder in ("params", "notebooks"):
+            (root / folder).mkdir()
+        shutil.copy(HERE / "traces/registry.csv", root / "traces")
+
+    def add(self, figure_id, *, before="", after="", big=200, deviation="", parameters=PARAMETERS):
+        paper, stem = figure_id.split("/")
+        body = BODY.format(id=figure_id, big=big)
+        cells = [(parameters, ["parameters"])] + [(c, []) for c in (before, body, after) if c]
+        notebook = {
+            "cells": [
+                {"cell_type": "code", "source": source, "metadata": {"tags": tags}, "outputs": [],
+                 "execution_count": None, "id": f"c{n}"}
+                for n, (source, tags) in enumerate(cells)
+            ],
+            "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3",
+                                        "language": "python"}},
+            "nbformat": 4,
+            "nbformat_minor": 5,
+        }  # fmt: skip
+        note = f"    deviation: {deviation}" if deviation else ""
+        for folder, suffix, text in (
+            ("params", "yaml", YAML.format(title=stem, paper=paper, deviation=note)),
+            ("notebooks", "ipynb", json.dumps(notebook)),
+        ):
+            (self.root / folder / paper).mkdir(exist_ok=True)
+            (self.root / folder / paper / f"{stem}.{suffix}").write_text(text)
+
+    def command(self, *words):
+        return [sys.executable, "-m", "repro.cli", *map(str, words)]
+
+    def cli(self, *words, code=0, **env):
+        done = subprocess.run(
+            self.command(*words), env={**self.env, **env}, cwd=self.root, capture_output=True,
+            text=True, timeout=120, check=False,
+        )  # fmt: skip
+        assert done.returncode == code, f"{done.returncode}\n{done.stdout}\n{done.stderr}"
+        return done
+
+    def start(self, *words):
+        return subprocess.Popen(
+            self.command(*words), env=self.env, cwd=self.root, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+
+    def folder(self, figure_id, out="build/figures"):
+        return self.root / out / figure_id
+
+    def result(self, figure_id, out="build/figures"):
+        return json.loads((self.folder(figure_id, out) / "result.json").read_text())
+
+
+@pytest.fixture
+def project(tmp_path):
+    return Project(tmp_path / "project")

@@ -1,0 +1,110 @@
+"""The view shows what happened so far, and of the rest only what is declared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import pytest
+
+from repro import simulate
+from repro.core.decision import RunSet
+from repro.core.policy import Policy
+from repro.errors import PolicyError
+from repro.testing import small_trace
+
+
+@dataclass(frozen=True)
+class Looking(Policy):
+    """Runs jobs in order of arrival, preempting none, and records what it sees of job 0."""
+
+    seen: dict = field(default_factory=dict)
+    needs: ClassVar[frozenset[str]] = frozenset({"duration", "job_id"})
+
+    def decide(self, view):
+        if 0 in view.jobs:
+            self.seen[view.now] = {
+                "jobs": view.jobs,
+                "running": view.running,
+                "is_running": view.is_running(0),
+                "gpus": view.gpus(0),
+                "held": view.held(0),
+                "submit": view.submit(0),
+                "first_start": view.first_start(0),
+                "run_seconds": view.run_seconds(0),
+                "attained": view.attained(0),
+                "waiting": view.waiting(0),
+                "duration": view.duration(0),
+                "remaining": view.remaining(0),
+            }
+        # job 0 steps aside for whoever comes
+        return RunSet(view.jobs[::-1])
+
+
+def test_what_is_seen():
+    policy = Looking()
+    simulate(small_trace().iloc[[0, 3, 5]], "1x2,1x2", policy)
+    # job 0: 10 s on 2 GPUs at 0 s; another 1-GPU job at 4 s, a 4-GPU job at 30 s
+    assert policy.seen[0.0] == {
+        "jobs": [0],
+        "running": [],
+        "is_running": False,
+        "gpus": 2,
+        "held": 0.0,
+        "submit": 0.0,
+        "first_start": float("inf"),
+        "run_seconds": 0.0,
+        "attained": 0.0,
+        "waiting": 0.0,
+        "duration": 10.0,
+        "remaining": 10.0,
+    }
+    later = policy.seen[4.0]
+    assert later["jobs"] == [0, 1]
+    assert later["running"] == [0]
+    assert (later["held"], later["run_seconds"], later["attained"]) == (2.0, 4.0, 8.0)
+    assert (later["waiting"], later["remaining"], later["first_start"]) == (0.0, 6.0, 0.0)
+
+
+def test_a_stopped_job_keeps_its_progress_and_counts_its_wait():
+    policy = Looking()
+    simulate(small_trace().iloc[[0, 2]], "1x4", policy)
+    # job 0 runs for 1 s, gives way to a 4-GPU job for 25 s, and resumes
+    resumed = policy.seen[26.0]
+    assert (resumed["run_seconds"], resumed["attained"], resumed["waiting"]) == (1.0, 2.0, 25.0)
+    assert (resumed["remaining"], resumed["first_start"]) == (9.0, 0.0)
+
+
+@dataclass(frozen=True)
+class Curious(Policy):
+    reads: str = "duration"
+
+    def decide(self, view):
+        if self.reads == "duration":
+            view.duration(0)
+        elif self.reads == "remaining":
+            view.remaining(0)
+        else:
+            view.column(self.reads)
+        return RunSet(view.jobs)
+
+
+@dataclass(frozen=True)
+class Declared(Curious):
+    needs: ClassVar[frozenset[str]] = frozenset({"duration", "user", "num_gpus"})
+
+
+@pytest.mark.parametrize("reads", ["duration", "remaining", "user", "num_gpus"])
+def test_what_is_not_declared_is_hidden(reads):
+    with pytest.raises(PolicyError, match="which it does not declare; add it to its `needs`"):
+        simulate(small_trace(), "1x4", Curious(reads))
+
+
+@pytest.mark.parametrize("reads", ["duration", "remaining", "num_gpus"])
+def test_what_is_declared_is_open(reads):
+    assert simulate(small_trace(), "1x4", Declared(reads)).summary()["n_finished"] == 6
+
+
+def test_a_column_the_trace_does_not_have():
+    with pytest.raises(PolicyError, match="needs trace column 'user'; the trace has job_id, sub"):
+        simulate(small_trace(), "1x4", Declared("user"))

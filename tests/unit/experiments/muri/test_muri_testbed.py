@@ -1,0 +1,122 @@
+"""Queue length, blocking index and busy shares of two runs solved by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from repro.core.records import Result
+from repro.experiments.muri import testbed as testbed
+from repro.experiments.muri import testbed_series as series
+
+
+def run(jobs, spans, num_gpus=8):
+    """Make records: a job is id, submit, end, duration; a span is job, start, end, used, rate, …"""
+    frame = pd.DataFrame(jobs, columns=["job_id", "submit_time", "end_time", "duration"])
+    frame["jct"] = frame["end_time"] - frame["submit_time"]
+    columns = ["job_id", "start", "end", "used", "rate", "group"]
+    return Result(frame, pd.DataFrame(spans, columns=columns), {"num_gpus": num_gpus})
+
+
+@pytest.fixture
+def queue():
+    """A runs 10 to 20, is preempted for 20 s, and again 40 to 70 at half speed; B waits 5 s."""
+    return run(
+        [("a", 0.0, 70.0, 25.0), ("b", 15.0, 40.0, 20.0)],
+        [("a", 40.0, 70.0, 8, 0.5, "a"), ("a", 10.0, 20.0, 8, 1.0, "a"),
+         ("b", 20.0, 40.0, 8, 1.0, "b")],
+    )  # fmt: skip
+
+
+def test_queue_length_counts_jobs_that_arrived_and_hold_nothing(queue):
+    at = [0.0, 10.0, 14.9, 15.0, 20.0, 40.0, 69.0, 70.0]
+    assert testbed.queue_length(queue, at).tolist() == [1, 0, 0, 1, 1, 0, 0, 0]
+
+
+def test_queue_summary_is_weighted_with_time(queue):
+    # A waits 10 + 20 s, B 5 s, over 70 s
+    assert testbed.queue_summary(queue) == (pytest.approx(35 / 70), 1.0)
+
+
+def test_blocking_index_is_waited_over_left(queue):
+    # 5 s waited of 25 s to do; then both wait; then A alone with 10 of 25 s done
+    expected = [5 / 25, 0.0, 1 / 20, (10 + 10) / 15, 0.0]
+    at = [5.0, 12.0, 16.0, 30.0, 50.0]
+    np.testing.assert_allclose(testbed.blocking_index(queue, at), expected)
+
+
+def test_blocking_index_is_a_mean_over_waiting_jobs():
+    both = run(
+        [("a", 0.0, 30.0, 10.0), ("b", 10.0, 60.0, 30.0)],
+        [("a", 20.0, 30.0, 8, 1.0, "a"), ("b", 30.0, 60.0, 8, 1.0, "b")],
+    )
+    assert testbed.blocking_index(both, [15.0])[0] == pytest.approx((15 / 10 + 5 / 30) / 2)
+
+
+def test_progress_lost_to_overhead_is_spread_over_the_time_held():
+    # 10 s of work took two spans of 10 s at full speed: half of each was lost
+    slow = run(
+        [("a", 0.0, 30.0, 10.0)], [("a", 0.0, 10.0, 8, 1, "a"), ("a", 20.0, 30.0, 8, 1, "a")]
+    )
+    assert testbed.blocking_index(slow, [15.0])[0] == pytest.approx(5 / 5)
+
+
+@pytest.fixture
+def group():
+    """Two jobs of 4 GPUs in one group for 10 s at 0.8 and 0.5 of their speed, then one alone."""
+    result = run(
+        [("a", 0.0, 10.0, 8.0), ("b", 0.0, 20.0, 15.0)],
+        [("a", 0.0, 10.0, 4, 0.8, "a"), ("b", 0.0, 10.0, 4, 0.5, "a"),
+         ("b", 10.0, 20.0, 4, 1.0, "b")],
+    )  # fmt: skip
+    trace = pd.DataFrame(
+        {"job_id": ["a", "b"], "iterations": [8.0, 5.0], "stage_storage": [0.5, 0.9],
+         "stage_gpu": [0.5, 1.5], "stage_network": [0.0, 0.3]}
+    )  # fmt: skip
+    return result, trace
+
+
+def test_a_group_keeps_a_resource_busy_for_the_stages_of_its_members(group):
+    # alone an iteration takes 1 s and 3 s; periods are 1/0.8 and 3/0.5 s, each on 4 of 8 GPUs
+    first = {"data": 0.4 + 0.15, "gpu": 0.4 + 0.25, "network": 0.05}
+    then = {"data": 0.3, "gpu": 0.5, "network": 0.1}
+    for name in testbed.STAGES:
+        shares = testbed.busy_share(*group, name, [5.0, 15.0, 20.0])
+        np.testing.assert_allclose(shares, [first[name] / 2, then[name] / 2, 0.0])
+        mean = testbed.busy_share(*group, name)
+        assert mean == pytest.approx((first[name] + then[name]) / 4)
+
+
+def test_a_resource_is_never_more_than_busy(group):
+    result, trace = group
+    crowded = trace.assign(stage_gpu=[2.0, 2.0])
+    assert testbed.busy_share(result, crowded, "gpu", [5.0])[0] == pytest.approx(4 / 8)
+
+
+def test_over_time_has_one_row_per_step(group):
+    table = testbed.over_time(*group, step=5.0)
+    assert table["hours"].tolist() == [0.0, 5 / 3600, 10 / 3600, 15 / 3600]
+    assert set(table) == {"hours", "queue_length", "blocking_index", "gpu_busy", "data_busy",
+                          "network_busy"}  # fmt: skip
+    np.testing.assert_allclose(table["gpu_busy"], [0.325, 0.325, 0.25, 0.25])
+
+
+def test_series_are_means_over_the_spans_that_are_drawn(group):
+    result, trace = group
+    table = series.series({"srtf": result, "muri-s": result}, trace, step=5.0, drawn=10.0)
+    assert table["policy"].tolist() == ["srtf"] * 2 + ["muri-s"] * 2
+    assert table["hours"].tolist() == [0.0, 10 / 3600] * 2
+    np.testing.assert_allclose(table["gpu_percent"], [32.5, 25.0] * 2)
+
+
+def test_means_stand_beside_those_of_the_logs(queue):
+    trace = pd.DataFrame({"job_id": ["a", "b"], "iterations": [25.0, 20.0], "stage_storage": 0.0,
+                          "stage_gpu": 1.0, "stage_network": 0.1})  # fmt: skip
+    logs = [{"policy": "srtf", "queue_length": 0.4, "queue_max": 2, "gpu_percent": 60.0}]
+    table = series.means({"srtf": queue, "sf": queue}, trace, 5.0, logs).set_index("policy")
+    assert table.loc["srtf", ["queue_length", "queue_max"]].tolist() == [0.5, 1.0]
+    # busy 10 + 20 s at full and 30 s at half speed, of 70 s
+    assert table.loc["srtf", "gpu_percent"] == pytest.approx(100 * 45 / 70)
+    assert table["queue_length_log"].dropna().to_dict() == {"srtf": 0.4}
+    assert series.over_muri(table["queue_max"], {"a": ["srtf", "sf"]}) == [1.0]

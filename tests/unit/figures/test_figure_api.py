@@ -1,0 +1,362 @@
+"""The notebook's API: inputs, random streams, named traces, what save() writes."""
+
+import hashlib
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import repro
+from repro.batch import check
+from repro.batch.report import write_report
+from repro.errors import (
+    ClaimError,
+    DataMissingError,
+    ParamError,
+    StandInWarning,
+    TraceError,
+)
+from repro.figures import data, params
+from repro.figures.saved import damaged
+from repro.files import public
+from repro.plot import line_chart
+from repro.testing import small_trace
+
+
+@pytest.fixture
+def fig(project, monkeypatch):
+    monkeypatch.setenv("REPRO_HOME", str(project.root))
+    monkeypatch.setenv("REPRO_CACHE_DIR", str(project.root / "cache"))
+    project.add("tiresias/fig01_one")
+    return repro.figure("tiresias/fig01_one", out=project.root / "out")
+
+
+class FakeSynth:
+    """Stands for repro.trace.synth: one generator, one stand-in."""
+
+    @staticmethod
+    def names():
+        return ["testbed"]
+
+    @staticmethod
+    def is_known(name):
+        return name == "testbed"
+
+    @staticmethod
+    def stand_in_for(name):
+        return "testbed" if name == "philly" else None
+
+    @staticmethod
+    def stand_in_options(name):
+        return {"jobs": 3}
+
+    @staticmethod
+    def takes_seed(name):
+        return False
+
+    @staticmethod
+    def make(name, rng, jobs=4):
+        frame = small_trace().head(jobs).copy()
+        return frame.assign(duration=rng.exponential(10, len(frame)))
+
+
+@pytest.fixture
+def synth(monkeypatch):
+    import repro.trace
+
+    monkeypatch.setitem(__import__("sys").modules, "repro.trace.synth", FakeSynth)
+    monkeypatch.setattr(repro.trace, "synth", FakeSynth, raising=False)
+    return FakeSynth
+
+
+@pytest.fixture
+def offline(monkeypatch):
+
+    def fetch(name):
+        raise DataMissingError(f"{name} cannot be had")
+
+    monkeypatch.setattr(public, "fetch", fetch)
+    monkeypatch.setattr(public, "available", lambda name: False)
+
+
+def saved(fig, values=None, table=None):
+    table = pd.DataFrame({"x": [0, 1], "y": [1 / 3, 2.0]}) if table is None else table
+    plot = line_chart(table, x="x", y="y", xlabel="x", ylabel="y")
+    frame = fig.save(plot, table, {"jobs": 6, "big": 200} if values is None else values)
+    return frame, json.loads((fig.folder / "result.json").read_text())
+
+
+def test_inputs_are_the_file_the_profile_and_the_overrides(fig, project):
+    assert fig.inputs.seeds == [0] and fig.inputs["cluster"] == "1x4"
+    assert dict(fig.inputs) == {"cluster": "1x4", "seeds": [0]} and "seeds" in fig.inputs
+    paper = repro.figure("tiresias/fig01", profile="paper", out=project.root, cluster=None)
+    assert paper.inputs.seeds == [0, 1]
+    assert repro.figure("tiresias/fig01_one", seeds=[5]).inputs.seeds == [5]
+    assert paper.published == {"jobs": 6, "big": "> 100"}
+    with pytest.raises(ParamError, match="unknown parameter 'sedes'; did you mean seeds"):
+        repro.figure("tiresias/fig01_one", sedes=[1])
+    with pytest.raises(ParamError, match="unknown profile"):
+        repro.figure("tiresias/fig01_one", profile="big")
+    with pytest.raises(ParamError, match="no input 'nope'"):
+        fig.inputs["nope"]
+    with pytest.raises(AttributeError, match="no input 'nope'"):
+        _ = fig.inputs.nope
+    for seed in (-1, 1.5, True, "0"):
+        with pytest.raises(ParamError, match="seed is"):
+            repro.figure("tiresias/fig01_one", seed=seed)
+
+
+def test_a_relative_folder_is_taken_from_the_top_of_the_checkout(fig, project):
+    other = repro.figure("tiresias/fig01_one", out="build/figures")
+    assert other.folder == project.root / "build/figures/tiresias/fig01_one"
+
+
+def test_random_streams_depend_on_figure_seed_and_purpose(fig, project):
+    def first(figure, *args, **kwargs):
+        return figure.rng(*args, **kwargs).random()
+
+    project.add("tiresias/fig02_two")
+    others = [
+        first(fig, "b"),
+        first(fig, "a", seed=3),
+        first(repro.figure("tiresias/fig02_two"), "a"),
+        first(repro.figure("tiresias/fig01_one", seed=1), "a"),
+    ]
+    assert first(fig, "a") == first(fig, "a") == first(repro.figure("tiresias/fig01_one"), "a")
+    assert len({first(fig, "a"), *others}) == 5
+    assert first(fig, "a", seed=3) == first(repro.figure("tiresias/fig01_one", seed=3), "a")
+    assert data.stream("a", 1).random() == pytest.approx(0.26386059058304356, abs=0)
+
+
+def test_the_same_name_and_seed_is_the_same_trace_in_every_figure(fig, project, synth):
+    project.add("tiresias/fig02_two")
+    other = repro.figure("tiresias/fig02_two", seed=9)
+    assert fig.trace("testbed", seed=4).equals(other.trace("testbed", seed=4))
+    assert not fig.trace("testbed").equals(other.trace("testbed"))
+    assert len(fig.trace("testbed", jobs=2)) == 2
+
+
+def test_generated_data_is_recorded_with_its_seed(fig, synth):
+    frame = fig.trace("testbed")
+    fig.trace("testbed")
+    assert frame.attrs["synthetic"] is True
+    shown, record = saved(fig)
+    (used,) = record["data"]
+    assert used["kind"] == "generated" and used["seed"] == 0 and used["synthetic"] is True
+    assert len(used["sha256"]) == 64
+    assert record["stand_in"] is None and "data" not in shown
+
+
+def test_a_missing_public_trace_is_replaced_and_everything_says_so(fig, synth, offline):
+    with pytest.warns(StandInWarning, match="philly cannot be had; drawing a synthetic"):
+        assert len(fig.trace("philly")) == 3
+    shown, record = saved(fig)
+    text = "synthetic stand-in for philly"
+    assert record["stand_in"] == text
+    assert record["data"][0]["kind"] == "synthetic stand-in"
+    assert set(shown["data"]) == {text}
+    svg = re.sub(r"<[^>]*>", " ", (fig.folder / "fig01_one.svg").read_text())
+    assert text in " ".join(svg.split())
+    assert text in (fig.folder / "fig01_one.csv").read_text()
+
+
+def test_a_missing_public_trace_without_stand_in_is_an_error(fig, synth, offline):
+    with pytest.raises(DataMissingError, match="muri-trace1 cannot be had"):
+        fig.trace("muri-trace1")
+
+
+def test_an_unknown_trace_names_what_there_is(fig, synth):
+    with pytest.raises(ParamError, match=r"unknown trace 'phily'.*testbed.*did you mean 'philly'"):
+        fig.trace("phily")
+
+
+def test_a_public_trace_is_recorded_with_its_checksum(fig, synth, mirror, monkeypatch):
+    monkeypatch.setenv("REPRO_TRACE_MIRROR", str(mirror))
+    frame = fig.trace("tiresias-60")
+    _, record = saved(fig)
+    (used,) = record["data"]
+    assert (used["kind"], used["synthetic"]) == ("public", False)
+    assert used["sha256"] == frame.attrs["sha256"] and len(frame) == 60
+
+
+def test_a_policy_that_names_public_data_leaves_a_record(fig, synth, offline):
+    for policy in ("tiresias-l", "srtf"):
+        fig.simulate(small_trace(), cluster="1x4", policy=policy)
+    assert saved(fig)[1]["data"] == []
+    history = repro.make("tiresias-g", history="tiresias-history-5000")
+    from repro.figures.cache import named_files
+
+    assert named_files(history) == ["tiresias-history-5000"]
+
+
+def test_saved_files(fig):
+    table = pd.DataFrame({"x": [0, 1], "y": [1 / 3, np.nan], "name": ["a", "b"]})
+    shown, record = saved(fig, table=table)
+    assert (fig.folder / "fig01_one.csv").read_bytes() == b"x,y,name\n0,0.3333333333,a\n1,,b\n"
+    assert shown["verdict"].tolist() == ["reproduced", "reproduced"]
+    assert record["id"] == "tiresias/fig01_one" and record["verdict"] == "reproduced"
+    assert record["wall_s"] > 0
+    title = "Tiresias · Fig 1 · profile quick · seed 0 · reproduced"
+    assert title in (fig.folder / "fig01_one.svg").read_text()
+    assert [path.name for path in fig.folder.glob(".*")] == []
+
+
+def test_a_second_save_replaces_the_first_and_sweeps_leftovers(fig):
+    saved(fig)
+    (fig.folder / ".fig01_one.png-abc123").write_text("half")
+    _, record = saved(fig, {"jobs": 5, "big": 3.0})
+    assert record["verdict"] == "missed"
+    assert not list(fig.folder.glob(".*"))
+
+
+def test_values_must_match_the_claims(fig):
+    with pytest.raises(ClaimError, match="no value for claim big"):
+        saved(fig, {"jobs": 6})
+    assert not fig.folder.exists()
+
+
+def test_infinite_and_missing_values_are_valid_json(fig):
+    _, record = saved(fig, {"jobs": None, "big": np.inf})
+    assert record["claims"][0]["verdict"] == "not comparable"
+    assert record["claims"][1]["ours"] == "inf"
+
+
+JOBS = "job_id,submit_time,duration,num_gpus\n0,0,60,4\n1,5,30,1\n"
+
+
+def own(project, name, text=JOBS):
+    path = project.root / "data" / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    return path, f"data/{name}"
+
+
+def test_an_own_trace_is_read_from_the_top_of_the_project_and_recorded(fig, project, monkeypatch):
+    path, name = own(project, "mine.csv")
+    monkeypatch.chdir(project.root / "notebooks")
+    frame = fig.trace(name, format="repro")
+    assert frame["duration"].tolist() == [60, 30]
+    (used,) = saved(fig)[1]["data"]
+    assert used == {
+        "name": name, "kind": "own file", "synthetic": False, "seed": None,
+        "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+    }  # fmt: skip
+
+
+def test_an_own_trace_that_is_not_there_or_has_no_format_is_one_line(fig, project):
+    with pytest.raises(ParamError, match=r"unknown trace 'data/no.csv': no file .*/data/no.csv"):
+        fig.trace("data/no.csv", format="repro")
+    own(project, "mine.csv")
+    with pytest.raises(TraceError, match="of which format"):
+        fig.trace("data/mine.csv")
+    with pytest.raises(DataMissingError, match=r"data/no\.txt: no such file; .* from .*project"):
+        fig.file("data/no.txt")
+
+
+def test_own_speeds_clusters_and_other_files_are_recorded(fig, project):
+    head = "job_type,scale_factor,gpu_type,steps_per_second\n"
+    own(project, "speeds.csv", head + "A3C,1,v100,8\n")
+    own(project, "nodes.yaml", "nodes:\n  - {count: 1, gpus: 4}\n")
+    own(project, "other.txt", "1 2 3")
+    assert fig.throughputs("data/speeds.csv").steps_per_s("A3C", 1, "v100") == 8
+    assert fig.file("data/other.txt").read_text() == "1 2 3"
+    result = fig.simulate(small_trace(), cluster="data/nodes.yaml", policy="srtf")
+    assert result.summary()["n_finished"] == 6
+    names = [used["name"] for used in saved(fig)[1]["data"]]
+    assert names == ["data/nodes.yaml", "data/other.txt", "data/speeds.csv"]
+
+
+def test_a_trace_read_past_the_figure_is_named_too(fig, project):
+    path, _ = own(project, "mine.csv")
+    frame = repro.load(path, "repro")
+    fig.simulate(frame, cluster="1x4", policy="srtf")
+    (used,) = saved(fig)[1]["data"]
+    assert (used["name"], used["kind"]) == ("mine.csv", "own file")
+    assert used["sha256"] == frame.attrs["sha256"]
+
+
+def test_what_was_written_is_known_by_its_checksums(fig):
+    _, record = saved(fig)
+    assert record["files"] == {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in fig.folder.iterdir() if path.name != "result.json"
+    }  # fmt: skip
+    assert damaged(fig.folder, "fig01_one", record) == []
+
+
+def test_a_result_made_outside_the_notebook_is_not_the_batchs_own(fig):
+    assert "fingerprint" not in saved(fig)[1]
+
+
+def test_text_that_a_spreadsheet_would_run_is_quoted(fig):
+    table = pd.DataFrame({"x": [-1, 1], "y": [1.0, -2.5], "=cmd": ["@SUM(1)", "-"]})
+    saved(fig, table=table)
+    content = (fig.folder / "fig01_one.csv").read_text()
+    assert content == "x,y,'=cmd\n-1,1,'@SUM(1)\n1,-2.5,'-\n"
+
+
+def test_a_note_stands_in_title_table_and_result(fig):
+    for _ in range(2):
+        fig.note("without the solver X: LAS")
+    _, record = saved(fig)
+    assert record["notes"] == ["without the solver X: LAS"] and record["stand_in"] is None
+    svg = re.sub(r"<[^>]*>", " ", (fig.folder / "fig01_one.svg").read_text())
+    assert "reproduced · without the solver X: LAS" in " ".join(svg.split())
+    rows = (fig.folder / "fig01_one.csv").read_text().splitlines()
+    assert rows[0] == "x,y,notes" and rows[1].endswith(",without the solver X: LAS")
+
+
+@pytest.mark.parametrize("lock", [None, "numpy=={numpy}\npandas==0.1 # why\nnot a line!\n"])
+def test_a_result_names_the_lock_and_what_differs_from_it(fig, project, lock):
+    if lock is not None:
+        text = f'{lock.format(numpy=np.__version__)}scipy==0.1; python_version < "3"\nnone==1\n'
+        (project.root / "constraints.txt").write_text(text)
+    _, record = saved(fig)
+    assert {"python", "numpy", "numba", "kiwisolver", "pillow"} <= set(record["versions"])
+    if lock is None:
+        assert record["lock"] is None
+        return
+    assert record["lock"] == {
+        "file": "constraints.txt",
+        "sha256": hashlib.sha256(text.encode()).hexdigest(),
+        "differs": {"pandas": ["0.1", pd.__version__]},
+    }
+
+
+def test_check_and_gallery_name_what_is_damaged_noted_or_not_of_the_lock(fig, project):
+    (project.root / "constraints.txt").write_text("pandas==0.1\n")
+    fig.note("without the solver X: LAS")
+    saved(fig)
+    entries, out = params.discover(project.root), project.root / "out"
+    found = check.stored(entries, out)
+    assert check.is_fine(found) and not found[0].damage
+    assert "[without the solver X: LAS]" in check.lines(found)[0]
+    assert check.as_json(out, found)["figures"][0]["notes"] == ["without the solver X: LAS"]
+    page = write_report(out, found).read_text()
+    assert "without the solver X: LAS</p>" in page
+    assert f"other versions: pandas {pd.__version__} for 0.1" in page
+    (fig.folder / "fig01_one.svg").write_text("")
+    (fig.folder / "fig01_one.csv").write_text("x,y\n0,5\n")
+    found = check.stored(entries, out)
+    assert not check.is_fine(found)
+    shown = "\n".join(check.lines(found))
+    assert "fig01_one.svg: empty" in shown
+    assert "fig01_one.csv: changed since it was written" in shown
+
+
+def test_the_example_of_the_documents_runs(project, monkeypatch):
+    monkeypatch.setenv("REPRO_HOME", str(project.root))
+    project.add("own/fig01_mine")
+    own(project, "mine.csv")
+    spec = project.root / "params/own/fig01_mine.yaml"
+    kept, _ = spec.read_text().replace("id: jobs", "id: mean_jct").split("  - id: big")
+    spec.write_text(kept)
+    text = (Path(__file__).resolve().parents[3] / "docs/adding.md").read_text()
+    example = text.split("## A figure")[1].split("```python\n")[1].split("```")[0]
+    exec(example, {"profile": "quick", "seed": 0, "out": "build/figures"})
+    result = project.result("own/fig01_mine")
+    assert [used["name"] for used in result["data"]] == ["data/mine.csv"]
+    assert result["claims"][0]["ours"] > 0

@@ -1,0 +1,186 @@
+"""Parameter files: strict reading, discovery, shortened ids, profiles."""
+
+import pytest
+
+from repro.errors import ClaimError, ParamError
+from repro.figures import params
+from repro.files.strict_yaml import parse_value
+
+GOOD = """\
+title: Testbed
+paper: tiresias
+reference: "Fig 10"
+shows: completion times
+inputs:
+  cluster: 15x4
+  gap: 1e3
+  seeds: [0, 1, 2]
+profiles:
+  paper: {}
+  quick: {seeds: [0]}
+stand_in: null
+claims:
+  - id: gain
+    what: average gain
+    published: 5.5
+    accept: {low: 4.2, high: 5.8}
+    source: section 5.2.1
+    certainty: paper
+"""
+
+
+@pytest.fixture
+def root(tmp_path, monkeypatch):
+    for paper, stem in (
+        ("tiresias", "fig01_one"),
+        ("tiresias", "fig10_testbed"),
+        ("tiresias", "fig10b_other"),
+        ("gavel", "tab02_jobs"),
+    ):
+        write(tmp_path, paper, stem, GOOD.replace("paper: tiresias", f"paper: {paper}"))
+    monkeypatch.setenv("REPRO_HOME", str(tmp_path))
+    return tmp_path
+
+
+def write(root, paper, stem, text):
+    for folder, suffix, content in (("params", "yaml", text), ("notebooks", "ipynb", "{}")):
+        (root / folder / paper).mkdir(parents=True, exist_ok=True)
+        (root / folder / paper / f"{stem}.{suffix}").write_text(content)
+    return root / "params" / paper / f"{stem}.yaml"
+
+
+def test_reading_and_merging(root):
+    spec = params.load(root / "params/tiresias/fig10_testbed.yaml")
+    assert spec.inputs["gap"] == 1000.0
+    assert spec.claims[0].accept.high == 5.8
+    assert spec.merged("paper", {})["seeds"] == [0, 1, 2]
+    assert spec.merged("quick", {"gap": None})["seeds"] == [0]
+    assert spec.merged("quick", {"seeds": [7]})["seeds"] == [7]
+    spec.merged("paper", {})["seeds"].append(9)
+    assert spec.inputs["seeds"] == [0, 1, 2]
+    with pytest.raises(
+        ParamError, match=r"unknown parameter 'seed'; did you mean seeds\?.*cluster"
+    ):
+        spec.merged("paper", {"seed": 1})
+    with pytest.raises(ParamError, match="unknown profile 'full'"):
+        spec.merged("full", {})
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kind", "message"),
+    [
+        ("shows:", "show:", ParamError, r"bad\.yaml:4:show: unknown key; did you mean shows\?"),
+        ("title: Testbed", "title: 3", ParamError, r"bad\.yaml:1:title: .*string, not 3"),
+        ("quick: {seeds: [0]}", "quick: 3", ParamError, r"bad\.yaml:11:profiles\.quick: .*not 3"),
+        ("  gap: 1e3", "  gap: [1", ParamError, r"bad\.yaml:8: not valid YAML"),
+        ("  gap: 1e3", "\tgap: 1", ParamError, r"bad\.yaml:7: not valid YAML"),
+        ("  gap:", "  cluster:", ParamError, r"bad\.yaml:7:inputs\.cluster: given twice"),
+        ("quick: {seeds", "quick: {sedes", ParamError, r"sets 'sedes', which inputs does not"),
+        ("quick:", "fast:", ParamError, r"bad\.yaml:9:profiles: unknown profile 'fast'"),
+        ("high: 5.8", "high: x", ClaimError, r"bad\.yaml:17:claims\.0\.accept\.high.*number"),
+        ("high: 5.8", "high: .inf", ClaimError, r"bad\.yaml:17:claims\.0\.accept\.high: inf is no"),
+        ("high: 5.8", "high: [1, x]", ClaimError, r":17:claims\.0\.accept\.high\.1: .*number, not"),
+        ("low: 4.2", "low: 9", ClaimError, r":17:claims\.0\.accept: low 9 is above high 5\.8"),
+        (
+            "published: 5.5",
+            "published: []",
+            ClaimError,
+            r":16:claims\.0\.published: holds no value",
+        ),
+        ("certainty: paper", "certainty: no", ClaimError, r"bad\.yaml:19:claims\.0\.certainty"),
+        ("    certainty: paper\n", "", ClaimError, r"bad\.yaml:14:claims\.0\.certainty: Field req"),
+        ("shows: completion times", 'shows: ""', ParamError, r"bad\.yaml:4:shows: must be one"),
+    ],
+)
+def test_errors_name_file_line_and_key(root, old, new, kind, message):
+    assert old in GOOD
+    path = write(root, "tiresias", "bad", GOOD.replace(old, new, 1))
+    with pytest.raises(kind, match=message) as caught:
+        params.load(path)
+    assert "\n" not in str(caught.value)
+    assert str(caught.value).startswith("params/tiresias/bad.yaml:")
+
+
+@pytest.mark.parametrize("text", ["", "just words", "- a\n- b"])
+def test_a_file_that_is_no_mapping(root, text):
+    with pytest.raises(ParamError, match="must be a mapping"):
+        params.load(write(root, "tiresias", "bad", text))
+
+
+def test_unreadable_files(root):
+    path = write(root, "tiresias", "bad", "")
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ParamError, match="not UTF-8"):
+        params.load(path)
+    with pytest.raises(ParamError, match="cannot be read"):
+        params.load(path.parent)
+
+
+def test_claim_ids_are_unique(root):
+    twice = GOOD + GOOD[GOOD.index("  - id") :]
+    with pytest.raises(ParamError, match="'gain' is used twice"):
+        params.load(write(root, "tiresias", "bad", twice))
+
+
+def test_paper_must_be_the_folder(root):
+    write(root, "gavel", "fig99_x", GOOD)
+    (entry,) = params.select(["gavel/fig99"], params.discover())
+    with pytest.raises(ParamError, match="'tiresias' but the folder is 'gavel'"):
+        entry.load()
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("1e3", 1000.0), ("1E+3", 1000.0), ("-2.5e-3", -0.0025), ("10", 10), (".5", 0.5),
+     ("1_000", 1000), ("0", 0), ("0.5", 0.5), ("0x10", 16), (".inf", float("inf")),
+     ("12:30", "12:30"), ("off", "off"), ("yes", "yes"), ("true", True), ("null", None),
+     ("2017-10-01", "2017-10-01"), ("15x4", "15x4"), ("e3", "e3"),
+     ("[1e2, a]", [100.0, "a"]), ("", None)],
+)  # fmt: skip
+def test_scalars_are_what_people_mean(text, value):
+    assert parse_value(text) == value
+    assert type(parse_value(text)) is type(value)
+
+
+def test_a_bad_command_line_value():
+    with pytest.raises(ParamError, match=r"value '\[1'"):
+        parse_value("[1")
+
+
+def test_discovery_and_selection(root):
+    (root / "notebooks/course").mkdir()
+    (root / "notebooks/course/hw1.ipynb").write_text("{}")
+    entries = params.discover()
+    assert [entry.id for entry in entries] == [
+        "gavel/tab02_jobs", "tiresias/fig01_one", "tiresias/fig10_testbed", "tiresias/fig10b_other",
+    ]  # fmt: skip
+    assert params.resolve("tiresias/fig10", entries).stem == "fig10_testbed"
+    assert params.resolve("tiresias/fig10b", entries).stem == "fig10b_other"
+    assert params.resolve("tab02", entries).paper == "gavel"
+    assert params.resolve("fig01_one", entries).paper == "tiresias"
+    with pytest.raises(ParamError, match="ambiguous: tiresias/fig01_one, tiresias/fig10_testbed"):
+        params.resolve("tiresias/", entries)
+    with pytest.raises(ParamError, match="unknown figure 'tiresias/fig10_tset'; did you mean tire"):
+        params.resolve("tiresias/fig10_tset", entries)
+    with pytest.raises(ParamError, match="unknown paper 'gavle'; did you mean gavel"):
+        params.select([], entries, paper="gavle")
+    assert len(params.select([], entries)) == 4
+    assert len(params.select([], entries, paper="tiresias")) == 3
+    assert [e.stem for e in params.select(["tab02", "gavel/tab02_jobs"], entries)] == ["tab02_jobs"]
+
+
+@pytest.mark.parametrize(
+    ("gone", "named"),
+    [
+        ("notebooks/tiresias/fig01_one.ipynb", "params/tiresias/fig01_one.yaml has no notebooks/"),
+        ("params/tiresias/fig01_one.yaml", "notebooks/tiresias/fig01_one.ipynb has no params/"),
+    ],
+)
+def test_a_missing_half_is_named(root, gone, named):
+    (root / gone).unlink()
+    entries = params.discover()
+    assert len(entries) == 4
+    with pytest.raises(ParamError, match=named):
+        params.resolve("fig01_one", entries).load()
+    well, broken = params.loaded(entries)
+    assert [entry.id for entry in broken] == ["tiresias/fig01_one"] and len(well) == 3

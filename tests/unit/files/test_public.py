@@ -1,0 +1,269 @@
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+
+import pytest
+
+from repro.errors import DataMissingError, TraceError
+from repro.files import public
+
+NAME = "pcs-toy"
+DATA = b"app_id,submit_time,service,num_jobs,sleep_time\n0,0,120,4,0\n1,0,80,4,0"
+
+
+@pytest.fixture
+def item():
+    return public.entry(NAME)
+
+
+@pytest.fixture
+def offline(tmp_path, monkeypatch):
+    """No mirror, an empty cache, and a network that answers with ``answer``."""
+    monkeypatch.delenv("REPRO_TRACE_MIRROR", raising=False)
+    monkeypatch.setenv("REPRO_CACHE_DIR", str(tmp_path / "cache"))
+
+    class Network:
+        answer: bytes | Exception = ConnectionError("no route to host")
+        calls = 0
+
+        def __call__(self, url, path):
+            self.calls += 1
+            if isinstance(self.answer, Exception):
+                path.write_bytes(b"half a fi")
+                raise self.answer
+            path.write_bytes(self.answer)
+
+    network = Network()
+    monkeypatch.setattr(public, "_retrieve", network)
+    return network
+
+
+def left_over(folder):
+    return [path for path in folder.rglob("*") if path.is_file() or "unfinished" in path.name]
+
+
+def test_the_registry_is_well_formed():
+    frame = public.registry()
+    assert frame["name"].is_unique
+    assert len(frame) > 150
+    for item in public.entries().values():
+        assert re.fullmatch(r"[0-9a-f]{40}", item.commit)
+        assert re.fullmatch(r"[0-9a-f]{64}", item.sha256)
+        assert re.fullmatch(r"[\w.-]+/[\w.-]+", item.repository)
+        assert re.fullmatch(r"[a-z0-9-]+", item.name)
+        assert item.bytes > 0
+        assert item.licence
+        assert item.description
+
+
+def test_url_names_commit_and_quotes_the_path():
+    item = public.entry("gavel-msr-0e4a51")
+    assert item.url.startswith(f"{public.HOST}/stanford-futuredata/gavel/{item.commit}/scheduler/")
+    assert item.url.endswith("msr/seed%3D0/0e4a51.trace")
+
+
+def test_fixture_data_is_the_registered_file(item):
+    assert hashlib.sha256(DATA).hexdigest() == item.sha256
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="needs permissions of files")
+def test_a_download_leaves_a_cache_folder_that_is_not_refused_later(offline, tmp_path):
+    offline.answer = DATA
+    before = os.umask(0)
+    try:
+        public.fetch(NAME)
+    finally:
+        os.umask(before)
+    assert (tmp_path / "cache").stat().st_mode & 0o777 == 0o700
+
+
+def test_download_once_then_cache(offline, item, tmp_path):
+    offline.answer = DATA
+    assert not public.available(NAME)
+    path = public.fetch(NAME)
+    assert path == tmp_path / "cache" / "traces" / "abdullahfsm+PCS" / item.path
+    assert path.read_bytes() == DATA
+    assert public.available(NAME)
+    assert public.fetch(NAME) == path
+    assert offline.calls == 1
+    assert left_over(tmp_path) == [path]
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (DATA[:-9], f"gave truncated: {len(DATA) - 9} of {len(DATA)} bytes; check the network"),
+        (DATA.replace(b"120", b"121"), "gave wrong checksum: sha256 "),
+        (DATA + b"\n2,0,1,1,0", "gave wrong checksum"),
+        (b"<!DOCTYPE html><html><body>Not Found</body></html>", "gave an HTML page instead"),
+        (b"", "gave empty file (expected 69 bytes)"),
+        (ConnectionError("no route to host"), "failed (no route to host); check the network"),
+        (TimeoutError("timed out\nafter 30 s"), "failed (timed out after 30 s)"),
+    ],
+)
+def test_a_bad_download_leaves_nothing(offline, tmp_path, answer, message):
+    offline.answer = answer
+    with pytest.raises(DataMissingError) as caught:
+        public.fetch(NAME)
+    text = str(caught.value)
+    assert text.startswith(f"{NAME}: {public.HOST}/abdullahfsm/PCS/")
+    assert message in text
+    assert "REPRO_TRACE_MIRROR" in text
+    assert "\n" not in text
+    assert left_over(tmp_path) == []
+    assert not public.available(NAME)
+
+
+def test_network_errors_of_the_downloader_are_caught(offline, tmp_path, monkeypatch):
+    pooch = pytest.importorskip("pooch")
+    requests = pytest.importorskip("requests")
+    monkeypatch.undo()
+    monkeypatch.delenv("REPRO_TRACE_MIRROR", raising=False)
+    monkeypatch.setenv("REPRO_CACHE_DIR", str(tmp_path / "cache"))
+
+    def refuse(self, url, output_file, pooch, check_only=False):
+        raise requests.exceptions.HTTPError("404 Client Error")
+
+    monkeypatch.setattr(pooch.HTTPDownloader, "__call__", refuse)
+    with pytest.raises(DataMissingError, match=r"failed \(404 Client Error\)"):
+        public.fetch(NAME)
+    assert left_over(tmp_path) == []
+
+
+def test_damaged_cache_is_downloaded_again(offline):
+    offline.answer = DATA
+    path = public.fetch(NAME)
+    path.write_bytes(DATA[:20])
+    assert not public.available(NAME)
+    assert public.fetch(NAME).read_bytes() == DATA
+    assert offline.calls == 2
+
+
+def test_folder_in_the_cache(offline, item, tmp_path):
+    (tmp_path / "cache" / "traces" / item.below).mkdir(parents=True)
+    with pytest.raises(DataMissingError, match="a folder where 'pcs-toy' should be cached"):
+        public.fetch(NAME)
+    assert not public.available(NAME)
+
+
+def test_cache_that_cannot_be_made(offline, tmp_path):
+    (tmp_path / "cache").write_text("in the way")
+    offline.answer = DATA
+    with pytest.raises(DataMissingError, match=r"pcs-toy: .* failed"):
+        public.fetch(NAME)
+
+
+def test_mirror_is_first_and_needs_no_network(offline, item, tmp_path, monkeypatch):
+    path = tmp_path / "mirror" / "abdullahfsm+PCS" / item.path
+    path.parent.mkdir(parents=True)
+    path.write_bytes(DATA)
+    monkeypatch.setenv("REPRO_TRACE_MIRROR", str(tmp_path / "mirror"))
+    assert public.available(NAME)
+    assert public.fetch(NAME) == path
+    assert offline.calls == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "empty file"),
+        (DATA[:9], "truncated: 9 of 69 bytes"),
+        (DATA[::-1], "wrong checksum"),
+        (b"<html></html>", "an HTML page"),
+        (None, "is a folder, not the file testbed/traces/trace_toy.csv"),
+    ],
+)
+def test_damaged_mirror_is_an_error(offline, item, tmp_path, monkeypatch, content, message):
+    path = tmp_path / "mirror" / item.below
+    if content is None:
+        path.mkdir(parents=True)
+    else:
+        path.parent.mkdir(parents=True)
+        path.write_bytes(content)
+    monkeypatch.setenv("REPRO_TRACE_MIRROR", str(tmp_path / "mirror"))
+    assert not public.available(NAME)
+    with pytest.raises(DataMissingError, match=message) as caught:
+        public.fetch(NAME)
+    assert str(path) in str(caught.value)
+    assert offline.calls == 0
+
+
+def test_file_missing_from_the_mirror_is_downloaded(offline, tmp_path, monkeypatch):
+    monkeypatch.setenv("REPRO_TRACE_MIRROR", str(tmp_path / "no mirror"))
+    offline.answer = DATA
+    assert public.fetch(NAME).read_bytes() == DATA
+
+
+@pytest.mark.parametrize("call", [public.fetch, public.available, public.entry])
+def test_unknown_name(call):
+    with pytest.raises(DataMissingError, match=r"'muri-trace5' is not .*did you mean 'muri-trace"):
+        call("muri-trace5")
+
+
+def test_broken_registry(tmp_path, monkeypatch):
+    for folder in ("notebooks", "params", "traces"):
+        (tmp_path / folder).mkdir()
+    monkeypatch.setenv("REPRO_HOME", str(tmp_path))
+    with pytest.raises(TraceError, match=r"registry\.csv: the trace registry is missing"):
+        public.entries()
+    (tmp_path / "traces" / "registry.csv").write_text("name,path\na,b\n")
+    with pytest.raises(
+        TraceError, match=r"registry\.csv:1: the trace registry has the columns name"
+    ):
+        public.entries()
+
+
+REGISTRY = """\
+name,repository,commit,path,sha256,bytes,format,licence,description
+a,o/r,c,p,s,12,philly,MIT,what
+b,o/r,c,p,s,12,philly,MIT,"what, too"
+"""
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (
+            REGISTRY.replace("s,12,philly", "s,many,philly", 1),
+            ":2: not a row of the trace registry",
+        ),
+        (REGISTRY.replace("s,12,philly", "s,１２,philly", 1), ":2: not a row"),
+        (REGISTRY.replace("s,12,philly", "s,12,philly,x", 1), ":2: not a row"),
+        (REGISTRY.rsplit(",", 3)[0] + "\n", ":3: not a row of the trace registry"),
+        (REGISTRY.replace("b,o/r", "a,o/r"), ":3: not a row of the trace registry: a name of its"),
+        (REGISTRY.replace("sha256", "sum"), ":1: the trace registry has the columns name, "),
+        ("", ":1: the trace registry has the columns"),
+        (REGISTRY + "x" * 200_000 + "\n", ":4: not a readable row (field larger"),
+        (REGISTRY.encode() + b"\xff\n", ":4: byte "),
+    ],
+)
+def test_a_damaged_registry_is_one_line(tmp_path, monkeypatch, content, message):
+    path = tmp_path / "registry.csv"
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    monkeypatch.setattr(public.paths, "traces_dir", lambda: tmp_path)
+    with pytest.raises(TraceError) as caught:
+        public.entries()
+    assert str(caught.value).startswith(f"{path}{message}")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_registry_is_a_regular_file(tmp_path, monkeypatch):
+    path = tmp_path / "registry.csv"
+    monkeypatch.setattr(public.paths, "traces_dir", lambda: tmp_path)
+    path.write_text(REGISTRY + "\n")
+    assert public.entries()["b"].description == "what, too"
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(TraceError, match="cannot be read"):
+        public.entries()
+
+
+def test_a_pipe_in_the_mirror_is_not_opened(item, tmp_path, monkeypatch):
+    path = tmp_path / item.below
+    path.parent.mkdir(parents=True)
+    os.mkfifo(path)
+    monkeypatch.setenv("REPRO_TRACE_MIRROR", str(tmp_path))
+    with pytest.raises(DataMissingError, match="is a pipe or device, not a file; repair"):
+        public.fetch(NAME)

@@ -1,0 +1,255 @@
+"""Space sharing: the programme over job types against the one over jobs, and its spreading."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from repro.errors import PolicyError
+from repro.optimise.pairs import programme as pairs_programme
+from repro.optimise.pairs.makespan import makespan_pairs
+from repro.optimise.pairs.programme import TypeShares, programme, shares, solve
+from repro.optimise.pairs.rows import spread_evenly, spread_thinly
+
+
+def instance(seed, types=6, most=4, widths=(1,)):
+    """Random values of types alone and in pairs; some pairs do not fit into memory."""
+    rng = np.random.default_rng(seed)
+    values = rng.uniform(0.2, 3.0, (types, 3))
+    paired = values[:, None] * rng.uniform(0.3, 1.0, (types, types, 3))
+    for a, b in zip(*np.nonzero(rng.random((types, types)) < 0.15), strict=True):
+        paired[a, b] = paired[b, a] = 0.0
+    counts = rng.integers(1, most + 1, types).astype(float)
+    return values, paired, counts, rng.choice(widths, types).astype(float), np.full(3, 4.0)
+
+
+def over_jobs(values, paired, kinds, widths, capacity, demand):
+    """Return the level of the programme with a column per job and pair of jobs."""
+    jobs, columns, entries = len(kinds), 0, []
+    for i in range(jobs):
+        for second in [-1, *range(i + 1, jobs)]:
+            if second >= 0 and widths[kinds[i]] != widths[kinds[second]]:
+                continue
+            for j in range(len(capacity)):
+                a, b = kinds[i], kinds[second]
+                alone = second < 0
+                entries += [(i, columns, 1.0), (2 * jobs + j, columns, widths[a])]
+                value = values[a, j] if alone else paired[a, b, j]
+                entries.append((jobs + i, columns, -value))
+                if not alone:
+                    entries.append((second, columns, 1.0))
+                    entries.append((jobs + second, columns, -paired[b, a, j]))
+                columns += 1
+    matrix = np.zeros((2 * jobs + len(capacity), columns + 1))
+    for row, column, value in entries:
+        matrix[row, column] += value
+    matrix[jobs : 2 * jobs, -1] = demand
+    limits = np.concatenate([np.ones(jobs), np.zeros(jobs), capacity])
+    answer = linprog(-np.eye(columns + 1)[-1], A_ub=matrix, b_ub=limits, method="highs")
+    return answer.x[-1]
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("widths", [(1,), (1, 2)])
+def test_types_give_the_level_of_jobs(seed, widths):
+    values, paired, counts, wide, capacity = instance(seed, widths=widths)
+    kinds = np.repeat(np.arange(len(counts)), counts.astype(int))
+    expected = over_jobs(values, paired, kinds, wide, capacity, np.ones(len(kinds)))
+    problem = programme(values, paired, counts, wide, capacity)
+    for method in ("centre", "vertex"):
+        assert solve(problem, method)[1] == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("pairs", ["working", "useful"])
+@pytest.mark.parametrize("seed", range(4))
+def test_pairs_left_out_do_not_change_the_level(seed, pairs):
+    given = instance(seed, types=12)
+    level = solve(programme(*given))[1]
+    fewer = programme(*given, pairs=pairs)
+    assert len(fewer.first) < len(programme(*given).first)
+    assert solve(fewer)[1] == pytest.approx(level, rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_optimum_is_feasible_and_the_level_is_reached(seed):
+    values, paired, counts, wide, capacity = instance(seed, widths=(1, 2))
+    problem = programme(values, paired, counts, wide, capacity)
+    x, level = solve(problem)
+    used = np.zeros(len(problem.limits))
+    np.add.at(used, problem.rows, problem.coefs * x[:, None])
+    assert x.min() >= 0
+    assert (used + problem.free * level <= problem.limits + 1e-6).all()
+
+
+def test_the_centre_of_types_is_that_of_jobs():
+    # two types of equal speeds, or one: the barrier weighs a type by its jobs
+    values, beside = np.array([[2.0, 1.0]]), np.array([[[1.5, 0.7]]])
+    one = np.ones(1)
+    capacity = np.array([1.0, 3.0])
+    together = programme(values, beside, 3 * one, one, capacity)
+    split = programme(
+        np.repeat(values, 2, 0), np.tile(beside, (2, 2, 1)), np.array([1.0, 2.0]), np.ones(2),
+        capacity,
+    )  # fmt: skip
+    whole, level = solve(together)
+    parts, same = solve(split)
+    assert level == pytest.approx(same, rel=1e-7)
+    for kind in range(2):
+        for alone in (True, False):
+            of = [
+                x[(p.column == kind) & ((p.second < 0) == alone)].sum()
+                for p, x in ((together, whole), (split, parts))
+            ]
+            assert of[0] == pytest.approx(of[1], abs=1e-5)
+
+
+def test_the_order_of_types_does_not_matter():
+    values, paired, counts, wide, capacity = instance(3, types=7)
+    order = np.random.default_rng(0).permutation(7)
+    back = np.argsort(order)
+    straight = shares(programme(values, paired, counts, wide, capacity), 7, 3)
+    moved = programme(
+        values[order], paired[np.ix_(order, order)], counts[order], wide[order], capacity
+    )
+    turned = shares(moved, 7, 3)
+    assert turned.alone[back] == pytest.approx(straight.alone, abs=1e-5)
+
+
+def test_a_solver_that_fails_is_replaced(monkeypatch):
+    problem = programme(*instance(1))
+    expected = solve(problem)[1]
+    monkeypatch.setattr(pairs_programme, "MOST_STEPS", 3)
+    assert solve(problem)[1] == pytest.approx(expected, rel=1e-6)
+    nothing = programme(*instance(1))
+    nothing.limits[:] = -1.0
+    with pytest.raises(PolicyError, match="6 job types"):
+        solve(nothing)
+
+
+def test_a_point_amid_those_that_reach_a_level():
+    problem = programme(*instance(2))
+    best, level = solve(problem)
+    amid, given = solve(problem, given=0.9 * level)
+    assert given == 0.9 * level
+    used = np.zeros(len(problem.limits))
+    np.add.at(used, problem.rows, problem.coefs * amid[:, None])
+    slack = problem.limits - used - problem.free * given
+    assert slack.min() > 1e-6
+    assert np.abs(amid - best).max() > 1e-3
+
+
+@pytest.mark.parametrize("pairs", ["all", "working", "useful"])
+@pytest.mark.parametrize("widths", [(1,), (1, 2, 8)])
+def test_columns_are_the_jobs_and_pairs_offered(pairs, widths):
+    values, paired, counts, wide, capacity = instance(5, types=7, widths=widths)
+    values[0, 0] = 0.0
+    # types by width, so that those that share columns lie together
+    order, expected = np.argsort(wide, kind="stable").tolist(), []
+    for j in range(3):
+        for a in order:
+            if wide[a] <= capacity[j] and (values[a, j] > 0 or pairs == "all"):
+                expected.append((a, -1, j, counts[a], 0.0, -values[a, j]))
+    for place, a in enumerate(order):
+        for j in range(3):
+            for b in order[place:]:
+                one, two = paired[a, b, j], paired[b, a, j]
+                works = pairs == "all" or (one > 0 and two > 0)
+                if works and pairs == "useful":
+                    works = values[a, j] == 0 or one / values[a, j] + two / values[b, j] > 1
+                if wide[a] != wide[b] or wide[a] > capacity[j] or not works:
+                    continue
+                if a == b and counts[a] >= 2:
+                    number = counts[a] * (counts[a] - 1) / 2
+                    expected.append((a, a, j, number, -2 * one, 0.0))
+                elif a != b:
+                    expected.append((a, b, j, counts[a] * counts[b], -one, -two))
+    found = programme(values, paired, counts, wide, capacity, pairs=pairs)
+    assert expected == list(
+        zip(
+            found.first, found.second, found.column, found.column_weights, found.coefs[:, 2],
+            found.coefs[:, 3], strict=True,
+        )
+    )  # fmt: skip
+    assert (found.coefs[:, 4] == wide[found.first]).all()
+
+
+def test_where_no_pair_runs_none_is_offered():
+    values, paired, counts, wide, capacity = instance(6)
+    assert (programme(values, 0 * paired, counts, wide, capacity).second < 0).all()
+
+
+# spreading -------------------------------------------------------------------------------------
+
+
+def totals(rows, jobs):
+    time = np.zeros((jobs, rows.fractions.shape[1]))
+    np.add.at(time, rows.members[:, 0], rows.fractions)
+    two = rows.members[:, 1] >= 0
+    np.add.at(time, rows.members[two, 1], rows.fractions[two])
+    return time
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_both_ways_of_spreading_give_jobs_the_same(seed):
+    given = instance(seed, types=5, most=5)
+    counts = given[2]
+    kinds = np.random.default_rng(seed).permutation(np.repeat(np.arange(5), counts.astype(int)))
+    answer = shares(programme(*given), 5, 3)
+    jobs = np.arange(len(kinds))
+    even = spread_evenly(jobs, kinds, counts, answer)
+    thin = spread_thinly(jobs, kinds, 1.0 / counts[kinds], answer)
+    assert len(thin.members) <= len(even.members)
+    assert totals(thin, len(jobs)) == pytest.approx(totals(even, len(jobs)), abs=2e-5)
+    for kind in range(5):
+        same = totals(even, len(jobs))[kinds == kind]
+        assert same == pytest.approx(np.tile(same[0], (len(same), 1)))
+    for rows in (even, thin):
+        pairs = rows.members[rows.members[:, 1] >= 0]
+        assert (pairs[:, 0] < pairs[:, 1]).all()
+        assert totals(rows, len(jobs)).sum(axis=1).max() <= 1 + 1e-6
+
+
+def test_unequal_parts_of_a_type_paired_with_itself():
+    parts = np.array([0.5, 0.2, 0.2, 0.1])
+    given = TypeShares(np.zeros((1, 1)), np.array([0]), np.array([0]), np.array([[1.0]]), 1.0)
+    rows = spread_thinly(np.arange(4), np.zeros(4, dtype=int), parts, given)
+    assert totals(rows, 4).ravel() == pytest.approx(2 * parts)
+
+
+# makespan --------------------------------------------------------------------------------------
+
+
+def static(seed, jobs=14, types=4):
+    values, paired, _, _, _ = instance(seed, types)
+    rng = np.random.default_rng(seed)
+    place = rng.integers(0, types, jobs)
+    left = 10 ** rng.uniform(0, 2, jobs)
+    return values, paired, np.ones(types), np.full(3, 1.0), place, left
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_makespan_over_classes_is_that_over_jobs(seed):
+    values, paired, wide, capacity, place, left = static(seed)
+    level = over_jobs(values, paired, place, wide, capacity, left)
+    rows, end = makespan_pairs(values, paired, wide, capacity, place, left)
+    assert end == pytest.approx(1 / level, rel=1e-5)
+    _, alone = makespan_pairs(values, paired, wide, capacity, place, left, short=0.0)
+    assert alone == pytest.approx(1 / level, rel=1e-6)
+    # what the rows give every job suffices, and no job is given more than all of its time
+    got = np.zeros(len(left))
+    for (one, two), x in zip(rows.members, rows.fractions, strict=True):
+        a, b = place[one], place[two]
+        got[one] += (values[a] if two < 0 else paired[a, b]) @ x
+        if two >= 0:
+            got[two] += paired[b, a] @ x
+    assert (left / got).max() == pytest.approx(end, rel=1e-3)
+    assert totals(rows, len(left)).sum(axis=1).max() <= 1 + 1e-6
+
+
+def test_bisection_ends_above_the_optimum_within_its_tolerance():
+    given = static(0)
+    left = given[-1] * 1000
+    _, best = makespan_pairs(*given[:-1], left)
+    _, end = makespan_pairs(*given[:-1], left, tolerance=0.05)
+    assert best < end <= 1.05 * best

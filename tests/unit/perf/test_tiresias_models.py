@@ -1,0 +1,86 @@
+"""The table of ten models: recomputed ratios, published claims, look-ups."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from repro.errors import ParamError
+from repro.perf import tiresias_models
+from repro.trace.synth.testbed import MODELS
+
+SENSITIVE = ["vgg19", "vgg16", "vgg11", "alexnet"]
+
+
+def test_ratios_follow_from_sizes() -> None:
+    table = tiresias_models.model_profiles()
+    np.testing.assert_allclose(
+        table["largest_mb"] / table["size_mb"], table["largest_ratio"], atol=6e-4
+    )
+
+
+def test_the_table_matches_the_testbed_models() -> None:
+    assert tiresias_models.model_profiles()["model"].tolist() == list(MODELS)
+
+
+def test_pause_follows_the_number_of_tensors() -> None:
+    table = tiresias_models.model_profiles()
+    slope, offset = np.polyfit(table["tensors"], table["pause_s"], 1)
+    fit = np.corrcoef(table["tensors"], table["pause_s"])[0, 1] ** 2
+    assert table["pause_s"].mean() == pytest.approx(10.37)
+    assert (slope, offset) == pytest.approx((0.0329, 1.19), abs=0.005)
+    assert fit > 0.98
+
+
+def test_only_the_skewed_models_lose_from_random_placement() -> None:
+    for name in tiresias_models.model_profiles()["model"]:
+        slow = tiresias_models.random_slowdown(name) > 1
+        assert slow == (name in SENSITIVE) == (tiresias_models.skew_ratio(name) > 0.5)
+
+
+def test_large_tensors_are_part_of_the_model() -> None:
+    table = tiresias_models.model_profiles().set_index("model")
+    assert (table["large_tensors_mb"].dropna() <= table["size_mb"].drop("googlenet")).all()
+    assert table["large_tensors_mb"].isna().sum() == 1
+
+
+def test_every_row_names_its_source() -> None:
+    assert (
+        tiresias_models.model_profiles()["source"].str.contains("Table 6; Figure 4; Figure 3").all()
+    )
+
+
+def test_lookups() -> None:
+    assert tiresias_models.pause_s("VGG19") == 2.7
+    assert tiresias_models.resume_s() == tiresias_models.resume_s("alexnet") == 50.0
+    overhead = tiresias_models.checkpoint_overhead()
+    assert len(overhead.pause) == 10
+    assert overhead.default_pause == pytest.approx(10.37)
+    assert tiresias_models.spread_slowdown(4).speed("resnet50", 8, machines=4) == 1.08
+
+
+def test_the_caller_cannot_change_the_table() -> None:
+    table = tiresias_models.model_profiles()
+    table.loc[:, "pause_s"] = 0.0
+    assert tiresias_models.pause_s("vgg19") == 2.7
+
+
+def test_unknown_model() -> None:
+    with pytest.raises(ParamError, match=r"unknown model 'vgg18'; did you mean 'vgg19'"):
+        tiresias_models.pause_s("vgg18")
+    with pytest.raises(ParamError, match="unknown model"):
+        tiresias_models.resume_s("bert")
+
+
+def test_a_damaged_table_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiresias_models.paths, "params_dir", lambda: tmp_path)
+    tiresias_models._read.cache_clear()
+    with pytest.raises(ParamError, match=r"tiresias_models.csv: the table of models is missing"):
+        tiresias_models.model_profiles()
+    pd.DataFrame({"model": ["a"]}).to_csv(tmp_path / "tiresias_models.csv", index=False)
+    with pytest.raises(ParamError, match="no column label, largest_ratio"):
+        tiresias_models.model_profiles()
+    tiresias_models._read.cache_clear()

@@ -1,0 +1,75 @@
+"""AlloX: the reduced matching against the full matrix, and the public simulator's figure."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.optimize import linear_sum_assignment
+
+from repro import simulate
+from repro.errors import PolicyError
+from repro.matching.slots import start_now
+from repro.perf.throughput_files import load_throughputs
+from repro.trace.synth.gavel import PUBLIC, gavel_single
+
+
+def full_matrix(durations, free):
+    """Return who starts by the matrix of all jobs x (all k, all free GPUs)."""
+    kind = np.repeat(np.arange(len(free)), free)
+    jobs, gpus = len(durations), len(kind)
+    cost = np.concatenate([k * durations[:, kind] for k in range(1, jobs + 1)], axis=1)
+    rows, slots = linear_sum_assignment(cost)
+    queues = {}
+    for row, slot in zip(rows.tolist(), slots.tolist(), strict=True):
+        queues.setdefault(slot % gpus, []).append((slot // gpus, row))
+    return [(max(queue)[1], int(kind[gpu])) for gpu, queue in sorted(queues.items())]
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_same_start_as_the_full_matrix(seed):
+    rng = np.random.default_rng(seed)
+    free = rng.integers(0, 6, 3)
+    free[rng.integers(3)] += 1
+    jobs = int(rng.integers(1, 40))
+    durations = rng.lognormal(0, 1.5, (jobs, 1)) * rng.uniform(1, 8, (jobs, 3))
+    assert start_now(durations, free) == full_matrix(durations, free)
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_same_start_where_durations_tie(seed):
+    rng = np.random.default_rng(seed)
+    free = rng.integers(1, 5, 3)
+    durations = rng.integers(1, 6, (int(rng.integers(1, 30)), 3)).astype(float)
+    assert start_now(durations, free) == full_matrix(durations, free)
+
+
+def test_one_free_gpu_takes_the_shortest_job_the_oldest_of_equals():
+    assert start_now(np.array([[5.0], [3.0], [3.0]]), np.array([1])) == [(1, 0)]
+
+
+def test_a_job_that_cannot_run_on_a_free_type_waits():
+    durations = np.array([[np.inf, np.inf], [2.0, np.inf], [3.0, 1.0]])
+    assert start_now(durations, np.array([1, 1])) == [(1, 0), (2, 1)]
+    assert start_now(durations[:1], np.array([1, 1])) == []
+
+
+def test_gangs_are_refused_by_row():
+    trace = pd.DataFrame(
+        {"job_id": [0, 1], "submit_time": [0.0, 0.0], "duration": [9.0, 9.0], "num_gpus": [1, 2]}
+    )
+    with pytest.raises(PolicyError, match="job 1 asks for 2 GPUs; AlloX places jobs of one GPU"):
+        simulate(trace, "1x4", "allox")
+
+
+def test_jobs_are_never_preempted_and_average_jct_is_that_of_the_public_simulator(
+    mirror, monkeypatch
+):
+    monkeypatch.setenv("REPRO_TRACE_MIRROR", str(mirror))
+    trace = gavel_single(0, jobs=400, rate=1.0)
+    table = load_throughputs(PUBLIC)
+    run = simulate(trace, "4xk80,4xp100,4xv100", "allox", rules="gavel", perf=table)
+    jct = run.jobs.sort_values("job_id")["jct"]
+    assert jct.iloc[20:60].mean() == pytest.approx(77193.595, abs=1e-3)
+    calm = simulate(trace, "4xk80,4xp100,4xv100", "allox", perf=table)
+    assert calm.jobs["preemptions"].sum() == 0

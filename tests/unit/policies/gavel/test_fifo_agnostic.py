@@ -1,0 +1,132 @@
+"""FIFO without throughputs: the paper's and the public simulator's assignment of types."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from repro import simulate
+from repro.perf.throughput_files import load_throughputs
+from repro.policies.gavel.fifo_agnostic import FifoAgnostic
+from repro.trace.synth.gavel import PUBLIC, gavel_single, gavel_static
+
+
+@pytest.fixture
+def table(mirror, monkeypatch):
+    monkeypatch.setenv("REPRO_TRACE_MIRROR", str(mirror))
+    return load_throughputs(PUBLIC)
+
+
+def test_average_jct_of_the_public_simulator(table):
+    trace = gavel_single(0, jobs=400, rate=1.0)
+    run = simulate(trace, "4xk80,4xp100,4xv100", "fifo-agnostic", rules="gavel", perf=table)
+    jct = run.jobs.sort_values("job_id")["jct"]
+    assert jct.iloc[20:60].mean() == pytest.approx(89402.529, abs=1e-3)
+
+
+def test_makespan_of_the_public_simulator_with_gangs(table):
+    trace = gavel_static(0, jobs=40)
+    run = simulate(trace, "8xk80,8xp100,8xv100", "fifo-agnostic", rules="gavel", perf=table)
+    assert run.summary()["makespan"] == pytest.approx(807029.008, abs=1e-3)
+
+
+def jobs(gpus, durations):
+    count = len(gpus)
+    return pd.DataFrame(
+        {
+            "job_id": range(count),
+            "submit_time": [0.0] * count,
+            "duration": durations,
+            "num_gpus": gpus,
+        }
+    )
+
+
+def starts(trace, **options):
+    run = simulate(trace, "2x2:k80,2x2:v100", "fifo-agnostic", **options)
+    return run.jobs.sort_values("job_id")["start_time"].tolist()
+
+
+def test_a_gang_without_room_blocks_those_behind_it():
+    first = starts(jobs([3, 3, 4, 1], [360.0] * 4))
+    assert first[:2] == [0.0, 0.0]
+    assert first[2] > 0
+    assert first[3] > 0
+
+
+def test_a_job_stays_on_the_type_it_was_given():
+    trace = jobs([1] * 8, [3600.0] * 8)
+    run = simulate(trace, "2x2:k80,2x2:v100", "fifo-agnostic", seed=3)
+    assert run.jobs["preemptions"].sum() == 0
+    assert run.summary()["makespan"] == pytest.approx(3600.0)
+
+
+def test_the_draw_depends_on_the_seed_alone(table):
+    trace = gavel_single(0, jobs=60, rate=1.0)
+
+    def average(seed):
+        run = simulate(trace, "2xk80,2xp100,2xv100", "fifo-agnostic", seed=seed, perf=table)
+        return run.summary()["avg_jct"]
+
+    assert average(1) == average(1)
+    assert average(1) != average(2)
+
+
+class Window:
+    """The part of a view that the policy reads; ``cannot`` names jobs that K80s cannot run."""
+
+    seed = 0
+
+    def __init__(self, widths, counts, cannot=()):
+        self.widths, self.cannot = widths, cannot
+        self.gpu_types = ("k80", "v100")[-len(counts) :]
+        self.gpu_counts = counts
+        self.jobs = list(range(len(widths)))
+
+    def gpus(self, job):
+        return self.widths[job]
+
+    def is_unfinished(self, job):
+        return job in self.jobs
+
+    def speeds(self, job):
+        every = np.ones(len(self.gpu_counts))
+        every[0] = 0.0 if job in self.cannot else 1.0
+        return every
+
+
+def test_a_gang_is_not_given_a_type_on_which_it_cannot_run():
+    jobs = Window([1, 1, 1], (2, 1), cannot=[1])
+    # as in the public simulator it waits, and those behind it pass
+    last = FifoAgnostic("last").session(jobs)(jobs).fractions.tolist()
+    assert last == [[0, 1], [0, 0], [1, 0]]
+    jobs = Window([1, 1, 1], (2, 0), cannot=[0])
+    drawn = FifoAgnostic("drawn").session(jobs)(jobs).fractions.tolist()
+    assert drawn == [[0, 0], [0, 0], [0, 0]]
+
+
+def test_the_place_of_a_finished_job_is_not_given_to_a_gang_that_cannot_run_there():
+    jobs = Window([1, 1, 1, 1], (1, 1), cannot=[2])
+    decide = FifoAgnostic("last").session(jobs)
+    assert decide(jobs).fractions.tolist() == [[0, 1], [1, 0], [0, 0], [0, 0]]
+    jobs.jobs = [0, 2, 3]
+    assert decide(jobs).fractions.tolist() == [[0, 1], [0, 0], [1, 0]]
+
+
+def test_the_place_of_a_finished_job_goes_to_a_wider_gang():
+    jobs = Window([1, 3, 2], (4,))
+    decide = FifoAgnostic("last").session(jobs)
+    assert decide(jobs).fractions.ravel().tolist() == [1, 1, 0]
+    jobs.jobs = [1, 2]
+    # GPUs of jobs younger than the finished one are not counted yet: five are given of four
+    assert decide(jobs).fractions.ravel().tolist() == pytest.approx([0.8, 0.8])
+
+
+def test_a_head_that_does_not_fit_steps_aside():
+    jobs = Window([2, 2, 3, 1], (4,))
+    decide = FifoAgnostic("last").session(jobs)
+    assert decide(jobs).fractions.ravel().tolist() == [1, 1, 0, 0]
+    jobs.jobs = [0, 2, 3]
+    # two of four GPUs are free: not for the third job, but for the one behind it
+    assert decide(jobs).fractions.ravel().tolist() == [1, 0, 1]

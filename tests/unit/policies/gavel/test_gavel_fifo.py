@@ -1,0 +1,77 @@
+"""FIFO with throughputs: greedy as the public simulator, and the paper's programme."""
+
+from __future__ import annotations
+
+import pytest
+
+from repro import simulate
+from repro.perf.throughput import ThroughputTable
+from repro.perf.throughput_files import load_throughputs
+from repro.policies.gavel.fifo import GavelFifo
+from repro.trace.synth.gavel import PUBLIC, gavel_single
+
+SPEEDS = ThroughputTable.of(
+    {
+        "fast": {"k80": 1.0, "v100": 8.0},
+        "even": {"k80": 3.0, "v100": 4.0},
+        "large": {"k80": 0.0, "v100": 1.0},
+    },
+    "v100",
+)
+
+
+class Window:
+    """The part of a view that the policy reads."""
+
+    gpu_types = ("k80", "v100")
+
+    def __init__(self, models, gpus=(1, 1), widths=None):
+        self.models, self.gpu_counts = models, list(gpus)
+        self.jobs = list(range(len(models)))
+        self.widths = widths or [1] * len(models)
+
+    def gpus(self, job):
+        return self.widths[job]
+
+    def speeds(self, job):
+        return SPEEDS.speeds(self.models[job], 1, self.gpu_types)
+
+
+def shares(form, *models, **cluster):
+    return GavelFifo(form).decide(Window(models, **cluster)).fractions.round(6).tolist()
+
+
+@pytest.mark.parametrize("form", ["greedy", "lp"])
+def test_the_earlier_job_has_the_faster_gpu(form):
+    assert shares(form, "fast", "fast", "fast") == [[0, 1], [1, 0], [0, 0]]
+
+
+def test_the_programme_weighs_the_rank_against_the_loss():
+    # greedy gives V100 to the first; (2 x 3/4 + 1 x 1) beats (2 x 1 + 1 x 1/8)
+    assert shares("greedy", "even", "fast") == [[0, 1], [1, 0]]
+    assert shares("lp", "even", "fast") == [[1, 0], [0, 1]]
+
+
+def test_a_gang_without_room_blocks_those_behind_it():
+    assert shares("greedy", "fast", "fast", "fast", gpus=(1, 2), widths=[1, 2, 1]) == [
+        [0, 1],
+        [0, 0],
+        [0, 0],
+    ]
+
+
+def test_a_job_that_cannot_run_where_there_is_room_lets_those_behind_it_pass():
+    assert shares("greedy", "fast", "large", "fast") == [[0, 1], [0, 0], [1, 0]]
+
+
+def test_no_jobs_no_rows():
+    assert shares("lp") == []
+
+
+def test_average_jct_of_the_public_simulator(mirror, monkeypatch):
+    monkeypatch.setenv("REPRO_TRACE_MIRROR", str(mirror))
+    trace = gavel_single(0, jobs=400, rate=1.0)
+    table = load_throughputs(PUBLIC)
+    run = simulate(trace, "4xk80,4xp100,4xv100", "gavel-fifo", rules="gavel", perf=table)
+    jct = run.jobs.sort_values("job_id")["jct"]
+    assert jct.iloc[20:60].mean() == pytest.approx(71558.779, abs=1e-3)

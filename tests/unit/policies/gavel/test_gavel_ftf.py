@@ -1,0 +1,91 @@
+"""Finish-time fairness: the programme, the memory of isolated time, whole runs."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from repro import make, simulate
+from repro.optimise.centre import Crowd
+from repro.perf import ThroughputTable
+from repro.policies.gavel.ftf import ftf_shares, isolated_shares
+
+TABLE = ThroughputTable.of(
+    {"a": {"v100": 8.0, "k80": 1.0}, "b": {"v100": 3.0, "k80": 2.0}}, reference="v100"
+)
+
+
+def test_backends_agree_on_the_ratio():
+    rng = np.random.default_rng(0)
+    crowd = Crowd(rng.uniform(1, 9, (9, 3)), np.ones(9), rng.choice([1, 2], 9), np.full(3, 2.0))
+    left, due = rng.uniform(1e2, 1e5, 9), rng.uniform(1e3, 1e5, 9)
+    spent = rng.uniform(0, 1e4, 9)
+    ratios = [ftf_shares(crowd, left, due, spent, backend)[1] for backend in ("centre", "highs")]
+    assert ratios[0] == pytest.approx(ratios[1], rel=1e-6)
+
+
+def test_isolated_shares():
+    shares = isolated_shares(np.array([1, 2, 1]), np.array([6.0, 3.0]))
+    np.testing.assert_allclose(shares, [[2 / 3, 1 / 3], [2 / 3, 1 / 3], [2 / 3, 1 / 3]])
+
+
+def fake_view(now, left, submits):
+    """A run of one-GPU jobs on one GPU type whose progress the test decides."""
+    return SimpleNamespace(
+        now=now,
+        jobs=list(left),
+        gpu_types=("v100",),
+        gpu_counts=np.array([1.0]),
+        kind=lambda job: ("m", 1),
+        speeds=lambda job: np.array([2.0]),
+        gpus=lambda job: 1,
+        submit=lambda job: submits[job],
+        steps_left=lambda jobs: np.array([left[job] for job in jobs]),
+    )
+
+
+def test_progress_counts_as_the_time_it_would_have_taken_alone():
+    submits = {0: 0.0, 1: 0.0}
+    decide = make("gavel-ftf").session(fake_view(0.0, {0: 400.0, 1: 400.0}, submits))
+    first = decide(fake_view(0.0, {0: 400.0, 1: 400.0}, submits)).fractions.ravel()
+    np.testing.assert_allclose(first, 0.5, atol=1e-9)
+    # job 0 did 300 steps in 200 s, isolated it would have taken 300 s; job 1 did 100 steps
+    second = decide(fake_view(200.0, {0: 100.0, 1: 300.0}, submits)).fractions.ravel()
+    crowd = Crowd(np.full((2, 1), 2.0), np.ones(2), np.ones(2), np.ones(1))
+    due = np.array([300.0 + 100.0, 100.0 + 300.0])
+    expected, _ = ftf_shares(crowd, np.array([100.0, 300.0]), due, np.full(2, 200.0))
+    np.testing.assert_allclose(second, expected.ravel(), atol=1e-9)
+    assert second[1] == pytest.approx(0.75, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", ["gavel-ftf", "ftf-agnostic"])
+def test_whole_run(name):
+    n = 10
+    trace = pd.DataFrame(
+        {
+            "job_id": np.arange(n),
+            "submit_time": 900.0 * np.arange(n),
+            "duration": 2000.0 + 500 * np.arange(n),
+            "num_gpus": 1,
+            "model": ["a", "b"] * (n // 2),
+        }
+    )
+    summary = simulate(trace, "1xv100,2xk80", make(name), perf=TABLE).summary()
+    assert summary["n_finished"] == n
+
+
+def test_knowing_speeds_lowers_the_worst_ratio():
+    speeds = np.array([[1.0, 8.0], [2.0, 3.0]] * 2)
+    left, gpus = np.full(4, 1e4), np.ones(2)
+    alone = left / (speeds * isolated_shares(np.ones(4), gpus)).sum(axis=1)
+
+    def worst(seen):
+        crowd = Crowd(seen, np.ones(4), np.ones(4), gpus)
+        shares, _ = ftf_shares(crowd, left, alone, np.zeros(4))
+        return (left / (speeds * shares).sum(axis=1) / alone).max()
+
+    blind = np.repeat(speeds[:, 1:], 2, axis=1)
+    assert worst(speeds) < worst(blind) - 0.05

@@ -1,0 +1,117 @@
+"""Gavel's policies with space sharing in whole runs: LAS, makespan and FIFO."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from repro import make, simulate
+from repro.perf.throughput import ThroughputTable
+from repro.policies.gavel.fifo_ss import fifo_pairs
+
+MODELS = ("a", "b", "c")
+KINDS = ("k80", "p100", "v100")
+CLUSTER = "2xv100,2xp100,2xk80"
+
+
+def table(together=0.8):
+    """Three models; two jobs on the same GPUs each run at this part of their speed alone."""
+    rng = np.random.default_rng(1)
+    rows = {
+        (model, width): dict(zip(KINDS, np.sort(rng.uniform(1, 9, 3)) * width, strict=True))
+        for model in MODELS
+        for width in (1, 2)
+    }
+    pairs = {
+        (one, two, width): {
+            kind: (together * rows[one, width][kind], together * rows[two, width][kind])
+            for kind in KINDS
+        }
+        for one in MODELS
+        for two in MODELS
+        for width in (1, 2)
+    }
+    return ThroughputTable(rows, "v100", pairs)
+
+
+def jobs(count=24, gap=60.0, wide=0.3):
+    rng = np.random.default_rng(2)
+    return pd.DataFrame(
+        {
+            "job_id": np.arange(count),
+            "submit_time": gap * np.arange(count),
+            "duration": rng.uniform(2_000, 20_000, count),
+            "num_gpus": np.where(rng.random(count) < wide, 2, 1),
+            "model": rng.choice(MODELS, count),
+            "iterations": rng.uniform(10_000, 100_000, count),
+        }
+    )
+
+
+def mean_jct(result):
+    return float((result.jobs["end_time"] - result.jobs["submit_time"]).mean())
+
+
+@pytest.mark.parametrize("rules", ["paper", "gavel"])
+@pytest.mark.parametrize(
+    ("shared", "alone"),
+    [("gavel-las-ss", "gavel-las"), ("gavel-fifo-ss", "gavel-fifo"), ("gandiva-ss", "isolated")],
+)
+def test_sharing_helps_when_it_pays(rules, shared, alone):
+    perf = table(0.95)
+    with_pairs = simulate(jobs(), CLUSTER, shared, rules=rules, perf=perf)
+    assert with_pairs.summary()["n_finished"] == 24
+    assert mean_jct(with_pairs) < mean_jct(simulate(jobs(), CLUSTER, alone, rules=rules, perf=perf))
+
+
+@pytest.mark.parametrize(
+    "settings", [{"spread": "few"}, {"pairs": "useful"}, {"optimum": "vertex"}]
+)
+def test_choices_end_near_each_other(settings):
+    perf = table(0.9)
+    usual = mean_jct(simulate(jobs(), CLUSTER, "gavel-las-ss", perf=perf))
+    other = mean_jct(simulate(jobs(), CLUSTER, make("gavel-las-ss", **settings), perf=perf))
+    assert other == pytest.approx(usual, rel=0.2)
+
+
+def test_without_useful_pairs_nobody_shares():
+    perf = table(0.3)
+    policy = make("gavel-las-ss", pairs="useful")
+    # a cluster in demand from the first round on
+    trace = jobs(gap=0.0, wide=0.0)
+    shared = simulate(trace, CLUSTER, policy, perf=perf)
+    assert mean_jct(shared) == pytest.approx(
+        mean_jct(simulate(trace, CLUSTER, "gavel-las", perf=perf)), rel=0.05
+    )
+
+
+def test_makespan_with_pairs_is_no_longer():
+    trace, perf = jobs(gap=0.0), table(0.9)
+    alone = simulate(trace, CLUSTER, "gavel-makespan", perf=perf).jobs["end_time"].max()
+    shared = simulate(trace, CLUSTER, "gavel-makespan-ss", perf=perf).jobs["end_time"].max()
+    assert shared < 0.75 * alone
+
+
+def test_fifo_stops_at_the_first_job_that_gains_too_little():
+    speeds, gains = [np.array([2.0, 1.0])] * 4, {2: 1.4, 3: 1.9}
+    members, kinds = fifo_pairs(
+        speeds, [1, 1, 1, 1], np.array([1.0, 1.0]), lambda job, host, kind: gains[job]
+    )
+    assert (members, kinds) == ([(0, -1), (1, -1)], [0, 1])
+
+
+def test_fifo_packs_only_gangs_of_one_size_and_each_host_once():
+    speeds = [np.array([1.0])] * 4
+    members, _ = fifo_pairs(
+        speeds, [1, 2, 2, 2], np.array([3.0]), lambda job, host, kind: 1.6 + host
+    )
+    assert members == [(0, -1), (1, 2)]
+
+
+def test_fifo_lets_jobs_pass_one_that_cannot_run_where_there_is_room():
+    large, other = np.array([0.0, 1.0]), np.array([1.0, 2.0])
+    members, kinds = fifo_pairs(
+        [other, large, other], [1, 1, 1], np.array([1.0, 1.0]), lambda job, host, kind: 2.0
+    )
+    assert (members, kinds) == ([(0, -1), (2, -1)], [1, 0])

@@ -1,0 +1,88 @@
+"""Hierarchical fairness: published values, FIFO inside entities, whole runs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from repro import make, simulate
+from repro.errors import ParamError
+from repro.optimise.entities import hierarchical_shares
+
+#: Steps/s on K80, P100, V100 of the 18 jobs of Gavel's Figure 11, to four digits.
+SPEEDS = np.array(
+    [
+        [0.9816, 3.074, 5.446], [3.439, 5.681, 7.176], [0.4583, 1.678, 1.595],
+        [7.176, 35.83, 29.95], [0.3472, 1.584, 2.497], [17.14, 58.17, 64.74],
+        [23.79, 77.08, 81.65], [0.9816, 3.074, 5.446], [0.5048, 2.403, 4.426],
+        [5.467, 9.537, 11.06], [23.79, 77.08, 81.65], [1.752, 5.092, 8.618],
+        [6.054, 21.16, 28.24], [1.237, 4.888, 7.787], [17.14, 58.17, 64.74],
+        [0.8856, 7.723, 10.3], [5.467, 9.537, 11.06], [0.8856, 7.723, 10.3],
+    ]
+)  # fmt: skip
+ENTITY_WEIGHTS = {0: 1.0, 1: 2.0, 2: 3.0}
+
+
+def throughput(n, inner="fairness", water_filling="exact", speeds=SPEEDS):
+    """Normalised effective throughput of the first n jobs on 3 + 3 + 3 GPUs."""
+    weights = [(i % 2) + 1 if inner == "fairness" else 1 for i in range(n)]
+    entities = [i // 6 for i in range(n)]
+    speeds = speeds[:n]
+    shares = hierarchical_shares(
+        speeds, [1] * n, weights, entities, ENTITY_WEIGHTS, inner, [3, 3, 3], water_filling
+    )
+    return (speeds * shares).sum(axis=1) / speeds.mean(axis=1)
+
+
+@pytest.mark.parametrize("water_filling", ["exact", "published"])
+def test_eighteen_jobs_as_published(water_filling):
+    aware = throughput(18, water_filling=water_filling)
+    np.testing.assert_allclose(
+        aware, [0.194, 0.387] * 3 + [0.387, 0.775] * 3 + [0.581, 1.162] * 3, atol=1e-3
+    )
+    blind = throughput(18, water_filling=water_filling, speeds=np.ones((18, 3)))
+    np.testing.assert_allclose(blind, [1 / 6, 1 / 3] * 3 + [1 / 3, 2 / 3] * 3 + [0.5, 1] * 3)
+
+
+def test_water_filling_raises_whoever_can_rise():
+    np.testing.assert_allclose(throughput(2), [1.720, 1.321], atol=1e-3)
+    assert throughput(2, water_filling="published")[0] < 1.2
+    np.testing.assert_allclose(throughput(1), [5.446 / SPEEDS[0].mean()], rtol=1e-6)
+
+
+def test_fifo_serves_the_earliest_jobs_of_every_entity():
+    # 1, 2 and 3 sixths of nine GPUs, each job at most one
+    x = throughput(18, "fifo", speeds=np.ones((18, 3)))
+    expected = [1, 0.5, 0, 0, 0, 0, 1, 1, 1, 0, 0, 0, 1, 1, 1, 1, 0.5, 0]
+    np.testing.assert_allclose(x, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize(("start", "total"), [(25, 8.61), (53, 9.98), (69, 9.16)])
+def test_fifo_totals_as_published(start, total):
+    found = throughput((start + 3) // 4, "fifo", "published")
+    assert found.sum() == pytest.approx(total, abs=0.01)
+
+
+def test_weights_of_entities_are_checked():
+    with pytest.raises(ParamError, match="entity 'x' has weight 0; give > 0"):
+        hierarchical_shares(np.ones((1, 1)), [1], [1], ["x"], {"x": 0}, "fairness", [1])
+
+
+@pytest.mark.parametrize("inner", ["fairness", "fifo"])
+def test_whole_run(inner):
+    n = 12
+    trace = pd.DataFrame(
+        {
+            "job_id": np.arange(n),
+            "submit_time": 0.0,
+            "duration": 3600.0,
+            "num_gpus": 1,
+            "entity": ["red"] * 6 + ["blue"] * 6,
+        }
+    )
+    policy = make("gavel-hierarchical", inner=inner, entity_weights={"red": 2.0})
+    result = simulate(trace, "3xv100", policy)
+    jct = result.jobs["jct"].to_numpy()
+    assert result.summary()["n_finished"] == n
+    assert jct[:6].max() < jct[6:].max()

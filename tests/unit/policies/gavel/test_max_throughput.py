@@ -1,0 +1,87 @@
+"""The linear layer and highest total throughput, against programmes with a row for each job."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.optimize import linprog
+
+from repro import simulate
+from repro.optimise.linear import best_shares, collapse, runnable
+from repro.perf.throughput import ThroughputTable
+from repro.policies.gavel.max_throughput import GavelMaxThroughput
+
+
+def instance(seed):
+    rng = np.random.default_rng(seed)
+    types = int(rng.integers(1, 6))
+    counts, widths = rng.integers(1, 5, types), rng.choice([1, 2, 4], types)
+    capacity = rng.integers(1, 9, 3)
+    return runnable(rng.uniform(0.5, 9, (types, 3)), widths, capacity), counts, widths, capacity
+
+
+def uncollapsed(values, counts, widths, capacity):
+    """Return the highest total value of a programme with three variables for each job."""
+    each = np.repeat(np.arange(len(counts)), counts)
+    jobs = len(each)
+    rows = np.zeros((jobs + 3, jobs * 3))
+    for job, kind in itertools.product(range(jobs), range(3)):
+        rows[job, 3 * job + kind] = 1
+        rows[jobs + kind, 3 * job + kind] = widths[each[job]]
+    bounds = [(0, 1 if v > 0 else 0) for v in values[each].ravel()]
+    limits = np.concatenate([np.ones(jobs), capacity])
+    return -linprog(-values[each].ravel(), A_ub=rows, b_ub=limits, bounds=bounds).fun
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_types_collapsed_reach_the_same_total(seed):
+    values, counts, widths, capacity = instance(seed)
+    shares = best_shares(values, counts, widths, capacity)
+    assert (counts[:, None] * values * shares).sum() == pytest.approx(
+        uncollapsed(values, counts, widths, capacity), rel=1e-6
+    )
+    assert ((counts * widths) @ shares <= capacity * (1 + 1e-6)).all()
+
+
+def test_of_several_optima_the_most_even():
+    shares = best_shares(np.ones((2, 2)), [1, 1], [1, 1], [1, 0])
+    assert shares.sum(axis=1) == pytest.approx([0.5, 0.5], abs=1e-6)
+
+
+def test_floors_are_kept_or_refused():
+    values = np.array([[9.0], [1.0]])
+    kept = best_shares(values, [1, 1], [1, 1], [1], speeds=values, floors=np.array([0, 0.25]))
+    assert kept[:, 0] == pytest.approx([0.75, 0.25], abs=1e-6)
+    floors = np.array([8.0, 0.25])
+    assert best_shares(values, [1, 1], [1, 1], [1], speeds=values, floors=floors) is None
+
+
+def test_equal_jobs_are_one_type_in_an_order_of_their_own():
+    kinds = [("b", 1), ("a", 2), ("b", 1)]
+    first, counts, row = collapse(kinds)
+    assert [kinds[place] for place in first] == [("a", 2), ("b", 1)]
+    assert (counts.tolist(), row) == ([1.0, 2.0], [1, 0, 1])
+
+
+SPEEDS = {"slow": {"k80": 1.0, "v100": 2.0}, "fast": {"k80": 10.0, "v100": 90.0}}
+
+
+@pytest.mark.parametrize("order", [("slow", "fast", "slow"), ("fast", "slow", "slow")])
+def test_the_fast_model_has_the_gpu_and_order_does_not_matter(order):
+    trace = pd.DataFrame(
+        {
+            "job_id": range(3),
+            "submit_time": [0.0] * 3,
+            "duration": [3600.0] * 3,
+            "num_gpus": [1] * 3,
+            "model": order,
+        }
+    )
+    table = ThroughputTable.of(SPEEDS, "v100")
+    run = simulate(trace, "1xk80,1xv100", GavelMaxThroughput(), perf=table)
+    ends = run.jobs.set_index("job_id")["end_time"]
+    assert ends[order.index("fast")] == pytest.approx(3600.0)
+    assert run.summary()["n_finished"] == 3

@@ -1,0 +1,103 @@
+"""Cost policies: ratio and normalised objective, deadlines, prices."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from repro import simulate
+from repro.core.policy import make
+from repro.errors import ParamError, PolicyError
+from repro.optimise.linear import best_shares
+from repro.perf.prices import usd_per_hour
+from repro.perf.throughput import ThroughputTable
+from repro.policies.gavel.min_cost import cheapest
+
+# steps per USD: "cheap" is best on K80, "keen" on V100
+SPEEDS = {"cheap": {"k80": 3.0, "v100": 4.0}, "keen": {"k80": 1.0, "v100": 12.0}}
+TABLE = ThroughputTable.of(SPEEDS, "v100")
+
+
+def trace(models, slo=np.nan, duration=3600.0):
+    count = len(models)
+    return pd.DataFrame(
+        {
+            "job_id": range(count),
+            "submit_time": [0.0] * count,
+            "duration": [duration] * count,
+            "num_gpus": [1] * count,
+            "model": models,
+            "slo": np.broadcast_to(slo, count),
+        }
+    )
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_ratio_of_the_closed_form_is_that_of_the_programme(seed):
+    rng = np.random.default_rng(seed)
+    types = int(rng.integers(1, 6))
+    speeds, prices = rng.uniform(0.5, 9, (types, 3)), rng.uniform(0.1, 3, 3)
+    counts, widths = rng.integers(1, 5, types).astype(float), rng.choice([1.0, 2.0], types)
+    capacity = rng.integers(2, 9, 3).astype(float)
+    cost = widths[:, None] * prices
+    programme = best_shares(speeds, counts, widths, capacity, cost=cost)
+    found = cheapest("ratio", speeds, counts, widths, capacity, prices)
+    ran = programme.any(axis=1)
+    assert found[ran] == pytest.approx(programme[ran], abs=1e-5)
+    best = (counts @ (speeds * programme).sum(1)) / (counts @ (cost * programme).sum(1))
+    assert best == pytest.approx((speeds / cost).max(), rel=1e-6)
+    # what it leaves idle is filled: a type without time has no free GPU it can use
+    free = capacity - (counts * widths) @ found
+    assert found.any(axis=1).all() or (free < 1e-3).all()
+
+
+def test_normalised_objective_divides_by_the_price():
+    speeds = np.array([[4.0, 6.0]])
+    one = np.ones(1)
+    found = cheapest("normalised", speeds, one, one, np.ones(2), np.array([1.0, 2.0]))
+    assert found.round(6).tolist() == [[1.0, 0.0]]
+
+
+def test_each_model_runs_where_a_dollar_buys_the_most_steps():
+    run = simulate(trace(["cheap", "keen"]), "1xk80,1xv100", "gavel-min-cost", perf=TABLE)
+    ends = run.jobs.set_index("job_id")["end_time"]
+    assert ends.tolist() == pytest.approx([4800.0, 3600.0])
+
+
+def test_a_deadline_moves_the_job_to_the_faster_gpu():
+    alone = trace(["cheap"], slo=1.2)
+    late = simulate(alone, "1xk80,1xv100", "gavel-min-cost", perf=TABLE).summary()["avg_jct"]
+    kept = simulate(alone, "1xk80,1xv100", "gavel-min-cost-slo", perf=TABLE).summary()["avg_jct"]
+    assert late == pytest.approx(4800.0)
+    assert kept <= 1.2 * 3600.0 + 1e-6
+
+
+def test_a_lost_deadline_does_not_cost_the_others_theirs():
+    jobs = trace(["cheap", "cheap"], slo=[0.5, 1.2])
+    cluster = "1xk80,1xv100"
+    paper = simulate(jobs, cluster, make("gavel-min-cost-slo"), perf=TABLE)
+    assert paper.jobs.set_index("job_id")["jct"][1] <= 1.2 * 3600.0 + 1e-6
+
+
+def test_strict_names_a_job_that_cannot_make_it_alone():
+    strict = make("gavel-min-cost-slo", strict=True)
+    with pytest.raises(
+        PolicyError, match=r"infeasible SLO constraint of job 1: it needs 8 steps/s"
+    ):
+        simulate(trace(["cheap", "cheap"], [9.0, 0.5]), "1xk80,1xv100", strict, perf=TABLE)
+
+
+def test_strict_names_the_first_job_that_is_one_too_many():
+    strict = make("gavel-min-cost-slo", strict=True)
+    with pytest.raises(PolicyError, match=r"infeasible SLO constraints: .* job 2 its 3.333 steps"):
+        simulate(trace(["cheap"] * 3, 1.2), "1xk80,1xv100", strict, perf=TABLE)
+
+
+def test_prices_are_positive_and_unknown_names_are_refused():
+    assert usd_per_hour(["v100", "p100", "k80"], "on-demand").tolist() == [2.85, 1.68, 0.52]
+    assert usd_per_hour([None]).tolist() == [1.0]
+    with pytest.raises(ParamError, match="no preemptible price of GPU type 'a100'"):
+        usd_per_hour(["a100"])
+    with pytest.raises(ParamError, match=r"no prices of market 'spot'; .* on-demand, preemptible"):
+        usd_per_hour(["k80"], "spot")

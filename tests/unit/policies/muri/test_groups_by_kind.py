@@ -1,0 +1,120 @@
+"""Groups by kind: always a partition, never worse than matching afresh, few changes."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from repro.perf.interleaving import Interleaving
+from repro.policies.muri._groups_by_kind import Kinds
+from repro.policies.muri._profiles import Profiles
+
+STAGES = [(3.0, 1.0, 0.5, 0.5), (0.5, 3.0, 1.0, 0.5), (0.5, 0.5, 3.0, 1.0), (1.0, 0.5, 0.5, 3.0)]
+
+
+def kinds(jobs, gpus, max_group=4):
+    stages = [STAGES[job % 4] for job in range(jobs)]
+    profiles = Profiles(
+        stages, merged=False, perf=Interleaving(), max_group=max_group, collapse=True
+    )
+    return Kinds(profiles, 2, gpus)
+
+
+def groups_of(state):
+    return [
+        group
+        for groups in state.groups.values()
+        for same in groups.values()
+        for group in same
+    ]  # fmt: skip
+
+
+def test_four_complementary_jobs_share_one_gpu():
+    state = kinds(8, gpus=2)
+    for job in range(8):
+        state.add(job, 1)
+    state.arrange()
+    profiles = sorted(tuple(sorted(job % 4 for job in group)) for group in groups_of(state))
+    assert profiles == [(0, 1, 2, 3), (0, 1, 2, 3)]
+
+
+def test_jobs_stay_alone_while_there_are_gpus():
+    state = kinds(4, gpus=4)
+    for job in range(4):
+        state.add(job, 1)
+    assert sorted(state.arrange()) == [(1, (0,)), (1, (1,)), (1, (2,)), (1, (3,))]
+
+
+def test_a_departure_changes_one_group():
+    state = kinds(41, gpus=10)
+    for job in range(40):
+        state.add(job, 1)
+    state.arrange()
+    before = set(groups_of(state))
+    state.remove(0, 1)
+    state.add(40, 1)
+    state.arrange()
+    assert len(set(groups_of(state)) - before) == 1
+
+
+def test_the_most_efficient_pairs_merge_first():
+    """Six jobs on five GPUs: one pair, and it is one without idle time in common."""
+    state = kinds(6, gpus=5)
+    for job in range(6):
+        state.add(job, 1)
+    state.arrange()
+    pair = next(group for group in groups_of(state) if len(group) == 2)
+    profiles = state._profiles
+    best = max(
+        profiles.gamma((a % 4,), (b % 4,)) for a in range(6) for b in range(6) if a != b
+    )  # fmt: skip
+    assert profiles.gamma((pair[0] % 4,), (pair[1] % 4,)) == best
+
+
+@given(
+    moves=st.lists(st.tuples(st.booleans(), st.integers(0, 39)), min_size=1, max_size=60),
+    gpus=st.integers(4, 20),
+)
+@settings(max_examples=60, deadline=None)
+def test_groups_are_a_partition_and_as_efficient_as_a_fresh_start(moves, gpus):
+    state, present = kinds(40, gpus), set()
+    for come, job in moves:
+        if come and job not in present:
+            present.add(job)
+            state.add(job, 1 + job % 2)
+        elif not come and job in present:
+            present.remove(job)
+            state.remove(job, 1 + job % 2)
+        state.arrange()
+    grouped = sorted(job for group in groups_of(state) for job in group)
+    assert grouped == sorted(present)
+    assert all(len({job % 2 for job in group}) == 1 for group in groups_of(state))
+    afresh = kinds(40, gpus)
+    for job in sorted(present):
+        afresh.add(job, 1 + job % 2)
+    afresh.arrange()
+    assert numbers(state) == numbers(afresh)
+
+
+def numbers(state):
+    return {
+        (width, kind): len(same)
+        for width, groups in state.groups.items()
+        for kind, same in groups.items()
+    }
+
+
+def test_collapsing_changes_no_total():
+    rng = np.random.default_rng(0)
+    stages = [tuple(rng.integers(1, 5, 4).astype(float)) for _ in range(30)]
+    totals = []
+    for collapse in (True, False):
+        profiles = Profiles(
+            stages, merged=False, perf=Interleaving(), max_group=2, collapse=collapse
+        )
+        counts = {}
+        for kind in profiles.alone:
+            counts[kind] = counts.get(kind, 0) + 1
+        present = tuple(sorted(counts))
+        pairs = profiles.matched(present, tuple(counts[kind] for kind in present))
+        totals.append(sum(profiles.gamma(present[a], present[b]) * n for a, b, n in pairs))
+    assert abs(totals[0] - totals[1]) < 1e-6

@@ -1,0 +1,89 @@
+"""Decisions that name only what changes: the same checks, the same GPUs."""
+
+from dataclasses import dataclass
+
+import pandas as pd
+import pytest
+
+from repro import simulate
+from repro.core.decision import Run, RunSet
+from repro.core.policy import Policy
+from repro.errors import PolicyError
+from repro.sim.idle_gpus import Claims
+from repro.testing import check_policy
+
+
+def trace(*rows):
+    columns = ["job_id", "submit_time", "duration", "num_gpus"]
+    return pd.DataFrame([(n, *row) for n, row in enumerate(rows)], columns=columns).astype(
+        {"submit_time": float, "duration": float}
+    )
+
+
+@dataclass(frozen=True)
+class FirstComeFirstServed(Policy):
+    """Starts what fits in order of arrival, and names nothing else."""
+
+    def decide(self, view):
+        free = view.cluster.num_gpus - sum(view.held(job) for job in view.running)
+        runs = []
+        for job in view.jobs:
+            if not view.is_running(job):
+                if view.gpus(job) > free:
+                    break
+                free -= view.gpus(job)
+                runs.append(job)
+        return RunSet(runs, keep=True)
+
+
+@dataclass(frozen=True)
+class Wrong(Policy):
+    """Makes one kind of mistake at the first event."""
+
+    mistake: str = ""
+
+    def decide(self, view):
+        if self.mistake == "too many":
+            return RunSet(view.jobs, keep=True)
+        if self.mistake == "stops a waiting job":
+            return RunSet((), keep=True, stop=view.jobs[:1])
+        if self.mistake == "twice":
+            return RunSet([view.jobs[0], view.jobs[0]], keep=True)
+        return RunSet([Run((view.jobs[0],), 2)], keep=True)
+
+
+def test_what_is_not_named_keeps_its_gpus():
+    check_policy(FirstComeFirstServed())
+
+
+def test_it_is_the_same_schedule_as_naming_everything():
+    rows = trace((0, 10, 2), (1, 10, 2), (2, 5, 4), (3, 5, 1))
+    result = simulate(rows, "1x4", FirstComeFirstServed())
+    assert result.jobs["start_time"].tolist() == [0, 1, 11, 16]
+    assert result.jobs["preemptions"].sum() == 0
+    assert len(result.intervals) == 4
+
+
+@pytest.mark.parametrize(
+    ("mistake", "message"),
+    [
+        ("too many", "where 0 are left"),
+        ("stops a waiting job", "it holds no GPUs"),
+        ("twice", "holds no GPUs|names it twice"),
+        ("half a gang", "all or none"),
+    ],
+)
+def test_mistakes_are_named(mistake, message):
+    with pytest.raises(PolicyError, match=message):
+        simulate(trace((0, 10, 4), (0, 10, 4)), "1x4", Wrong(mistake))
+
+
+def test_gpus_of_a_group_come_back_with_its_last_member():
+    run = Run((0, 1), 2)
+    claims = Claims({None: 4}, [run, run])
+    assert claims.free == {None: 2.0}
+    claims.give_back(run)
+    assert claims.free == {None: 2.0}
+    claims.give_back(run)
+    assert claims.free == {None: 4.0}
+    assert claims.take(Run((2,), 4)) and not claims.take(Run((3,), 1))
