@@ -16,7 +16,10 @@ def package(tmp_path, monkeypatch):
     """A package of two modules that register themselves, and one that does not."""
     folder = tmp_path / "zoo_for_tests"
     folder.mkdir()
-    (folder / "__init__.py").write_text("")
+    (folder / "__init__.py").write_text(
+        "from repro.core.discovery import fill\nfrom zoo_for_tests.cage import animals\n"
+        "def discover():\n    fill(animals, __name__, 'zoo.animals')\n"
+    )
     (folder / "cage.py").write_text(
         "from repro.core.registry import Registry\nanimals = Registry('animal', 'zoo_for_tests')\n"
     )
@@ -40,7 +43,7 @@ def test_modules_are_imported_on_the_first_look(package):
 
 
 def filled(**items):
-    registry = Registry("shape", "repro.perf")
+    registry = Registry("shape")
     for name, item in items.items():
         registry.register(name)(item)
     return registry
@@ -84,7 +87,7 @@ def test_names_are_sorted():
 
 def test_the_error_is_of_the_family_asked_for():
     with pytest.raises(PolicyError):
-        Registry("policy", "repro.perf", PolicyError)["x"]
+        Registry("policy", error=PolicyError)["x"]
 
 
 BROKEN = {
@@ -127,3 +130,55 @@ def test_a_broken_file_that_others_import_is_named_once(package, tmp_path):
     assert [str(one.message) for one in told] == [
         "zoo_for_tests/_paws.py:2: ZeroDivisionError: division by zero; animal cat, dog left out"
     ]
+
+
+def install(folder, name, text, value=None):
+    """Put a one-file package with an entry point into a folder of ``sys.path``."""
+    (folder / f"{name}_for_zoo.py").write_text(text)
+    info = folder / f"{name}_for_zoo-0.1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}-for-zoo\nVersion: 0.1\n")
+    point = f"[zoo.animals]\n{name} = {value or f'{name}_for_zoo'}\n"
+    (info / "entry_points.txt").write_text(point)
+
+
+@pytest.fixture
+def animals(package, tmp_path):
+    yield importlib.import_module("zoo_for_tests.cage").animals
+    for name in [name for name in sys.modules if name.endswith("_for_zoo")]:
+        del sys.modules[name]
+
+
+ANIMAL = "from zoo_for_tests.cage import animals\n@animals.register('{}')\nclass X: pass\n"
+
+
+def test_an_installed_package_adds_a_name(animals, tmp_path):
+    install(tmp_path, "seal", ANIMAL.format("seal"))
+    assert list(animals) == ["lion", "seal"]
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "message"),
+    [
+        ("\nnme\n", None, "seal_for_zoo.py:2: NameError: name 'nme' is not defined"),
+        ("class X(:", None, "seal_for_zoo.py:1: SyntaxError: invalid syntax"),
+        ("", "see_for_zoo", "see_for_zoo.py:1: ModuleNotFoundError: No module named 'see_for_zoo'"),
+        ("", None, "seal_for_zoo registers no 'seal'"),
+        (
+            ANIMAL.format("lion").replace("X", "Y"),
+            None,
+            "seal_for_zoo.py:2: ParamError: animal 'lion' is registered twice",
+        ),
+    ],
+)
+def test_a_broken_installed_package_is_named_and_the_rest_goes_on(
+    animals, tmp_path, text, value, message
+):
+    install(tmp_path, "seal", text, value)
+    with pytest.warns(BrokenFileWarning) as told:
+        assert list(animals) == ["lion"]
+    (line,) = [str(one.message) for one in told]
+    assert line == f"seal-for-zoo 0.1: {message}; animal seal left out"
+    assert animals["lion"].__name__ == "Lion"
+    with pytest.raises(ParamError, match="animal 'seal' cannot be read: seal-for-zoo 0.1: "):
+        animals["seal"]
