@@ -28,26 +28,7 @@ YAML_EXAMPLE = "e.g. nodes: [{count: 4, gpus: 8, type: v100, switch: 0}]"
 
 
 def read_nodes(path: Path) -> tuple[Node, ...]:
-    """Read the nodes of a cluster file.
-
-    Parameters
-    ----------
-    path : Path
-        ``.csv``: columns ``num_switch,num_node_p_switch,num_gpu_p_node`` (CPU and memory columns
-        are ignored; every row adds its switches) or ``sn,cpu_milli,memory_mib,gpu,model`` (one
-        row per node, nodes without GPUs are left out). ``.yaml``: a list ``nodes`` of
-        ``{count, gpus, type, switch}``, where count is 1, switch 0 and type none by default.
-
-    Returns
-    -------
-    tuple of Node
-        In file order.
-
-    Raises
-    ------
-    TraceError
-        If the file cannot be read or breaks a rule; names file, line and column.
-    """
+    """Read the nodes of a cluster file."""
     suffix = path.suffix.lower()
     if suffix not in (".csv", ".yaml", ".yml"):
         raise TraceError(

@@ -10,17 +10,7 @@ MAX_GPUS_PER_NODE = 1024
 
 @dataclass(frozen=True)
 class Node:
-    """One machine.
-
-    Parameters
-    ----------
-    gpus : int
-        GPUs in the machine.
-    gpu_type : str or None
-        Name of the GPU model; None when the cluster does not tell types apart.
-    switch : int
-        Number of the switch (rack) the machine hangs on.
-    """
+    """One machine."""
 
     gpus: int
     gpu_type: str | None = None

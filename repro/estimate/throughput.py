@@ -102,26 +102,9 @@ class PairEstimator:
         Order of the models, which references are drawn from; that of the table if left out. The
         artifact's is that of its workload generator.
 
-    Raises
-    ------
-    ParamError
-        If the fraction is outside 0 to 1, or the table has fewer models than references.
-
     References
     ----------
     Gavel, OSDI 2020, section 6 (throughput estimator).
-
-    Examples
-    --------
-    >>> from types import SimpleNamespace
-    >>> rows = {("a", 1): {"v100": 10.0}, ("b", 1): {"v100": 4.0}}
-    >>> pairs = {("a", "a", 1): {"v100": (6.0, 6.0)}, ("a", "b", 1): {"v100": (9.0, 2.0)},
-    ...          ("b", "b", 1): {"v100": (2.4, 2.4)}}
-    >>> known = PairEstimator(SimpleNamespace(rows=rows, pairs=pairs), ["v100"], fraction=1.0,
-    ...                       references=2)
-    >>> one, other = known.kind(0, "a"), known.kind(1, "b")
-    >>> known.pair_speeds(one, other).round(6).tolist()
-    [[9.0], [2.0]]
     """
 
     def __init__(
@@ -163,20 +146,7 @@ class PairEstimator:
         self._seen: dict[frozenset[Kind], npt.NDArray[np.bool_]] = {}
 
     def kind(self, job: Hashable, model: str) -> Kind:
-        """Return what is believed of a job: its model and the reference it resembles.
-
-        Parameters
-        ----------
-        job : hashable
-            Which job; it is profiled at the first call, so call in order of arrival.
-        model : str
-            Its model.
-
-        Raises
-        ------
-        ParamError
-            If the table has no such model.
-        """
+        """Return what is believed of a job: its model and the reference it resembles."""
         if job not in self._kinds:
             if model not in self._at:
                 raise ParamError(
@@ -190,26 +160,12 @@ class PairEstimator:
         return self._kinds[job]
 
     def pair_speeds(self, one: Kind, other: Kind) -> Array:
-        """Return steps/s of both jobs when they share GPUs, shape (2, GPU types).
-
-        Parameters
-        ----------
-        one, other : tuple of str
-            From `kind`.
-        """
+        """Return steps/s of both jobs when they share GPUs, shape (2, GPU types)."""
         seen = self._seen.get(frozenset((one, other)))
         return np.array([self._speed(a, b, seen) for a, b in ((one, other), (other, one))])
 
     def observe(self, one: Kind, other: Kind, gpu_type: str | None = None) -> None:
-        """Take note that jobs of these kinds have run together: their true speeds are known.
-
-        Parameters
-        ----------
-        one, other : tuple of str
-            From `kind`.
-        gpu_type : str, optional
-            Where they ran; None: their speeds are known on every type.
-        """
+        """Take note that jobs of these kinds have run together: their true speeds are known."""
         seen = self._seen.setdefault(
             frozenset((one, other)), np.zeros(len(self._types), dtype=np.bool_)
         )

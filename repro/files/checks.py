@@ -27,25 +27,7 @@ _NUMBER = re.compile(
 
 @dataclass(frozen=True)
 class Origin:
-    """Where the rows of a table came from, so that an error can point into the file.
-
-    Parameters
-    ----------
-    name : str
-        File name as the user gave it, or a name for a table made in memory.
-    columns : mapping of str to str
-        Schema column to the column of the file it was read from.
-    line : callable, optional
-        Row label of the table to the line of the file; without it an error says ``row N``.
-    cell : callable, optional
-        (row label, file column) to the text that stands in the file.
-
-    Examples
-    --------
-    >>> origin = Origin("jobs.csv", {"num_gpus": "num_gpu"}, line=lambda row: row + 2)
-    >>> print(origin.error(3, "num_gpus", "zero GPUs", 0, "a job holds 1 GPU or more"))
-    jobs.csv:5:num_gpu: zero GPUs (0); a job holds 1 GPU or more
-    """
+    """Where the rows of a table came from, so that an error can point into the file."""
 
     name: str
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -75,24 +57,7 @@ class Origin:
 
 
 def shown(value: object, limit: int = 60) -> str:
-    r"""Return a value as a message shows it: on one line, cut, control characters spelt out.
-
-    Parameters
-    ----------
-    value : object
-        What stands in the file.
-    limit : int
-        Characters shown.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> print(shown("a\x1b[31m b"))
-    a\x1b[31m b
-    """
+    """Return a value as a message shows it: on one line, cut, control characters spelt out."""
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         value = int(value)
     text = str(value).strip()
@@ -102,41 +67,12 @@ def shown(value: object, limit: int = 60) -> str:
 
 
 def is_plain(text: str) -> bool:
-    r"""Tell whether a text has neither control characters nor marks that hide or turn text.
-
-    Examples
-    --------
-    >>> is_plain("job 7"), is_plain("job\x00")
-    (True, False)
-    """
+    """Tell whether a text has neither control characters nor marks that hide or turn text."""
     return text.isprintable() or _HIDDEN.search(text) is None
 
 
 def refuse_strange(series: pd.Series[Any], column: str, origin: Origin, accepted: str) -> None:
-    r"""Raise for the first text with control characters, or longer than 1,000 characters.
-
-    Parameters
-    ----------
-    series : Series of str
-        The column; gaps pass.
-    column : str
-        Schema column.
-    origin : Origin
-        Where the rows came from.
-    accepted : str
-        What the column may hold, for the message.
-
-    Raises
-    ------
-    TraceError
-        Shows control characters spelt out.
-
-    Examples
-    --------
-    >>> refuse_strange(pd.Series(["a", "b\x07"]), "user", Origin("t"), "a name")
-    Traceback (most recent call last):
-    repro.errors.TraceError: t:row 1:user: control characters (b\x07); a name, in printable text
-    """
+    """Raise for the first text with control characters, or longer than 1,000 characters."""
     texts = series.dropna().unique().tolist()
     if max(map(len, texts), default=0) > _LONGEST:
         rule, hint = "too long", f"{accepted}, of at most {_LONGEST:,} characters"
@@ -151,30 +87,7 @@ def refuse_strange(series: pd.Series[Any], column: str, origin: Origin, accepted
 def refuse(
     bad: Mask, series: pd.Series[Any], column: str, origin: Origin, rule: str, accepted: str
 ) -> None:
-    """Raise for the first row marked in ``bad``; say how many more there are.
-
-    Parameters
-    ----------
-    bad : array of bool
-        True where the rule is broken.
-    series : Series
-        The column as it was read, for the value shown.
-    column : str
-        Schema column.
-    origin : Origin
-        Where the rows came from.
-    rule, accepted : str
-        What is wrong, and what would be accepted.
-
-    Raises
-    ------
-    TraceError
-        If any entry of ``bad`` is true.
-
-    Examples
-    --------
-    >>> refuse(np.array([False]), pd.Series([1]), "duration", Origin("t"), "not positive", "> 0")
-    """
+    """Raise for the first row marked in ``bad``; say how many more there are."""
     if not bad.any():
         return
     first = int(bad.argmax())
@@ -192,36 +105,7 @@ def _label(series: pd.Series[Any], position: int) -> int:
 def numbers(
     series: pd.Series[Any], column: str, origin: Origin, accepted: str, *, required: bool = True
 ) -> Floats:
-    """Return a column as float64; text, truth values, infinity and (if required) gaps are errors.
-
-    Parameters
-    ----------
-    series : Series
-        The column as it was read; its index labels are the rows of the file.
-    column : str
-        Schema column, or column of the file.
-    origin : Origin
-        Where the rows came from.
-    accepted : str
-        What the column may hold, for the message.
-    required : bool
-        Whether a missing value is an error; otherwise it stays NaN.
-
-    Returns
-    -------
-    array of float
-        One value per row.
-
-    Raises
-    ------
-    TraceError
-        At the first value that is no finite number.
-
-    Examples
-    --------
-    >>> numbers(pd.Series(["1", "2.5"]), "duration", Origin("t"), "seconds").tolist()
-    [1.0, 2.5]
-    """
+    """Return a column as float64; text, booleans, infinity and (if required) gaps are errors."""
     if pd.api.types.is_bool_dtype(series.dtype):
         refuse(np.ones(len(series), bool), series, column, origin, "not a number", accepted)
     if pd.api.types.is_numeric_dtype(series.dtype):

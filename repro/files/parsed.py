@@ -13,21 +13,7 @@ from repro.files.checks import Origin
 
 @dataclass
 class Parsed:
-    """Jobs in schema columns and file order, not validated yet.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        Schema columns; index labels are the row numbers of the file (0 = first job).
-    origin : Origin
-        Names file, lines and columns for errors.
-    dropped : dict
-        Reason to number of rows that are no jobs (never ran, no GPU).
-    notes : list of str
-        What the reader should know about assumptions made while reading.
-    unread : list of str
-        Columns (or keys) of the file that no column of the frame is made from.
-    """
+    """Jobs in schema columns and file order, not validated yet."""
 
     frame: pd.DataFrame
     origin: Origin

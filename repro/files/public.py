@@ -1,9 +1,4 @@
-"""Public traces: which file of which commit, and how to have it here with the right checksum.
-
-A file is looked for in the off-line mirror (``$REPRO_TRACE_MIRROR``, a tree
-``<owner>+<repo>/<path>``), then in the cache, then downloaded. Whatever its way, its SHA-256 must
-be the registered one.
-"""
+"""Public traces: which file of which commit, and how to have it here with the right checksum."""
 
 from __future__ import annotations
 
@@ -35,23 +30,7 @@ _SIZE = re.compile("[0-9]{1,15}")
 
 @dataclass(frozen=True)
 class Entry:
-    """One public file: a row of ``traces/registry.csv``.
-
-    Parameters
-    ----------
-    name : str
-        Short name.
-    repository, commit, path : str
-        Where it stands: ``owner/name`` on GitHub, 40 hex digits, path in the repository.
-    sha256 : str
-        Checksum of the file.
-    bytes : int
-        Size of the file.
-    format : str
-        A trace format, or the kind of table (throughputs, cdf, history, cluster, nodes).
-    licence, description : str
-        Under which terms, and what it is.
-    """
+    """One public file: a row of ``traces/registry.csv``."""
 
     name: str
     repository: str
@@ -99,23 +78,7 @@ def _read_registry(path: Path, changed_ns: int) -> dict[str, Entry]:
 
 
 def entries() -> dict[str, Entry]:
-    """Return the public files by name.
-
-    Returns
-    -------
-    dict of str to Entry
-        In the order of ``traces/registry.csv``.
-
-    Raises
-    ------
-    TraceError
-        If the registry is missing or malformed.
-
-    Examples
-    --------
-    >>> entries()["tiresias-60"].repository
-    'SymbioticLab/Tiresias'
-    """
+    """Return the public files by name."""
     path = paths.traces_dir() / "registry.csv"
     try:
         return _read_registry(path, path.stat().st_mtime_ns)
@@ -124,88 +87,33 @@ def entries() -> dict[str, Entry]:
 
 
 def registry() -> pd.DataFrame:
-    """Return the public files as a table: name, repository, commit, path, sha256, bytes, ….
-
-    Returns
-    -------
-    DataFrame
-        One row per file, columns as in ``Entry``.
-
-    Examples
-    --------
-    >>> "philly" in set(registry().name)
-    True
-    """
+    """Return the public files as a table: name, repository, commit, path, sha256, bytes, …."""
     import pandas as pd
 
     return pd.DataFrame(list(entries().values()))
 
 
 def is_known(name: str) -> bool:
-    """Tell whether a public file has this name.
-
-    Examples
-    --------
-    >>> is_known("philly"), is_known("philly.csv")
-    (True, False)
-    """
+    """Tell whether a public file has this name."""
     return name in entries()
 
 
 def unknown(name: str) -> str:
-    """Return ``a public trace (did you mean …?)`` for an error about ``name``.
-
-    Examples
-    --------
-    >>> unknown("phily")
-    "a public trace: did you mean 'philly'? (see repro trace list)"
-    """
+    """Return ``a public trace (did you mean …?)`` for an error about ``name``."""
     near = difflib.get_close_matches(name, entries(), n=3, cutoff=0.6)
     hint = f": did you mean {' or '.join(map(repr, near))}?" if near else ""
     return f"a public trace{hint} (see repro trace list)"
 
 
 def entry(name: str) -> Entry:
-    """Return the public file called ``name``.
-
-    Raises
-    ------
-    DataMissingError
-        If there is none; near matches are named.
-
-    Examples
-    --------
-    >>> entry("philly").format
-    'philly'
-    """
+    """Return the public file called ``name``."""
     if name not in entries():
         raise DataMissingError(f"{name!r} is not the name of {unknown(name)}")
     return entries()[name]
 
 
 def available(name: str) -> bool:
-    """Tell whether a public file is here, in mirror or cache, with the right checksum.
-
-    Parameters
-    ----------
-    name : str
-        Name in the registry.
-
-    Returns
-    -------
-    bool
-        True if ``fetch`` would need no network.
-
-    Raises
-    ------
-    DataMissingError
-        For an unknown name.
-
-    Examples
-    --------
-    >>> isinstance(available("philly"), bool)
-    True
-    """
+    """Tell whether a public file is here, in mirror or cache, with the right checksum."""
     item = entry(name)
     mirrored = _in_mirror(item)
     if mirrored is not None:
@@ -214,31 +122,7 @@ def available(name: str) -> bool:
 
 
 def fetch(name: str) -> Path:
-    """Return the path of a public file, from the mirror, the cache, or the network.
-
-    Parameters
-    ----------
-    name : str
-        Name in the registry.
-
-    Returns
-    -------
-    Path
-        A file whose SHA-256 is the registered one.
-
-    Raises
-    ------
-    DataMissingError
-        For an unknown name, a damaged file in the mirror, or a download that failed or brought
-        something else. Nothing half-written stays in the cache.
-
-    Examples
-    --------
-    >>> fetch("philly-json")
-    Traceback (most recent call last):
-    repro.errors.DataMissingError: 'philly-json' is not the name of a public trace: \
-did you mean 'philly'? (see repro trace list)
-    """
+    """Return the path of a public file, from the mirror, the cache, or the network."""
     item = entry(name)
     mirrored = _in_mirror(item)
     if mirrored is not None:

@@ -38,29 +38,7 @@ COLUMNS = {
 
 @lru_cache(maxsize=len(COLUMNS))
 def table(name: str) -> pd.DataFrame:
-    """Return a calibrated table; treat it as read-only.
-
-    Parameters
-    ----------
-    name : str
-        Stem of a file in ``traces/``, a key of ``COLUMNS``.
-
-    Returns
-    -------
-    DataFrame
-
-    Raises
-    ------
-    DataMissingError
-        If the checkout lacks the file.
-    TraceError
-        If the file is not the table it should be.
-
-    Examples
-    --------
-    >>> list(table("philly_gaps"))
-    ['jobs_per_hour', 'level', 'gap_s']
-    """
+    """Return a calibrated table; treat it as read-only."""
     path = paths.traces_dir() / f"{name}.csv"
     remedy = "restore it from the checkout or write it anew with python -m repro.trace.calibrate"
     if not path.is_file():
@@ -75,22 +53,5 @@ def table(name: str) -> pd.DataFrame:
 
 
 def inverse_cdf(u: _Floats, levels: _Floats, values: _Floats) -> _Floats:
-    """Return quantiles between tabulated ones, interpolated in the logarithm.
-
-    Parameters
-    ----------
-    u : ndarray
-        Probabilities.
-    levels, values : ndarray
-        Ascending levels and the positive quantiles at them.
-
-    Returns
-    -------
-    ndarray
-
-    Examples
-    --------
-    >>> inverse_cdf(np.array([0.5]), np.array([0.0, 1.0]), np.array([1.0, 100.0]))
-    array([10.])
-    """
+    """Return quantiles between tabulated ones, interpolated in the logarithm."""
     return np.asarray(np.exp(np.interp(u, levels, np.log(values))))

@@ -8,35 +8,7 @@ from repro.errors import ReproError
 
 
 def read_small(path: Path, limit: int, error: type[ReproError], name: str | None = None) -> str:
-    """Read a text file of bounded size.
-
-    Parameters
-    ----------
-    path : Path
-        A regular file; nothing else is opened, as reading a device or pipe may never end.
-    limit : int
-        Largest accepted size, in bytes.
-    error : type of ReproError
-        What is raised.
-    name : str, optional
-        How messages call the file; its path when left out.
-
-    Returns
-    -------
-    str
-        The content without a byte order mark.
-
-    Raises
-    ------
-    ReproError
-        As ``error``, if the file is absent, no regular file, too large, unreadable or not UTF-8.
-
-    Examples
-    --------
-    >>> read_small(Path("no such file"), 100, ReproError)
-    Traceback (most recent call last):
-    repro.errors.ReproError: no such file: cannot be read (it does not exist); check the path
-    """
+    """Read a text file of bounded size."""
     name = str(path) if name is None else name
     try:
         if not path.is_file():

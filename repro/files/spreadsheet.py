@@ -15,49 +15,12 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-](inf|nan)")
 
 
 def safe_cells(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a table with ``'`` before text, also column names, that begins like a formula.
-
-    Numbers stay as they are, also those kept as text.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        A table about to be written as CSV.
-
-    Returns
-    -------
-    DataFrame
-        A copy; :func:`plain_cells` undoes it.
-
-    References
-    ----------
-    OWASP, "CSV Injection".
-
-    Examples
-    --------
-    >>> safe_cells(pd.DataFrame({"job_id": ["=1+1", "-5", "a-b"]}))["job_id"].tolist()
-    ["'=1+1", '-5', 'a-b']
-    """
+    """Return a table with ``'`` before text, also column names, that begins like a formula."""
     return _mapped(frame, _safe)
 
 
 def plain_cells(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a table as it was before :func:`safe_cells`.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        A table read from CSV.
-
-    Returns
-    -------
-    DataFrame
-
-    Examples
-    --------
-    >>> plain_cells(pd.DataFrame({"job_id": ["'=1+1", "'a'"]}))["job_id"].tolist()
-    ['=1+1', "'a'"]
-    """
+    """Return a table as it was before :func:`safe_cells`."""
     return _mapped(frame, _plain)
 
 

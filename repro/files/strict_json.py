@@ -20,58 +20,14 @@ class _TwiceError(Exception):
 
 
 def parse(document: Document) -> Any:
-    r"""Return the value of a JSON file.
-
-    Parameters
-    ----------
-    document : Document
-        The file.
-
-    Returns
-    -------
-    object
-
-    Raises
-    ------
-    TraceError
-        For broken or deeply nested JSON, a key given twice in one object, or more text after it.
-
-    Examples
-    --------
-    >>> parse(Document("t", b'{"a":\n1, "a": 2}'))
-    Traceback (most recent call last):
-    repro.errors.TraceError: t:1:1: the key a stands twice in one JSON object; give it once
-    """
+    """Return the value of a JSON file."""
     value, end = _value(document, _skip(document, 0))
     _check_end(document, end)
     return value
 
 
 def elements(document: Document, kind: str) -> Iterator[tuple[int, Any]]:
-    r"""Yield the elements of a JSON list, one after the other.
-
-    Parameters
-    ----------
-    document : Document
-        The file.
-    kind : str
-        What an element is, for the message about a file that holds no list.
-
-    Yields
-    ------
-    tuple of (int, object)
-        Line on which the element begins, and its value.
-
-    Raises
-    ------
-    TraceError
-        As :func:`parse`.
-
-    Examples
-    --------
-    >>> list(elements(Document("t", b'[\n{"a": 1},\n2]'), "job"))
-    [(2, {'a': 1}), (3, 2)]
-    """
+    """Yield the elements of a JSON list, one after the other."""
     text, line, last = document.text, 1, 0
     at = _skip(document, 0)
     if text[at] != "[":

@@ -91,23 +91,7 @@ _Loader.add_constructor(f"{_TAG}int", _whole_number)
 
 
 def parse_value(text: str) -> Any:
-    """Read one value from the command line by the rules of the parameter files.
-
-    Parameters
-    ----------
-    text : str
-        A YAML scalar or flow list: ``1e3``, ``true``, ``[0, 1, 2]``, ``null``.
-
-    Raises
-    ------
-    ParamError
-        If the text is not valid YAML.
-
-    Examples
-    --------
-    >>> parse_value("1e3"), parse_value("[0, 1]"), parse_value("off")
-    (1000.0, [0, 1], 'off')
-    """
+    """Read one value from the command line by the rules of the parameter files."""
     try:
         return _parse(text).value
     except _Refused as refused:
@@ -118,54 +102,12 @@ def parse_value(text: str) -> Any:
 
 
 def read_yaml(path: Path, name: str) -> Located:
-    """Read a YAML file and the line of each of its keys.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    name : str
-        How messages call it.
-
-    Raises
-    ------
-    ParamError
-        ``name:line:key: …`` if it cannot be read, is not YAML, or gives a key twice.
-    """
+    """Read a YAML file and the line of each of its keys."""
     return parse_yaml(read_small(path, MAX_BYTES, ParamError, name), name, ParamError)
 
 
 def parse_yaml(text: str, name: str, error: type[ReproError]) -> Located:
-    """Parse YAML text as :func:`read_yaml` does.
-
-    Parameters
-    ----------
-    text : str
-        The text.
-    name : str
-        How messages call it.
-    error : type of ReproError
-        What is raised.
-
-    Returns
-    -------
-    Located
-
-    Raises
-    ------
-    ReproError
-        As ``error``: ``name:line:key: …``. Refused are keys given twice, tags, control
-        characters, numbers with a leading zero or too large for a float, and what grows beyond
-        100,000 values or 50 levels once each alias is written out.
-
-    Examples
-    --------
-    >>> parse_yaml("a: 1e3", "one.yaml", ParamError).value
-    {'a': 1000.0}
-    >>> parse_yaml("a: 010", "one.yaml", ParamError)
-    Traceback (most recent call last):
-    repro.errors.ParamError: one.yaml:1:a: 010 has a leading zero; write it without, or quote it
-    """
+    """Parse YAML text as :func:`read_yaml` does."""
     try:
         return _parse(text)
     except _Refused as refused:

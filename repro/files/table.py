@@ -38,13 +38,7 @@ DATE_LOOKS = "a date looks like 2017-10-09 07:01:55, of {} to {}".format(*DATE_Y
 
 @dataclass(frozen=True)
 class Document:
-    """A file as it stands on disk: its name for messages and its bytes.
-
-    Examples
-    --------
-    >>> Document("jobs.csv", b"job_id,duration").text
-    'job_id,duration'
-    """
+    """A file as it stands on disk: its name for messages and its bytes."""
 
     name: str
     raw: bytes
@@ -103,35 +97,7 @@ class Document:
 
 
 class Table:
-    r"""Columns of a delimited text file, with the way back to its lines.
-
-    Parameters
-    ----------
-    document : Document
-        The file.
-    required : sequence of str
-        Columns that must be in the header (or all columns, if ``headed`` is false).
-    text : collection of str
-        Columns read as text.
-    ids : str, optional
-        Column of job ids: integers if all are, text otherwise.
-    delimiter : str
-        What separates the fields.
-    headed : bool
-        Whether the first line names the columns; if not, ``required`` does.
-
-    Raises
-    ------
-    TraceError
-        Wrong delimiter, more than 1,000 columns, missing column, no rows, or rows longer or shorter
-        than the header.
-
-    Examples
-    --------
-    >>> table = Table(Document("t.csv", b"a,b\r\n1,x\r\n"), ["a"], text=["b"])
-    >>> table.frame.b.tolist(), table.line(0)
-    (['x'], 2)
-    """
+    """Columns of a delimited text file, with the way back to its lines."""
 
     def __init__(
         self,
@@ -270,10 +236,7 @@ class Table:
         return Origin(self.document.name, columns, self.line, self.cell)
 
     def parsed(self, columns: Mapping[str, str], also: Collection[str] = ()) -> Parsed:
-        """Return the columns that exist under their schema names (schema to file column).
-
-        ``also`` are columns of the file that the loader makes a column of the frame from.
-        """
+        """Return the columns that exist under their schema names (schema to file column)."""
         held = {name: self.frame[column] for name, column in columns.items() if column in self}
         used = {*columns.values(), *also}
         unread = [
@@ -326,23 +289,6 @@ class Table:
 
 
 def elapsed(dates: pd.Series[Any]) -> pd.Series[Any]:
-    """Return seconds since the earliest date.
-
-    Parameters
-    ----------
-    dates : Series of datetime
-        Of any resolution; pandas does not promise nanoseconds.
-
-    Returns
-    -------
-    Series of float
-        Seconds, 0 for the earliest.
-
-    Examples
-    --------
-    >>> dates = pd.Series(["2017-10-09 00:01:00", "2017-10-09 00:00:00"])
-    >>> elapsed(pd.to_datetime(dates)).tolist()
-    [60.0, 0.0]
-    """
+    """Return seconds since the earliest date."""
     seconds: pd.Series[Any] = (dates - dates.min()).dt.total_seconds()
     return seconds

@@ -15,33 +15,7 @@ _OPEN_FILE = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
 
 
 def write_whole(path: Path, data: bytes, *, parents: bool = True) -> None:
-    """Write a file so that a reader or a kill sees the old or the new one, never a part.
-
-    A file that exists keeps its permissions. A link stays: the file it leads to is written. A
-    device, a pipe or ``/dev/stdout`` is no file to replace: the bytes are sent into it.
-
-    Parameters
-    ----------
-    path : Path
-        Where to.
-    data : bytes
-        The whole content.
-    parents : bool
-        Make missing folders. False, for a path that a user names: they are an error.
-
-    Raises
-    ------
-    ReproError
-        If the folder is missing or the file cannot be written.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_whole(Path(folder) / "new" / "a.txt", b"all of it")
-    ...     (Path(folder) / "new" / "a.txt").read_bytes()
-    b'all of it'
-    """
+    """Write a file so that a reader or a kill sees the old or the new one, never a part."""
     try:
         if (number := _open_file(path)) is not None:
             _send(number, data)

@@ -21,28 +21,7 @@ _Term = tuple[str, str, str, int, float, float, float]
 
 
 def calibrate(measured: ThroughputTable) -> pd.DataFrame:
-    """Fit the trends behind :func:`repro.perf.synthetic_throughputs.gavel_like`.
-
-    Parameters
-    ----------
-    measured : ThroughputTable
-        Gavel's, with its pairs.
-
-    Returns
-    -------
-    DataFrame
-        quantity, model, gpu_type, gpus, and constant, slope and curvature in the logarithm (base
-        2) of the batch size: ``alone`` (log2 of steps/s), ``scale_out`` (log2 of the gain over one
-        GPU), ``unconsolidated`` (log2 of what is left on many servers), ``kept`` and ``pressure``
-        (their sum is log2 of what a job keeps in a pair, by its own and by the other's model);
-        ``memory`` (share of a GPU's) is linear in the thousands of samples of a batch.
-
-    Examples
-    --------
-    >>> from repro.perf.synthetic_throughputs import gavel_like
-    >>> calibrate(gavel_like())["quantity"].unique().tolist()
-    ['alone', 'scale_out', 'unconsolidated', 'kept', 'pressure', 'memory']
-    """
+    """Fit the trends behind :func:`repro.perf.synthetic_throughputs.gavel_like`."""
     terms = [*_alone(measured), *_gangs(measured)]
     for kind in GPU_TYPES:
         terms += _kept(measured, kind)

@@ -23,11 +23,6 @@ class ResumeOverhead(Overhead):
     References
     ----------
     Gavel, OSDI 2020, section 5 (preemption overhead, Table 4).
-
-    Examples
-    --------
-    >>> ResumeOverhead(5.0).seconds
-    5.0
     """
 
     seconds: float
@@ -53,11 +48,6 @@ class CheckpointOverhead(Overhead):
     References
     ----------
     Tiresias, NSDI 2019, Figure 4 (pause) and section 5.2.4 (mean cost of a preemption).
-
-    Examples
-    --------
-    >>> CheckpointOverhead({"vgg19": 2.7}, resume=50.0, default_pause=10.0).pause["vgg19"]
-    2.7
     """
 
     pause: Mapping[str, float]
@@ -87,11 +77,6 @@ class StartOverhead(Overhead):
     References
     ----------
     Muri, SIGCOMM 2022, public simulator (table of start times by model and number of GPUs).
-
-    Examples
-    --------
-    >>> StartOverhead().every_interval
-    True
     """
 
     every_interval: bool = True

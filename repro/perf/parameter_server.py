@@ -14,25 +14,7 @@ from repro.errors import ParamError, TraceError
 
 
 def pattern(tasks: Sequence[int], num_ps: int = 1) -> str:
-    """Return who shares a node with whom, as the public simulator of Liquid writes it.
-
-    Parameters
-    ----------
-    tasks : sequence of int
-        Node of each task, parameter servers first.
-    num_ps : int
-        How many of them are parameter servers.
-
-    Returns
-    -------
-    str
-        Nodes joined by ``_``, those with most parameter servers first, then with most workers.
-
-    Examples
-    --------
-    >>> [pattern(nodes) for nodes in [(0, 0, 0), (0, 1, 2), (5, 5, 1), (3, 2, 2)]]
-    ['pww', 'p_w_w', 'pw_w', 'p_ww']
-    """
+    """Return who shares a node with whom, as the public simulator of Liquid writes it."""
     held: dict[int, list[str]] = defaultdict(list)
     for task, node in enumerate(tasks):
         held[node].append("p" if task < num_ps else "w")
@@ -51,12 +33,6 @@ class MeasuredPlans:
         ``reference``.
     reference : str
         Pattern of the durations.
-
-    Examples
-    --------
-    >>> plans = MeasuredPlans({"vgg16": {"pww": 510.0, "p_w_w": 810.0}})
-    >>> plans.seconds["vgg16"]["p_w_w"]
-    810.0
     """
 
     seconds: Mapping[str, Mapping[str, float]]
@@ -132,17 +108,7 @@ class IterationModel:
     reference: tuple[int, ...] | None = None
 
     def sync_s(self, model_mb: float, tasks: Sequence[int], num_ps: int = 1) -> float:
-        """Return the time to move the parameters of one iteration over the slowest link (s).
-
-        Parameters
-        ----------
-        model_mb : float
-            Size of the parameters, split evenly over the parameter servers (MB).
-        tasks : sequence of int
-            Node of each task, parameter servers first.
-        num_ps : int
-            Number of parameter servers.
-        """
+        """Return the time to move the parameters of one iteration over the slowest link (s)."""
         servers, workers = tasks[:num_ps], tasks[num_ps:]
         if not servers or not workers:
             raise ParamError(f"tasks {tuple(tasks)}: need a parameter server and a worker")
@@ -167,21 +133,7 @@ class IterationModel:
     def run_s(
         self, model: str, tasks: Sequence[int], batch: float, iterations: float, num_ps: int = 1
     ) -> float:
-        """Return the time of a whole run (s).
-
-        Parameters
-        ----------
-        model : str
-            Name in ``models``.
-        tasks : sequence of int
-            Node of each task, parameter servers first.
-        batch : float
-            Images per worker and iteration.
-        iterations : float
-            Number of iterations, warm-up included.
-        num_ps : int
-            Number of parameter servers.
-        """
+        """Return the time of a whole run (s)."""
         if model not in self.models:
             raise ParamError(
                 f"no parameters for model {model!r}; known: {', '.join(self.models) or 'none'}"

@@ -16,60 +16,14 @@ _FILE = "gavel_prices.csv"
 
 
 def gpu_prices() -> pd.DataFrame:
-    """Return the price list.
-
-    Returns
-    -------
-    DataFrame
-        market (``on-demand``, ``preemptible``), gpu_type, usd_per_hour, source.
-
-    Raises
-    ------
-    ParamError
-        If ``params/gavel_prices.csv`` is missing, has lost a column, or a price is not above 0.
-
-    References
-    ----------
-    Gavel, OSDI 2020, Figure 1 (b), and the constants of its public simulator.
-
-    Examples
-    --------
-    >>> gpu_prices().query("market == 'on-demand'")["usd_per_hour"].tolist()
-    [0.52, 1.68, 2.85]
-    """
+    """Return the price list."""
     return _read().copy()
 
 
 def usd_per_hour(
     gpu_types: Sequence[str | None], market: str = "preemptible"
 ) -> npt.NDArray[np.float64]:
-    """Return the price of a GPU of each type (USD per hour).
-
-    Parameters
-    ----------
-    gpu_types : sequence of str or None
-        Types; None, the only type of a cluster without types, costs 1.
-    market : {"preemptible", "on-demand"}
-        Column ``market`` of the price list.
-
-    Returns
-    -------
-    ndarray, shape (GPU types,)
-
-    Raises
-    ------
-    ParamError
-        Unknown market, or a type that has no price in it.
-
-    References
-    ----------
-    Gavel, OSDI 2020, section 4.2 (cost).
-
-    Examples
-    --------
-    >>> usd_per_hour(["k80", "v100"]).tolist()
-    [0.135, 0.74]
-    """
+    """Return the price of a GPU of each type (USD per hour)."""
     table = _read()
     markets = sorted(set(table["market"]))
     if market not in markets:

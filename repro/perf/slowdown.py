@@ -26,11 +26,6 @@ class SpreadSlowdown:
     ----------
     Tiresias, NSDI 2019, section 2.2, Figure 3 (measured for 8 workers; the same factor is assumed
     for other gang sizes).
-
-    Examples
-    --------
-    >>> SpreadSlowdown({"vgg19": 0.72}, 4).speed("vgg19", 8, machines=3)
-    0.72
     """
 
     relative_speed: Mapping[str, float]

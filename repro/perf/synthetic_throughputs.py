@@ -26,22 +26,7 @@ _COLUMNS = ["model", "task", "dataset", "batch_sizes", "distributed"]
 
 @dataclass(frozen=True)
 class JobType:
-    """A model with its batch size: one row of the throughput table.
-
-    Parameters
-    ----------
-    model : str
-        Name of the model.
-    batch_size : int or None
-        Samples per step and GPU; None where there is only one.
-    distributed : bool
-        Whether it runs on several GPUs.
-
-    Examples
-    --------
-    >>> JobType("LM", 5, True).name
-    'LM (batch size 5)'
-    """
+    """A model with its batch size: one row of the throughput table."""
 
     model: str
     batch_size: int | None
@@ -62,26 +47,7 @@ class JobType:
 
 @functools.cache
 def job_types() -> tuple[JobType, ...]:
-    """Return the 26 job types in the order in which the generators draw them.
-
-    Returns
-    -------
-    tuple of JobType
-
-    Raises
-    ------
-    DataMissingError, TraceError
-        If the checkout's ``params/gavel_models.csv`` is missing or broken.
-
-    References
-    ----------
-    Gavel, OSDI 2020, Table 2.
-
-    Examples
-    --------
-    >>> len(job_types()), job_types()[0].name, job_types()[-1].name
-    (26, 'ResNet-18 (batch size 16)', 'CycleGAN')
-    """
+    """Return the 26 job types in the order in which the generators draw them."""
     path = paths.params_dir() / "gavel_models.csv"
     if not path.is_file():
         raise DataMissingError(f"{path}: the table of models is missing; restore it")
@@ -104,23 +70,6 @@ def gavel_like() -> ThroughputTable:
     loss of unconsolidated gangs a line; in a pair each job keeps a part that depends on its own
     model and batch size and on those of the other. Pairs whose memory does not fit have speed 0,
     as have all pairs of distributed gangs, which were never measured.
-
-    Returns
-    -------
-    ThroughputTable
-        26 job types on k80, p100 and v100 (and ``_unconsolidated``), gangs of 1, 2, 4 and 8.
-
-    References
-    ----------
-    Fitted by :func:`repro.perf.gavel_profile.calibrate`; ``traces/gavel_speeds.csv``.
-
-    Examples
-    --------
-    >>> made = gavel_like()
-    >>> len(made.rows), len(made.pairs)
-    (83, 921)
-    >>> made.steps_per_s("CycleGAN", 1, "v100") > 8 * made.steps_per_s("CycleGAN", 1, "k80")
-    True
     """
     fitted = _Fitted.read()
     every = job_types()

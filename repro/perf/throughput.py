@@ -80,15 +80,7 @@ class ThroughputTable:
 
     @classmethod
     def from_frame(cls, frame: pd.DataFrame, reference: str) -> ThroughputTable:
-        """Make a table from a tidy frame.
-
-        Parameters
-        ----------
-        frame : DataFrame
-            Columns job_type, scale_factor, gpu_type, steps_per_second.
-        reference : str
-            GPU type of the durations.
-        """
+        """Make a table from a tidy frame."""
         rows: dict[tuple[str, int], dict[str, float]] = {}
         columns = ["job_type", "scale_factor", "gpu_type", "steps_per_second"]
         for model, width, kind, speed in frame[columns].itertuples(index=False):
@@ -102,13 +94,7 @@ class ThroughputTable:
         return tuple(sorted(kind for kind in held if not kind.endswith(UNCONSOLIDATED)))
 
     def steps_per_s(self, model: str | None, gpus: int, gpu_type: str | None) -> float:
-        """Return the throughput of a gang of ``gpus`` GPUs of one type (steps per second).
-
-        Raises
-        ------
-        ParamError
-            If the table has no such model, gang size or type.
-        """
+        """Return the throughput of a gang of ``gpus`` GPUs of one type (steps per second)."""
         row = self.rows.get((str(model), gpus))
         if row is None:
             raise self._no_row(str(model), gpus)
@@ -175,13 +161,7 @@ class ThroughputTable:
         return known
 
     def rates(self, table: JobTable, run: Run, nodes: Nodes) -> Sequence[float]:
-        """Return work per second relative to the reference type; shares of time add up.
-
-        Raises
-        ------
-        ParamError
-            For a group of more than two jobs, or a pair that the table does not have.
-        """
+        """Return work per second relative to the reference type; shares of time add up."""
         models = tuple([table.models[job] for job in run.jobs])
         widths = tuple([table.gpus[job] for job in run.jobs])
         spread = self.server_gpus > 0 and len(nodes) > math.ceil(run.gpus / self.server_gpus)

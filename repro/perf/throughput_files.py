@@ -92,52 +92,13 @@ def load_throughputs(source: Source = PUBLIC, reference: str = "v100") -> Throug
 
 
 def source_name(source: str | Path) -> str:
-    """Return what a trace keeps of where its speeds come from: a name, or an absolute path.
-
-    Parameters
-    ----------
-    source : str or Path
-        As for :func:`load_throughputs`.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> source_name("gavel-throughputs")
-    'gavel-throughputs'
-    """
+    """Return what a trace keeps of where its speeds come from: a name, or an absolute path."""
     path = Path(source).expanduser()
     return str(path.resolve()) if os.path.isfile(path) else str(source)
 
 
 def throughputs_of(trace: pd.DataFrame) -> ThroughputTable | None:
-    """Return the throughput table that the durations of a trace were measured with.
-
-    Parameters
-    ----------
-    trace : DataFrame
-        With ``attrs["throughputs"]``, as the format ``gavel`` and the generators ``gavel-…`` set
-        it, ``attrs["reference_gpu"]`` if that is not v100, and ``attrs["stand_in"]`` if the
-        calibrated table took the place of the one named.
-
-    Returns
-    -------
-    ThroughputTable or None
-        None for any other trace.
-
-    Raises
-    ------
-    TraceError
-        If the file is gone.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> throughputs_of(pd.DataFrame({"job_id": [0]})) is None
-    True
-    """
+    """Return the throughput table that the durations of a trace were measured with."""
     source = trace.attrs.get("throughputs")
     if source is None:
         return None
@@ -149,22 +110,7 @@ def throughputs_of(trace: pd.DataFrame) -> ThroughputTable | None:
 
 
 def is_stand_in(source: Source) -> bool:
-    """Tell whether the calibrated table replaces (or is) what ``source`` names.
-
-    Parameters
-    ----------
-    source : str, Path, DataFrame or ThroughputTable
-        As for :func:`load_throughputs`.
-
-    Returns
-    -------
-    bool
-
-    Examples
-    --------
-    >>> is_stand_in("gavel-like-throughputs")
-    True
-    """
+    """Tell whether the calibrated table replaces (or is) what ``source`` names."""
     if not isinstance(source, str | Path) or os.path.isfile(Path(source).expanduser()):
         return False
     return str(source) == STAND_IN or isinstance(_fetched(str(source), *_places()), str)

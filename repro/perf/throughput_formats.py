@@ -34,27 +34,7 @@ _FORM = (
 
 
 def from_json(document: Document) -> tuple[Rows, Pairs]:
-    r"""Return speeds alone and in pairs from Gavel's JSON.
-
-    Parameters
-    ----------
-    document : Document
-        The file.
-
-    Returns
-    -------
-    tuple of (Rows, Pairs)
-
-    Raises
-    ------
-    TraceError
-        Naming GPU type, job type and entry.
-
-    Examples
-    --------
-    >>> from_json(Document("t", b"{\"v100\": {\"('A3C', 1)\": {\"null\": 4.0}}}"))
-    ({('A3C', 1): {'v100': 4.0}}, {})
-    """
+    """Return speeds alone and in pairs from Gavel's JSON."""
     tables = parse(document)
     if not isinstance(tables, dict) or not tables:
         raise _no_table(document, "no GPU types")
@@ -99,29 +79,7 @@ def _read_row(
 
 
 def from_csv(document: Document) -> tuple[Rows, Pairs]:
-    r"""Return speeds alone and in pairs from a CSV file.
-
-    Parameters
-    ----------
-    document : Document
-        With the columns job_type, scale_factor, gpu_type, steps_per_second, and for pairs
-        job_type_b, steps_per_second_b.
-
-    Returns
-    -------
-    tuple of (Rows, Pairs)
-
-    Raises
-    ------
-    TraceError
-        Naming line and column.
-
-    Examples
-    --------
-    >>> head = b"job_type,scale_factor,gpu_type,steps_per_second\n"
-    >>> from_csv(Document("t", head + b"A3C,1,v100,4.0\n"))
-    ({('A3C', 1): {'v100': 4.0}}, {})
-    """
+    """Return speeds alone and in pairs from a CSV file."""
     names = ("job_type", "scale_factor", "gpu_type", "steps_per_second")
     table = Table(document, names, text=("job_type", "gpu_type", "job_type_b"))
     origin = table.origin({})

@@ -21,210 +21,45 @@ _FILE = "tiresias_models.csv"
 
 
 def model_profiles() -> pd.DataFrame:
-    """Return what the paper prints about its ten models, one row each, in the paper's order.
-
-    Returns
-    -------
-    DataFrame
-        model and label (name in traces and in figures), size_mb, tensors, tensors_from_1mb (of at
-        least 1 MB), largest_mb, largest_ratio (largest tensor / size, 0 to 1), pause_s (seconds to
-        checkpoint), random_speed (speed under random placement / consolidated, 8 workers),
-        large_tensors_mb (sum of the tensors of at least 1 MB, NaN where unpublished), source.
-
-    Raises
-    ------
-    ParamError
-        If the checkout's ``params/tiresias_models.csv`` is missing or has lost a column.
-
-    References
-    ----------
-    Tiresias, NSDI 2019, Table 6, Figures 3 and 4.
-
-    Examples
-    --------
-    >>> model_profiles()["label"].tolist()[:3]
-    ['VGG19', 'VGG16', 'VGG11']
-    """
+    """Return what the paper prints about its ten models, one row each, in the paper's order."""
     return _read().copy()
 
 
 def tiresias_models() -> pd.DataFrame:
-    """Return :func:`model_profiles` indexed by model name.
-
-    Returns
-    -------
-    DataFrame
-
-    Examples
-    --------
-    >>> float(tiresias_models()["size_mb"]["alexnet"])
-    235.9
-    """
+    """Return :func:`model_profiles` indexed by model name."""
     return _read().set_index("model")
 
 
 def pause_s(model: str) -> float:
-    """Return the seconds a job of the model takes to checkpoint before it is preempted.
-
-    Parameters
-    ----------
-    model : str
-        Name as in traces (``resnet50``); case does not matter.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    ParamError
-        If the model is not one of the ten.
-
-    References
-    ----------
-    Tiresias, NSDI 2019, Figure 4.
-
-    Examples
-    --------
-    >>> pause_s("resnet152")
-    26.3
-    """
+    """Return the seconds a job of the model takes to checkpoint before it is preempted."""
     return _value(model, "pause_s")
 
 
 def resume_s(model: str | None = None) -> float:
-    """Return the seconds a preempted job of the model takes to resume.
-
-    Parameters
-    ----------
-    model : str, optional
-        Checked if given; the published mean does not tell models apart.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    ParamError
-        If the model is not one of the ten.
-
-    References
-    ----------
-    Derived from Tiresias, NSDI 2019, section 5.2.4 and Figure 4.
-
-    Examples
-    --------
-    >>> resume_s("vgg19")
-    50.0
-    """
+    """Return the seconds a preempted job of the model takes to resume."""
     if model is not None:
         _value(model, "pause_s")
     return RESUME_S
 
 
 def random_slowdown(model: str) -> float:
-    """Return the training time under random placement over that when consolidated.
-
-    Parameters
-    ----------
-    model : str
-        Name as in traces.
-
-    Returns
-    -------
-    float
-        Above 1 the model loses from being spread. Measured for 8 workers.
-
-    Raises
-    ------
-    ParamError
-        If the model is not one of the ten.
-
-    References
-    ----------
-    Tiresias, NSDI 2019, Figure 3 (read off the plot, ±0.01).
-
-    Examples
-    --------
-    >>> round(random_slowdown("vgg19"), 2)
-    1.39
-    """
+    """Return the training time under random placement over that when consolidated."""
     return 1.0 / _value(model, "random_speed")
 
 
 def skew_ratio(model: str) -> float:
-    """Return the share of the model's size that is in its largest tensor.
-
-    Parameters
-    ----------
-    model : str
-        Name as in traces.
-
-    Returns
-    -------
-    float
-        Between 0 and 1; at least 0.61 for the four models that lose from random placement, at
-        most 0.146 for the others.
-
-    Raises
-    ------
-    ParamError
-        If the model is not one of the ten.
-
-    References
-    ----------
-    Tiresias, NSDI 2019, Table 6.
-
-    Examples
-    --------
-    >>> skew_ratio("vgg16")
-    0.743
-    """
+    """Return the share of the model's size that is in its largest tensor."""
     return _value(model, "largest_ratio")
 
 
 def checkpoint_overhead() -> CheckpointOverhead:
-    """Return the preemption cost of the ten models; an unlisted one costs their mean pause.
-
-    Returns
-    -------
-    CheckpointOverhead
-
-    References
-    ----------
-    Tiresias, NSDI 2019, Figure 4 and section 5.2.4.
-
-    Examples
-    --------
-    >>> checkpoint_overhead().pause["alexnet"]
-    1.3
-    """
+    """Return the preemption cost of the ten models; an unlisted one costs their mean pause."""
     pauses = _column("pause_s")
     return CheckpointOverhead(pauses, RESUME_S, fmean(pauses.values()))
 
 
 def spread_slowdown(gpus_per_node: int) -> SpreadSlowdown:
-    """Return the speed of the ten models when a gang is on more machines than it needs.
-
-    Parameters
-    ----------
-    gpus_per_node : int
-        GPUs of one machine.
-
-    Returns
-    -------
-    SpreadSlowdown
-
-    References
-    ----------
-    Tiresias, NSDI 2019, Figure 3.
-
-    Examples
-    --------
-    >>> spread_slowdown(4).speed("vgg11", 8, machines=3)
-    0.76
-    """
+    """Return the speed of the ten models when a gang is on more machines than it needs."""
     return SpreadSlowdown(_column("random_speed"), gpus_per_node)
 
 

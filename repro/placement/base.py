@@ -44,13 +44,7 @@ class Placer(ABC):
         self._held: dict[int, Allocation] = {}
 
     def fits(self, gpus: int) -> bool:
-        """Tell whether a gang of this size could be placed now by the rule itself.
-
-        Parameters
-        ----------
-        gpus : int
-            Gang size.
-        """
+        """Tell whether a gang of this size could be placed now by the rule itself."""
         return gpus <= self.free
 
     def possible(self, gpus: int) -> bool:
@@ -117,18 +111,7 @@ class Placer(ABC):
         )
 
     def give_back(self, job: int) -> None:
-        """Return all GPUs of a job.
-
-        Parameters
-        ----------
-        job : int
-            The number it was taken under.
-
-        Raises
-        ------
-        PolicyError
-            If the job holds none.
-        """
+        """Return all GPUs of a job."""
         allocation = self._held.pop(job, None)
         if allocation is None:
             raise PolicyError(f"job {job} holds no GPUs to give back")

@@ -10,19 +10,7 @@ from repro.placement.base import Allocation, Placement, Placer
 
 
 class TypePlacer(Placer):
-    """A placer that sees the nodes of one GPU type and answers in the cluster's node numbers.
-
-    Parameters
-    ----------
-    placement : Placement
-        The rule.
-    cluster : Cluster
-        The whole cluster.
-    gpu_type : str
-        Type of the nodes to use.
-    rng : numpy.random.Generator
-        For rules that draw.
-    """
+    """A placer that sees the nodes of one GPU type and answers in the cluster's node numbers."""
 
     def __init__(
         self, placement: Placement, cluster: Cluster, gpu_type: str, rng: np.random.Generator
@@ -69,23 +57,5 @@ class TypePlacer(Placer):
 def by_type(
     placement: Placement, cluster: Cluster, rng: np.random.Generator
 ) -> dict[str | None, Placer]:
-    """Return one placer per GPU type of the cluster, none for a cluster without types.
-
-    Parameters
-    ----------
-    placement : Placement
-        The rule.
-    cluster : Cluster
-        The cluster.
-    rng : numpy.random.Generator
-        For rules that draw.
-
-    Examples
-    --------
-    >>> from repro.placement import make
-    >>> cluster = Cluster.parse("1x2:v100,2x2:k80")
-    >>> placers = by_type(make("yarn"), cluster, np.random.default_rng(0))
-    >>> placers["k80"].take(0, 3), placers["v100"].free
-    (((1, 2), (2, 1)), 2)
-    """
+    """Return one placer per GPU type of the cluster, none for a cluster without types."""
     return {kind: TypePlacer(placement, cluster, kind, rng) for kind in cluster.gpu_types}

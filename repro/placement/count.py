@@ -56,12 +56,6 @@ class Count(Placement):
     References
     ----------
     Scheme ``count`` of the Tiresias simulator.
-
-    Examples
-    --------
-    >>> placer = Count().bind(Cluster.parse("2x4"), np.random.default_rng(0))
-    >>> placer.take(0, 5), placer.free
-    ((), 3)
     """
 
     name: ClassVar[str] = "count"

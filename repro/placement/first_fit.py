@@ -11,22 +11,6 @@ class FirstFit:
     Idle GPUs only shrink between two calls of `clear`, so the first node with room for a gang size
     only moves forward: one pointer per size replaces the search, and a size refused once stays
     refused.
-
-    Parameters
-    ----------
-    cluster : Cluster
-        The nodes.
-
-    References
-    ----------
-    Muri, SIGCOMM 2022, public simulator (``ms_yarn_alloc_res``); same places as placement ``yarn``
-    without fallback.
-
-    Examples
-    --------
-    >>> nodes = FirstFit(Cluster.parse("2x4"))
-    >>> [nodes.take(gpus) for gpus in (2, 4, 2, 1)], nodes.free
-    ([True, True, True, False], 0)
     """
 
     def __init__(self, cluster: Cluster) -> None:

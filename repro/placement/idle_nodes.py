@@ -12,13 +12,6 @@ class NodeSet:
     Each bucket is a heap of node indices. Entries are not removed when a node moves on but
     skipped when they reach the top, and a node is never twice in one bucket, so a bucket holds
     at most all nodes and every question costs O(GPUs per node) plus amortised O(log nodes).
-
-    Parameters
-    ----------
-    members : sequence of int
-        Node indices, ascending.
-    idle : list of int
-        Idle GPUs of every node of the cluster; shared between the groups of one cluster.
     """
 
     __slots__ = ("_buckets", "_filed", "counts", "idle", "size")
@@ -65,10 +58,7 @@ class NodeSet:
         return best
 
     def tightest(self, gpus: int) -> int | None:
-        """Return the node with the smallest gap that holds ``gpus`` GPUs, else the largest gap.
-
-        Ties go to the lowest index; None if no GPU is idle.
-        """
+        """Return the node with the smallest gap that holds ``gpus`` GPUs, else the largest gap."""
         for level in (*range(gpus, self.size + 1), *range(min(gpus, self.size + 1) - 1, 0, -1)):
             node = self.first_with(level)
             if node is not None:
@@ -76,22 +66,7 @@ class NodeSet:
         return None
 
     def drain(self, gpus: int, level: int, taken: list[tuple[int, int]]) -> int:
-        """Take up to ``gpus`` GPUs from the nodes with exactly ``level`` idle ones, in order.
-
-        Parameters
-        ----------
-        gpus : int
-            GPUs wanted.
-        level : int
-            Idle GPUs of the nodes to take from.
-        taken : list
-            (node, GPUs) pairs are appended to it.
-
-        Returns
-        -------
-        int
-            GPUs still wanted.
-        """
+        """Take up to ``gpus`` GPUs from the nodes with exactly ``level`` idle ones, in order."""
         while gpus:
             node = self.first_with(level)
             if node is None:
@@ -106,22 +81,7 @@ class NodeSet:
 def take_by_level(
     groups: Sequence[NodeSet], gpus: int, levels: Iterable[int]
 ) -> tuple[tuple[int, int], ...]:
-    """Take GPUs level by level: all nodes with ``levels[0]`` idle GPUs first, and so on.
-
-    Parameters
-    ----------
-    groups : sequence of NodeSet
-        Visited in order within each level.
-    gpus : int
-        GPUs to take; at least as many must be idle.
-    levels : iterable of int
-        Idle-GPU counts in the order of preference.
-
-    Returns
-    -------
-    tuple of (int, int)
-        (node, GPUs) by ascending node.
-    """
+    """Take GPUs level by level: all nodes with ``levels[0]`` idle GPUs first, and so on."""
     taken: list[tuple[int, int]] = []
     for level in levels:
         for group in groups:

@@ -35,29 +35,7 @@ __all__ = [
 
 
 def server_sizes(model_mb: float, servers: int, largest_share: float = 0.0) -> list[float]:
-    """Split a model over parameter servers: one holds the largest tensor, the rest is even.
-
-    Parameters
-    ----------
-    model_mb : float
-        Model size, MB.
-    servers : int
-        Number of parameter servers.
-    largest_share : float
-        Share of the model that is one tensor, 0 to 1.
-
-    Returns
-    -------
-    list of float
-        MB per server, the one with the largest tensor first.
-
-    Examples
-    --------
-    >>> server_sizes(100.0, 4, 0.7)
-    [70.0, 10.0, 10.0, 10.0]
-    >>> server_sizes(100.0, 4, 0.1)
-    [25.0, 25.0, 25.0, 25.0]
-    """
+    """Split a model over parameter servers: one holds the largest tensor, the rest is even."""
     if servers == 1 or largest_share * servers <= 1:
         return [model_mb / servers] * servers
     largest = model_mb * largest_share
@@ -65,24 +43,7 @@ def server_sizes(model_mb: float, servers: int, largest_share: float = 0.0) -> l
 
 
 class IlpPlacer(YarnPlacer):
-    """ILP placement at work; see `Ilp`.
-
-    Parameters
-    ----------
-    cluster : Cluster
-        The nodes to place on.
-    sizes : mapping
-        Model, in lower case, to size, MB.
-    shares : mapping
-        Model, in lower case, to the share of its largest tensor.
-    other_mb : float
-        Size of a model that ``sizes`` does not list, MB.
-
-    Attributes
-    ----------
-    traffic : list of dict
-        Per node, the traffic of each job there, MB per iteration.
-    """
+    """ILP placement at work; see `Ilp`."""
 
     reads_model = True
 
@@ -166,22 +127,9 @@ class Ilp(Placement):
     other_mb : float
         Size assumed for a model that is not listed, MB.
 
-    Notes
-    -----
-    A job has as many servers as workers; one holds the largest tensor, the others share the rest
-    evenly (`server_sizes`). Traffic counts only jobs of this placer and is forgotten when they
-    give their GPUs back.
-
     References
     ----------
     Tiresias (NSDI'19), section 3.3 and appendix D.
-
-    Examples
-    --------
-    >>> rule = Ilp(model_mb={"VGG16": 527.8}, skew={"VGG16": 0.743})
-    >>> placer = rule.bind(Cluster.parse("4x4"), np.random.default_rng(0))
-    >>> placer.take(0, 4, "VGG16"), placer.take(1, 6, "VGG16")
-    (((0, 4),), ((1, 4), (2, 2)))
     """
 
     name: ClassVar[str] = "ilp"

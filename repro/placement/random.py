@@ -13,15 +13,7 @@ from repro.placement.base import Allocation, Placement, Placer, register
 
 
 class RandomPlacer(Placer):
-    """Random placement at work; see `Random`.
-
-    Parameters
-    ----------
-    cluster : Cluster
-        The nodes to place on.
-    rng : numpy.random.Generator
-        Draws one number per GPU taken.
-    """
+    """Random placement at work; see `Random`."""
 
     def __init__(self, cluster: Cluster, rng: np.random.Generator) -> None:
         super().__init__(cluster)
@@ -52,12 +44,6 @@ class Random(Placement):
     References
     ----------
     Tiresias (NSDI'19), section 2.2 and Figures 3 and 12: the placement compared against.
-
-    Examples
-    --------
-    >>> placer = Random().bind(Cluster.parse("4x2"), np.random.default_rng(0))
-    >>> sum(gpus for _, gpus in placer.take(0, 5)), placer.free
-    (5, 3)
     """
 
     name: ClassVar[str] = "random"

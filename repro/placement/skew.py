@@ -16,17 +16,7 @@ from repro.placement.skewed_models import look_up, tensor_shares
 
 
 class SkewPlacer(Placer):
-    """Skew-aware placement at work; see `Skew`.
-
-    Parameters
-    ----------
-    cluster : Cluster
-        The nodes to place on; switches are not looked at.
-    skew : mapping
-        Model, in lower case, to skew.
-    pack_limit : float
-        Models with a skew above it are consolidated.
-    """
+    """Skew-aware placement at work; see `Skew`."""
 
     reads_model = True
 
@@ -80,13 +70,6 @@ class Skew(Placement):
     References
     ----------
     Tiresias (NSDI'19), section 3.3 and Table 6; PACKLIMIT itself is not published.
-
-    Examples
-    --------
-    >>> rule = Skew(skew={"VGG16": 0.743, "ResNet50": 0.092})
-    >>> placer = rule.bind(Cluster.parse("4x4"), np.random.default_rng(0))
-    >>> placer.take(0, 3, "VGG16"), placer.take(1, 2, "ResNet50"), placer.take(2, 4, "VGG16")
-    (((0, 3),), ((0, 1), (1, 1)), ((2, 4),))
     """
 
     name: ClassVar[str] = "skew"

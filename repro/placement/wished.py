@@ -63,12 +63,6 @@ class Wished(Placement):
     """Tasks go where `repro.core.decision.Run.tasks` says; gangs without a wish fill up nodes.
 
     For policies that decide on jobs and places together (Liquid).
-
-    Examples
-    --------
-    >>> placer = Wished().bind(Cluster.parse("3x4"), np.random.default_rng(0))
-    >>> placer.claim(0, (2, 0, 2)), placer.take(1, 4)
-    (((0, 1), (2, 2)), ((0, 3), (1, 1)))
     """
 
     name: ClassVar[str] = "wished"

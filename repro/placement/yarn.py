@@ -17,17 +17,7 @@ LEAST_FRAGMENTED = "least-fragmented"
 
 
 def strict_fits(size: int, counts: Sequence[int], gpus: int) -> bool:
-    """Tell whether a gang has a consolidated place among the nodes of one switch.
-
-    Parameters
-    ----------
-    size : int
-        GPUs of the largest of these nodes.
-    counts : sequence of int
-        How many nodes have 0, 1, ..., ``size`` idle GPUs.
-    gpus : int
-        Gang size.
-    """
+    """Tell whether a gang has a consolidated place among the nodes of one switch."""
     if gpus <= size:
         return any(counts[gpus:])
     full, rest = divmod(gpus, size)
@@ -58,15 +48,7 @@ def strict_place(group: NodeSet, gpus: int) -> Allocation | None:
 
 
 class YarnPlacer(Placer):
-    """Consolidated placement at work; see `Yarn`.
-
-    Parameters
-    ----------
-    cluster : Cluster
-        The nodes to place on.
-    fallback : bool
-        Whether `take` may spread a gang that has no consolidated place.
-    """
+    """Consolidated placement at work; see `Yarn`."""
 
     def __init__(self, cluster: Cluster, fallback: bool = True) -> None:
         super().__init__(cluster)
@@ -122,22 +104,9 @@ class Yarn(Placement):
         first, ties by switch and index); None refuses with PolicyError. Preemptive policies
         choose jobs by count and place them last, so they need the fallback.
 
-    Notes
-    -----
-    Smaller nodes of a switch with unequal nodes serve gangs that fit them, and remainders; they
-    never count as one of the whole nodes of a larger gang.
-
     References
     ----------
     Tiresias (NSDI'19), sections 3.3 and 5.1; scheme ``yarn`` of its simulator.
-
-    Examples
-    --------
-    >>> placer = Yarn().bind(Cluster.parse("3x4"), np.random.default_rng(0))
-    >>> placer.take(0, 2), placer.take(1, 4), placer.take(2, 2), placer.take(3, 4)
-    (((0, 2),), ((1, 4),), ((0, 2),), ((2, 4),))
-    >>> placer.give_back(0), placer.give_back(1), placer.fits(6), placer.take(4, 6)
-    (None, None, True, ((0, 2), (1, 4)))
     """
 
     name: ClassVar[str] = "yarn"

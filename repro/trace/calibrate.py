@@ -1,7 +1,4 @@
-"""Measure the generator's tables in ``traces/`` from the public traces, and write them.
-
-``python -m repro.trace.calibrate`` does it again; it needs the public files (or their mirror).
-"""
+"""Measure the generator's tables in ``traces/`` from the public traces, and write them."""
 
 from __future__ import annotations
 
@@ -29,50 +26,14 @@ HISTORY_LEVELS = (
 
 
 def history_table(gpu_time_s: npt.ArrayLike, source: str) -> pd.DataFrame:
-    """Return quantiles of the GPU-times of past jobs.
-
-    Parameters
-    ----------
-    gpu_time_s : array-like
-        GPU-seconds of past jobs.
-    source : str
-        Where they come from.
-
-    Returns
-    -------
-    DataFrame
-        level, gpu_time_s, source.
-
-    Examples
-    --------
-    >>> history_table([121, 500, 9000], "three jobs")["gpu_time_s"].iloc[[0, -1]].tolist()
-    [121.0, 9000.0]
-    """
+    """Return quantiles of the GPU-times of past jobs."""
     values = np.quantile(np.asarray(gpu_time_s, float), HISTORY_LEVELS).round()
     levels = np.round(HISTORY_LEVELS, 4)
     return pd.DataFrame({"level": levels, "gpu_time_s": values, "source": source})
 
 
 def gpu_mix(frames: Iterable[pd.DataFrame], min_duration: float = 120.0) -> pd.DataFrame:
-    """Return the share of each GPU count among the jobs of at least ``min_duration`` seconds.
-
-    Parameters
-    ----------
-    frames : iterable of DataFrame
-        Traces.
-    min_duration : float
-        Shorter jobs (s) are left out.
-
-    Returns
-    -------
-    DataFrame
-        num_gpus, share.
-
-    Examples
-    --------
-    >>> gpu_mix([pd.DataFrame({"duration": [300, 9, 200], "num_gpus": [1, 1, 8]})]).values.tolist()
-    [[1.0, 0.5], [8.0, 0.5]]
-    """
+    """Return the share of each GPU count among the jobs of at least ``min_duration`` seconds."""
     every = pd.concat(list(frames), ignore_index=True)
     kept = every.loc[every["duration"] >= min_duration, "num_gpus"]
     share = kept.value_counts(normalize=True).sort_index().round(6)
@@ -80,42 +41,13 @@ def gpu_mix(frames: Iterable[pd.DataFrame], min_duration: float = 120.0) -> pd.D
 
 
 def write(table: pd.DataFrame, path: Path, header: str) -> None:
-    r"""Write a table as CSV below one comment line, atomically.
-
-    Parameters
-    ----------
-    table : DataFrame
-        What to write.
-    path : Path
-        Where to.
-    header : str
-        Source, commit, file and licence.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> target = Path(tempfile.mkdtemp()) / "t.csv"
-    >>> write(pd.DataFrame({"a": [1]}), target, "made up")
-    >>> target.read_text()
-    '# made up\na\n1\n'
-    """
+    """Write a table as CSV below one comment line, atomically."""
     text = f"# {header}\n" + table.to_csv(index=False, float_format="%.10g", lineterminator="\n")
     write_whole(path, text.encode())
 
 
 def main(folder: Path | None = None) -> None:
-    """Measure every table from the public files and write it.
-
-    Parameters
-    ----------
-    folder : Path, optional
-        Where to; ``traces/`` of the checkout when not given.
-
-    Raises
-    ------
-    DataMissingError
-        If a public file is neither in the mirror nor in the cache and cannot be downloaded.
-    """
+    """Measure every table from the public files and write it."""
     from repro.files import public
     from repro.trace import load
 

@@ -16,38 +16,12 @@ LEVELS = (
 
 
 def quantile_columns() -> list[str]:
-    """Return the names of the columns with quantiles, one per level.
-
-    Examples
-    --------
-    >>> quantile_columns()[:2], quantile_columns()[-2:]
-    (['q0', 'q1'], ['q99.5', 'q100'])
-    """
+    """Return the names of the columns with quantiles, one per level."""
     return [f"q{round(100 * level, 1):g}" for level in LEVELS]
 
 
 def calibrate(frames: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """Measure the tables of the ``muri-like`` generator.
-
-    Parameters
-    ----------
-    frames : mapping of str to DataFrame
-        A name of ``TRACES`` to the trace: submit_time (s), duration (s), num_gpus.
-
-    Returns
-    -------
-    dict of str to DataFrame
-        muri_gaps: per trace the span of submissions and quantiles of the time to the next one (s);
-        muri_durations: per trace and GPU count the number of jobs, their total duration and
-        quantiles of it (s).
-
-    Examples
-    --------
-    >>> jobs = pd.DataFrame({"submit_time": [0.0, 9.0, 60.0], "duration": [5.0, 60.0, 90.0]})
-    >>> tables = calibrate({"1": jobs.assign(num_gpus=[8, 1, 1])})
-    >>> tables["muri_durations"][["num_gpus", "jobs", "total_s", "q50"]].to_numpy().tolist()
-    [[1.0, 2.0, 150.0, 75.0], [8.0, 1.0, 5.0, 5.0]]
-    """
+    """Measure the tables of the ``muri-like`` generator."""
     gaps, durations = [], []
     for name, frame in frames.items():
         submit = frame["submit_time"].to_numpy(float)

@@ -1,8 +1,4 @@
-"""What is measured of the Philly trace for its synthetic double: rates, gaps, ranks, quantiles.
-
-Every table is a summary: counts, quantiles, and ranks of short runs of jobs, never single rows of
-the trace.
-"""
+"""What is measured of the Philly trace for its synthetic double: rates, gaps, ranks, quantiles."""
 
 from __future__ import annotations
 
@@ -43,34 +39,7 @@ _Mask = npt.NDArray[np.bool_]
 
 
 def calibrate(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Measure the tables of the ``philly-like`` generator.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        The Philly trace with its virtual clusters: submit_time (s), duration (s), num_gpus, vc.
-
-    Returns
-    -------
-    dict of str to DataFrame
-        philly_hours: jobs and probes submitted in each hour from the first submission on;
-        philly_gaps: quantiles (s) of the time to the next job, by jobs in the hour, probes apart;
-        philly_durations: quantiles (s) by GPU count, and of the probes;
-        philly_single_runs, philly_wide_runs: runs of successive jobs of one GPU count: hours they
-        span and quantiles of their duration ranks among all jobs of that GPU count, in 1/100,000.
-
-    Raises
-    ------
-    TraceError
-        If the trace has no virtual clusters.
-
-    Examples
-    --------
-    >>> jobs = pd.DataFrame({"submit_time": [0.0, 9.0, 600.0], "duration": 60.0})
-    >>> tables = calibrate(jobs.assign(vc="a", num_gpus=[1, 8, 1]))
-    >>> tables["philly_hours"][["jobs", "probes"]].to_numpy().tolist()
-    [[1, 2]]
-    """
+    """Measure the tables of the ``philly-like`` generator."""
     if "vc" not in frame:
         raise TraceError("calibrate: the trace has no column vc (virtual cluster); load it whole")
     frame = frame.sort_values("submit_time", kind="stable")
@@ -86,25 +55,7 @@ def calibrate(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 
 def probes(frame: pd.DataFrame) -> _Mask:
-    """Return which jobs are those of the periodic service.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        A trace sorted by submit_time, with vc.
-
-    Returns
-    -------
-    ndarray of bool
-        At most one job per ten minutes: single-GPU, short, on the beat of the virtual cluster
-        with the most gaps of exactly ten minutes.
-
-    Examples
-    --------
-    >>> jobs = pd.DataFrame({"submit_time": [0.0, 9.0, 600.0], "duration": 60.0})
-    >>> probes(jobs.assign(vc="a", num_gpus=[1, 8, 1])).tolist()
-    [True, False, True]
-    """
+    """Return which jobs are those of the periodic service."""
     candidate = (frame["num_gpus"] == 1) & (frame["duration"] < PROBE_LONGEST_S)
     gaps = frame[candidate].groupby("vc")["submit_time"].diff()
     exact = frame.loc[gaps.index[gaps == PROBE_PERIOD_S]]
@@ -159,13 +110,7 @@ def _durations(frame: pd.DataFrame, probe: _Mask) -> pd.DataFrame:
 
 
 def rank_columns(levels: tuple[float, ...]) -> list[str]:
-    """Return the names of the columns with ranks at these levels.
-
-    Examples
-    --------
-    >>> rank_columns((0.0, 0.35, 1.0))
-    ['r0', 'r35', 'r100']
-    """
+    """Return the names of the columns with ranks at these levels."""
     return [f"r{round(100 * level)}" for level in levels]
 
 

@@ -22,21 +22,7 @@ _ID = "an id is a whole number or text, used once"
 
 @dataclass(frozen=True)
 class Column:
-    """Type and limits of one column.
-
-    Parameters
-    ----------
-    kind : {"id", "text", "int", "float"}
-        Type of the values.
-    accepts : str
-        What the column may hold, as said in errors.
-    required : bool
-        Whether a trace without the column is refused.
-    low, high : float
-        Smallest and largest value.
-    open_low : bool
-        Whether ``low`` itself is refused.
-    """
+    """Type and limits of one column."""
 
     kind: Literal["id", "text", "int", "float"]
     accepts: str
@@ -122,35 +108,6 @@ def validate(
 
     Optional columns (see ``COLUMNS``) are checked where present; text and float ones may have
     gaps, whole-number ones may not. Other columns are passed through untouched.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        One row per job; times in seconds.
-    source : str or Origin
-        Name for messages, or the origin a loader made, which knows lines and columns of the file.
-    cluster_gpus : int, optional
-        GPUs of the cluster; a job asking for more could never start and is an error.
-
-    Returns
-    -------
-    DataFrame
-        A copy sorted by ``submit_time`` (file order among equals) with a RangeIndex.
-
-    Raises
-    ------
-    TraceError
-        ``file:line:column: rule (value); what is accepted``.
-
-    Examples
-    --------
-    >>> jobs = {"job_id": [0, 1], "submit_time": [5, 0], "duration": [60, 30], "num_gpus": [1, 2]}
-    >>> validate(pd.DataFrame(jobs)).job_id.tolist()
-    [1, 0]
-    >>> validate(pd.DataFrame(jobs | {"duration": [60, -3]}), "jobs")
-    Traceback (most recent call last):
-    repro.errors.TraceError: jobs:row 1:duration: not positive (-3); a duration is seconds above \
-0, at most 8,589,934,592 (272 years, exact to a microsecond)
     """
     origin = source if isinstance(source, Origin) else Origin(source)
     if not frame.columns.is_unique:
@@ -181,29 +138,7 @@ def validate(
 
 
 def check_fits(frame: pd.DataFrame, source: str | Origin, cluster_gpus: int) -> None:
-    """Raise for the first job that asks for more GPUs than the cluster has.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        A trace with ``job_id`` and ``num_gpus``.
-    source : str or Origin
-        Name for messages, or where the rows came from.
-    cluster_gpus : int
-        GPUs of the cluster.
-
-    Raises
-    ------
-    TraceError
-        Names the job, since waiting for it would never end.
-
-    Examples
-    --------
-    >>> check_fits(pd.DataFrame({"job_id": [7], "num_gpus": [8]}), "jobs", 4)
-    Traceback (most recent call last):
-    repro.errors.TraceError: jobs:row 0:num_gpus: more GPUs than the cluster has (8); job 7 can \
-never start on 4 GPUs: leave it out or take a larger cluster
-    """
+    """Raise for the first job that asks for more GPUs than the cluster has."""
     origin = source if isinstance(source, Origin) else Origin(source)
     over = (frame["num_gpus"] > cluster_gpus).to_numpy()
     if over.any():

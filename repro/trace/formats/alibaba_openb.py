@@ -15,39 +15,17 @@ _SECONDS = f"a time is seconds from the start of the trace, 0 to {MAX_TIME_S:,.0
 
 @FORMATS.register("alibaba-openb")
 def read(document: Document) -> Parsed:
-    r"""Read the pod list: name, num_gpu, gpu_milli, gpu_spec, creation/deletion/scheduled_time, ….
+    """Read the pod list: name, num_gpu, gpu_milli, gpu_spec, creation/deletion/scheduled_time, ….
 
     A pod is a job: it arrives at ``creation_time`` and runs from ``scheduled_time`` to
     ``deletion_time``. A pod asking for part of a GPU has ``num_gpus`` 1 and ``gpu_share`` =
     ``gpu_milli`` / 1000. Dropped and counted: pods without a GPU, never scheduled, without an end,
     or that ran for no time.
 
-    Parameters
-    ----------
-    document : Document
-        The file.
-
-    Returns
-    -------
-    Parsed
-        Pods that held a GPU.
-
-    Raises
-    ------
-    TraceError
-        If the file is no such table.
-
     References
     ----------
     Weng et al., "Beware of Fragmentation: Scheduling GPU-Sharing Workloads with Fragmentation
     Gradient Descent", ATC 2023.
-
-    Examples
-    --------
-    >>> table = b"name,num_gpu,gpu_milli,creation_time,deletion_time,scheduled_time\n"
-    >>> read(Document("t", table + b"p0,1,460,0,90,30\n")).frame[["duration", "gpu_share"]]
-       duration  gpu_share
-    0      60.0       0.46
     """
     table = Table(document, _REQUIRED, text=("gpu_spec",), ids="name")
     gpus = table.numbers("num_gpu", "a pod asks for 0 or more GPUs", low=0)

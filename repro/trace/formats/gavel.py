@@ -38,7 +38,7 @@ def read(
     throughputs: str | Path | pd.DataFrame = PUBLIC,
     reference_gpu: str = "v100",
 ) -> Parsed:
-    r"""Read tab-separated lines without header, of ten fields or (``traces/msr``) of seven.
+    """Read tab-separated lines without header, of ten fields or (``traces/msr``) of seven.
 
     Ten: job type, command, working directory, steps argument, needs data directory, total steps,
     scale factor, priority weight, SLO (-1 = none), arrival. Seven: job type, command, steps
@@ -50,42 +50,9 @@ def read(
     field files, whose step counts do not depend on the scale factor; these take the one-GPU
     throughput, and a note says how many. A job's id is its line number from 0.
 
-    Parameters
-    ----------
-    document : Document
-        The file.
-    throughputs : str, Path or DataFrame
-        Where the speeds come from: see :func:`repro.perf.throughput_files.load_throughputs`.
-    reference_gpu : str
-        GPU type on which a job's duration is meant.
-
-    Returns
-    -------
-    Parsed
-        Durations in seconds on the reference GPU, ``iterations`` in steps. ``attrs`` say where the
-        speeds come from, for :func:`repro.perf.throughput_files.throughputs_of`.
-
-    Raises
-    ------
-    TraceError
-        If the file is no such table or a job type is not in the throughput table.
-
-    Warns
-    -----
-    StandInWarning
-        If the public throughput table cannot be had.
-
     References
     ----------
     Gavel (OSDI'20), artifact ``scheduler/traces``.
-
-    Examples
-    --------
-    >>> speed = {"job_type": ["A3C"], "scale_factor": [1], "gpu_type": ["v100"]}
-    >>> speed = pd.DataFrame(speed | {"steps_per_second": [8.0]})
-    >>> line = b"A3C\tpython3 main.py\trl\t--max-steps\t0\t480\t1\t1\t-1.000000\t30\n"
-    >>> read(Document("t", line), throughputs=speed).frame.duration[0]
-    np.float64(60.0)
     """
     first = next((line for line in document.text.splitlines() if line.strip()), "")
     names = _SHORT if len(first.split("\t")) <= len(_SHORT) else _LONG

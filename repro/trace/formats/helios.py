@@ -13,40 +13,16 @@ _REQUIRED = ("job_id", "gpu_num", "submit_time", "start_time", "end_time", "dura
 
 @FORMATS.register("helios")
 def read(document: Document) -> Parsed:
-    r"""Read ``cluster_log.csv``: job_id, user, (vc,) gpu_num, …, submit_time, …, duration, queue.
+    """Read ``cluster_log.csv``: job_id, user, (vc,) gpu_num, …, submit_time, …, duration, queue.
 
     Duration is the recorded run time in seconds. Dropped and counted: jobs without a GPU, jobs
     without start, end or duration, and jobs that ran for 0 s. Submit times count from the
     earliest job kept.
 
-    Parameters
-    ----------
-    document : Document
-        The file.
-
-    Returns
-    -------
-    Parsed
-        GPU jobs that ran.
-
-    Raises
-    ------
-    TraceError
-        If the file is no such table.
-
     References
     ----------
     Hu et al., "Characterization and Prediction of Deep Learning Workloads in Large-Scale GPU
     Datacenters", SC 2021.
-
-    Examples
-    --------
-    >>> table = b"job_id,gpu_num,submit_time,start_time,end_time,duration\n"
-    >>> table += b"7,8,2020-06-09 18:41:01,2020-06-09 18:41:01,2020-06-09 18:42:01,60\n"
-    >>> table += b"8,0,2020-06-09 18:41:01,2020-06-09 18:41:01,2020-06-09 18:42:01,60\n"
-    >>> parsed = read(Document("t", table))
-    >>> parsed.frame.num_gpus.tolist(), parsed.dropped
-    ([8], {'no GPU': 1})
     """
     dates = ("submit_time", "start_time", "end_time")
     table = Table(document, _REQUIRED, text=("user", "vc", *dates), ids="job_id")

@@ -26,38 +26,16 @@ _MS = "a time in milliseconds"
 
 @FORMATS.register("muri")
 def read(document: Document) -> Parsed:
-    r"""Read Muri's columns; every time is turned from milliseconds into seconds.
+    """Read Muri's columns; every time is turned from milliseconds into seconds.
 
     ``resource_time_0`` is the data stage (storage read plus preprocessing on the CPU or the RL
     simulation); how it splits is not published, so it becomes ``stage_storage`` and there is no
     ``stage_cpu``. ``resource_time_1`` is the GPU, ``resource_time_2`` the network. ``interval``
     (gap in the unfiltered trace) is not used.
 
-    Parameters
-    ----------
-    document : Document
-        The file.
-
-    Returns
-    -------
-    Parsed
-        Times in seconds.
-
-    Raises
-    ------
-    TraceError
-        If the file is no such table, or names a model other than Muri's eight.
-
     References
     ----------
     Muri (SIGCOMM'22), artifact ``simulator/trace-data``.
-
-    Examples
-    --------
-    >>> head = b"job_id,num_gpu,submit_time,duration,iteration_time,"
-    >>> head += b"resource_time_0,resource_time_1,resource_time_2\n"
-    >>> read(Document("t", head + b"0,1,6000,16794000,490,446,8,0.5\n")).frame.stage_storage[0]
-    np.float64(0.446)
     """
     table = Table(document, _REQUIRED, text=("model_name",), ids="job_id")
     parsed = table.parsed(

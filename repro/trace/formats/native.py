@@ -11,31 +11,10 @@ from repro.trace.schema import COLUMNS, REQUIRED
 
 @FORMATS.register("repro")
 def read(document: Document) -> Parsed:
-    r"""Read what ``repro trace convert`` and ``repro.trace.load.write`` write.
+    """Read what ``repro trace convert`` and ``repro.trace.load.write`` write.
 
     Columns the schema does not know are left out. Ids that all look like whole numbers come back
     as integers. A ``'`` in front of text that would be a formula to a spreadsheet is taken off.
-
-    Parameters
-    ----------
-    document : Document
-        The file.
-
-    Returns
-    -------
-    Parsed
-        The columns as they stand.
-
-    Raises
-    ------
-    TraceError
-        If the file is no such table.
-
-    Examples
-    --------
-    >>> table = b"job_id,submit_time,duration,num_gpus\na,0,60,4\n"
-    >>> read(Document("t", table)).frame.job_id.tolist()
-    ['a']
     """
     text = [name for name, column in COLUMNS.items() if column.kind == "text"]
     table = Table(document, REQUIRED, text=text, ids="job_id")

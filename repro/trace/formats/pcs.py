@@ -15,7 +15,7 @@ _GPUS = "an app asks for 1 or more GPUs"
 
 @FORMATS.register("pcs")
 def read(document: Document) -> Parsed:
-    r"""Read ``app_id,submit_time,service,num_jobs,sleep_time[,model_name]``.
+    """Read ``app_id,submit_time,service,num_jobs,sleep_time[,model_name]``.
 
     As in the artifact an app arrives at the running sum of ``sleep_time`` (the first row's counts)
     and its ``submit_time`` is not looked at: the two differ in the testbed trace. ``num_jobs`` is
@@ -23,30 +23,9 @@ def read(document: Document) -> Parsed:
     job. Duration is ``service / num_jobs``, the run time at full demand when speed-up is linear;
     with the sub-linear speed-ups of the Philly files the recorded run time is ``service / S``.
 
-    Parameters
-    ----------
-    document : Document
-        The file.
-
-    Returns
-    -------
-    Parsed
-        Times in seconds.
-
-    Raises
-    ------
-    TraceError
-        If the file is no such table.
-
     References
     ----------
     PCS, artifact ``simulation/traces`` and ``testbed/traces``.
-
-    Examples
-    --------
-    >>> table = b"app_id,submit_time,service,num_jobs,sleep_time\n0,0,120,4,0\n1,9,80,4,5\n"
-    >>> read(Document("t", table)).frame[["submit_time", "duration"]].to_numpy().tolist()
-    [[0.0, 30.0], [5.0, 20.0]]
     """
     table = Table(
         document,

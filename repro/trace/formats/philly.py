@@ -11,36 +11,15 @@ from repro.trace.formats import FORMATS
 
 @FORMATS.register("philly")
 def read(document: Document) -> Parsed:
-    r"""Read ``timestamp,duration,num_gpus,gpu_time,cluster``.
+    """Read ``timestamp,duration,num_gpus,gpu_time,cluster``.
 
     The file has no ids: a job's id is its row number from 0. Submit times count from the earliest
     timestamp; the virtual cluster (``cluster``) becomes ``vc``; ``gpu_time`` is not used.
-
-    Parameters
-    ----------
-    document : Document
-        The file.
-
-    Returns
-    -------
-    Parsed
-        Rows in file order, which is not the order of submission.
-
-    Raises
-    ------
-    TraceError
-        If the file is no such table.
 
     References
     ----------
     Jeon et al., "Analysis of Large-Scale Multi-Tenant GPU Clusters for DNN Training Workloads",
     ATC 2019; flattened in the artifact of Sia (SOSP'23).
-
-    Examples
-    --------
-    >>> table = b"timestamp,duration,num_gpus\n2017-10-09 00:01:00,66,1\n2017-10-09,5,2\n"
-    >>> read(Document("t", table)).frame.submit_time.tolist()
-    [60.0, 0.0]
     """
     table = Table(document, ("timestamp", "duration", "num_gpus"), text=("timestamp", "cluster"))
     parsed = table.parsed(

@@ -43,34 +43,9 @@ def read(document: Document) -> Parsed:
     are Pacific local time, taken as they stand; an attempt that seems to end before it starts
     because the clocks went back in between is one hour longer.
 
-    Parameters
-    ----------
-    document : Document
-        The file.
-
-    Returns
-    -------
-    Parsed
-        Jobs that ran on GPUs; submit times from the earliest of them.
-
-    Raises
-    ------
-    TraceError
-        If the file is no such log, or an attempt ends before it starts.
-
     References
     ----------
     Jeon et al., ATC 2019; schema in the ``philly-traces`` repository.
-
-    Examples
-    --------
-    >>> import json
-    >>> attempt = {"start_time": "2017-10-07 01:12:09", "end_time": "2017-10-07 01:13:23"}
-    >>> attempt["detail"] = [{"ip": "m47", "gpus": ["gpu0", "gpu1"]}]
-    >>> job = {"jobid": "a", "submitted_time": "2017-10-07 01:11:39", "attempts": [attempt]}
-    >>> read(Document("log", json.dumps([job]).encode())).frame[["duration", "num_gpus"]]
-       duration  num_gpus
-    0      74.0         2
     """
     entries, lines = _entries(document)
     origin = Origin(document.name, _COLUMNS, lines.__getitem__)

@@ -10,33 +10,13 @@ from repro.trace.formats import FORMATS
 
 @FORMATS.register("tiresias")
 def read(document: Document) -> Parsed:
-    r"""Read ``job_id,num_gpu,submit_time,iterations,model_name,duration,interval``.
+    """Read ``job_id,num_gpu,submit_time,iterations,model_name,duration,interval``.
 
     ``interval`` (gap to the next job) is not used; ``iterations`` and ``model_name`` may be absent.
-
-    Parameters
-    ----------
-    document : Document
-        The file.
-
-    Returns
-    -------
-    Parsed
-        Times as they stand, in seconds.
-
-    Raises
-    ------
-    TraceError
-        If the file is no such table, or is Muri's, whose times are milliseconds.
 
     References
     ----------
     Tiresias (NSDI'19), artifact ``simulator/60_job.csv``.
-
-    Examples
-    --------
-    >>> read(Document("t", b"job_id,num_gpu,submit_time,duration\n0,4,0,60\n")).frame.num_gpus[0]
-    np.int64(4)
     """
     table = Table(
         document,

@@ -56,27 +56,9 @@ def gavel_single(
     throughputs : str or Path
         Where the speeds come from: see :func:`repro.perf.throughput_files.load_throughputs`.
 
-    Returns
-    -------
-    DataFrame
-        job_id, submit_time (s), duration (s, on V100s), num_gpus, model (job type), iterations
-        (training steps), priority_weight, slo (NaN: none); ``attrs`` say where the speeds come
-        from.
-
-    Raises
-    ------
-    ParamError
-        If a value is not accepted.
-
     References
     ----------
     Gavel, OSDI 2020, section 7.1; artifact ``scheduler.py``.
-
-    Examples
-    --------
-    >>> trace = gavel_single(0, jobs=2, throughputs="gavel-like-throughputs")
-    >>> trace["duration"].round(3).tolist(), trace["model"].tolist()[1]
-    ([68344.35, 31016.609], 'Transformer (batch size 16)')
     """
     positive("rate", rate)
     streams = _Streams(seed, False, priorities, slos, fixed_duration, job_table)
@@ -94,32 +76,7 @@ def gavel_multiple(
     job_table: str = "public",
     throughputs: Source = PUBLIC,
 ) -> pd.DataFrame:
-    """Draw Gavel's continuous-multiple trace: as ``gavel-single``, on 1, 2, 4 or 8 GPUs.
-
-    Parameters
-    ----------
-    seed, jobs, rate, priorities, slos, fixed_duration, job_table, throughputs
-        As for :func:`gavel_single`; the same seed gives the same durations.
-
-    Returns
-    -------
-    DataFrame
-        As from :func:`gavel_single`.
-
-    Raises
-    ------
-    ParamError
-        If a value is not accepted.
-
-    References
-    ----------
-    Gavel, OSDI 2020, section 7.1; artifact ``scheduler.py``.
-
-    Examples
-    --------
-    >>> gavel_multiple(0, jobs=4, throughputs="gavel-like-throughputs")["num_gpus"].tolist()[0]
-    8
-    """
+    """Draw Gavel's continuous-multiple trace: as ``gavel-single``, on 1, 2, 4 or 8 GPUs."""
     positive("rate", rate)
     streams = _Streams(seed, True, priorities, slos, fixed_duration, job_table)
     return as_trace(streams.draw(jobs, 3600.0 / rate), throughputs)
@@ -135,46 +92,14 @@ def gavel_static(
     job_table: str = "public",
     throughputs: Source = PUBLIC,
 ) -> pd.DataFrame:
-    """Draw Gavel's static-multiple trace: the jobs of ``gavel-multiple``, all submitted at 0.
-
-    Parameters
-    ----------
-    seed, jobs, priorities, slos, fixed_duration, job_table, throughputs
-        As for :func:`gavel_single`.
-
-    Returns
-    -------
-    DataFrame
-        As from :func:`gavel_single`.
-
-    Raises
-    ------
-    ParamError
-        If a value is not accepted.
-
-    References
-    ----------
-    Gavel, OSDI 2020, section 7.1; artifact ``scheduler.py``.
-
-    Examples
-    --------
-    >>> trace = gavel_static(0, jobs=9, throughputs="gavel-like-throughputs")
-    >>> trace["submit_time"].max()
-    np.float64(0.0)
-    """
+    """Draw Gavel's static-multiple trace: the jobs of ``gavel-multiple``, all submitted at 0."""
     streams = _Streams(seed, True, priorities, slos, fixed_duration, job_table)
     return as_trace(streams.draw(jobs, 0.0), throughputs)
 
 
 @dataclass(frozen=True)
 class Job:
-    """A drawn job; times in seconds, ``model`` the name of its job type.
-
-    Examples
-    --------
-    >>> Job(0.0, "A3C", 1, 60.0).weight
-    1.0
-    """
+    """A drawn job; times in seconds, ``model`` the name of its job type."""
 
     submit: float
     model: str
@@ -247,13 +172,7 @@ def _published_order(job_table: str) -> list[JobType]:
 
 
 def gang_size(drawn: float, *, wide: bool) -> int:
-    """Return 1, 2, 4 or (if ``wide``) 8 GPUs for a number drawn from [0, 1).
-
-    Examples
-    --------
-    >>> gang_size(0.99, wide=True), gang_size(0.99, wide=False)
-    (8, 4)
-    """
+    """Return 1, 2, 4 or (if ``wide``) 8 GPUs for a number drawn from [0, 1)."""
     if drawn < 0.7:
         return 1
     if drawn <= 0.8:
@@ -262,13 +181,7 @@ def gang_size(drawn: float, *, wide: bool) -> int:
 
 
 def as_trace(drawn: list[Job], throughputs: Source, *, whole: bool = False) -> pd.DataFrame:
-    """Return the jobs as a trace; with whole steps, durations are what these take.
-
-    Examples
-    --------
-    >>> as_trace([Job(0.0, "A3C", 1, 60.0)], "gavel-like-throughputs")["duration"].tolist()
-    [60.0]
-    """
+    """Return the jobs as a trace; with whole steps, durations are what these take."""
     table = load_throughputs(throughputs, REFERENCE)
     speeds = [table.steps_per_s(job.model, job.gpus, REFERENCE) for job in drawn]
     durations = [job.duration for job in drawn]

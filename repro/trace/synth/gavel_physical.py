@@ -51,25 +51,9 @@ def gavel_physical(
     throughputs : str or Path
         As for :func:`gavel_single`.
 
-    Returns
-    -------
-    DataFrame
-        As from :func:`gavel_single`, with whole seconds of submission and whole steps.
-
-    Raises
-    ------
-    ParamError
-        If a value is not accepted.
-
     References
     ----------
     Gavel, OSDI 2020, Table 3; artifact ``scripts/utils/generate_trace.py``.
-
-    Examples
-    --------
-    >>> trace = gavel_physical(0, at_start=36, throughputs="gavel-like-throughputs")
-    >>> int((trace["submit_time"] == 0).sum()), sorted(set(trace["num_gpus"]))
-    (36, [1, 2, 4])
     """
     for option, value in (("jobs", jobs), ("at_start", at_start), ("durations", durations)):
         positive(option, value, whole=True)

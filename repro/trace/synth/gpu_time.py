@@ -31,26 +31,9 @@ def philly_gpu_time(
     load : float
         Total work / (GPUs x time from first to last submission), met exactly.
 
-    Returns
-    -------
-    DataFrame
-        job_id, submit_time (s), duration (s, at least 1), num_gpus.
-
-    Raises
-    ------
-    ParamError
-        If a value is not accepted.
-
     References
     ----------
     Quantiles from the public Tiresias simulator, mix of the Philly jobs of at least 2 minutes.
-
-    Examples
-    --------
-    >>> trace = philly_gpu_time(np.random.default_rng(0), jobs=500, num_gpus=64, load=0.6)
-    >>> work = (trace["duration"] * trace["num_gpus"]).sum()
-    >>> round(float(work / (64 * trace["submit_time"].iloc[-1])), 3)
-    0.6
     """
     positive("jobs", jobs, whole=True)
     positive("num_gpus", num_gpus, whole=True)
@@ -74,32 +57,7 @@ def philly_gpu_time(
 
 
 def at_load(frame: pd.DataFrame, num_gpus: int, load: float) -> pd.DataFrame:
-    """Return the trace with all gaps scaled alike to offer a load.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        A trace.
-    num_gpus : int
-        GPUs of the cluster.
-    load : float
-        Wanted total work / (GPUs x time from first to last submission).
-
-    Returns
-    -------
-    DataFrame
-
-    Raises
-    ------
-    ParamError
-        If the trace spans no time.
-
-    Examples
-    --------
-    >>> jobs = {"submit_time": [0.0, 1.0], "duration": [30.0, 30.0], "num_gpus": [1, 1]}
-    >>> at_load(pd.DataFrame(jobs), num_gpus=1, load=0.5)["submit_time"].tolist()
-    [0.0, 120.0]
-    """
+    """Return the trace with all gaps scaled alike to offer a load."""
     submit = frame["submit_time"].to_numpy(float)
     span = submit[-1] - submit[0]
     if span <= 0:

@@ -66,27 +66,9 @@ def muri_like(
     job_types : {1, 2, 3, 4}
         Draw models of so many job types only.
 
-    Returns
-    -------
-    DataFrame
-        job_id, submit_time, duration (whole s), num_gpus, model, batch_size (per GPU), iterations,
-        iteration_time, priority, stage_storage (the whole data stage), stage_gpu, stage_network
-        (s per iteration).
-
-    Raises
-    ------
-    ParamError
-        If a value is not accepted.
-
     References
     ----------
     Muri, SIGCOMM 2022, section 6.1; measured tables ``traces/muri_*.csv``.
-
-    Examples
-    --------
-    >>> trace = muri_like(np.random.default_rng(0))
-    >>> len(trace), trace["num_gpus"].value_counts().sort_index().to_dict()
-    (992, {1: 134, 2: 22, 4: 34, 8: 691, 16: 3, 32: 108})
     """
     if trace not in TRACES:
         raise ParamError(f"trace={trace!r}: give one of {', '.join(TRACES)}")

@@ -41,26 +41,10 @@ def philly_like(
     min_duration : float, optional
         Shorter jobs (s) are left out; the Tiresias paper keeps jobs of at least 60 s.
 
-    Returns
-    -------
-    DataFrame
-        job_id, submit_time (s, first 0; whole unless scaled), duration (whole s), num_gpus.
-
-    Raises
-    ------
-    ParamError
-        If a value is not accepted, ``load`` is given without ``num_gpus``, or nothing is left.
-
     References
     ----------
     Jeon et al., "Analysis of Large-Scale Multi-Tenant GPU Clusters for DNN Training Workloads",
     ATC 2019; measured tables ``traces/philly_*.csv``, written by ``repro.trace.calibrate``.
-
-    Examples
-    --------
-    >>> trace = philly_like(np.random.default_rng(0), jobs=2000, load=0.8, num_gpus=64)
-    >>> len(trace), int(trace["num_gpus"].max()) <= 64
-    (2000, True)
     """
     given = {"jobs": jobs, "load": load, "num_gpus": num_gpus, "min_duration": min_duration}
     for option, value in given.items():

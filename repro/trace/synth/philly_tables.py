@@ -54,23 +54,7 @@ class Draw:
 
 
 def draw_profile(rng: np.random.Generator) -> Draw:
-    """Draw every job of the profile.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Source of randomness.
-
-    Returns
-    -------
-    Draw
-        In order of submission, counted from the first submission of the real trace.
-
-    Examples
-    --------
-    >>> draw_profile(np.random.default_rng(0)).size
-    82247
-    """
+    """Draw every job of the profile."""
     hours = table("philly_hours")
     jobs = hours["jobs"].to_numpy(np.int64)
     gpus = _widths(rng, jobs)
@@ -142,11 +126,7 @@ def _widths(rng: np.random.Generator, jobs: _Ints) -> _Ints:
 
 
 def _order(rng: np.random.Generator, runs: pd.DataFrame, levels: tuple[float, ...]) -> _Ints:
-    """Return the duration order of the jobs of one GPU count, in order of submission.
-
-    Each run takes ranks from its measured quantiles, in an order of smoothed noise; ranking them
-    all again makes a permutation, so that the durations of the GPU count as a whole stay exact.
-    """
+    """Return the duration order of the jobs of one GPU count, in order of submission."""
     size = runs["jobs"].to_numpy(np.int64)
     run = np.repeat(np.arange(size.size), size)
     within = np.arange(run.size) - np.repeat(np.cumsum(size) - size, size)

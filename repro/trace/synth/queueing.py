@@ -20,36 +20,7 @@ def mm(
     load: float = 0.7,
     mean_duration: float = 60.0,
 ) -> pd.DataFrame:
-    """Draw Poisson arrivals with exponential durations: M/M/c on ``num_gpus`` single-GPU servers.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Source of randomness.
-    jobs : int
-        Number of jobs, each of one GPU.
-    num_gpus : int
-        Servers c.
-    load : float
-        Arrival rate x mean duration / servers.
-    mean_duration : float
-        Mean duration, seconds.
-
-    Returns
-    -------
-    DataFrame
-        job_id, submit_time, duration, num_gpus (all 1).
-
-    Raises
-    ------
-    ParamError
-        If a value is not a number above 0.
-
-    Examples
-    --------
-    >>> mm(np.random.default_rng(0), jobs=3)["num_gpus"].tolist()
-    [1, 1, 1]
-    """
+    """Draw M/M/c: Poisson arrivals, exponential durations, ``num_gpus`` single-GPU servers."""
     positive("num_gpus", num_gpus, whole=True)
     return mg1(rng, jobs, load * num_gpus, mean_duration)
 
@@ -80,21 +51,6 @@ def mg1(
     scv : float
         Squared coefficient of variation (above 1) of hyperexponential durations; the two phases
         carry half of the work each (balanced means).
-
-    Returns
-    -------
-    DataFrame
-        job_id, submit_time, duration, num_gpus (all 1).
-
-    Raises
-    ------
-    ParamError
-        If a value is not accepted.
-
-    Examples
-    --------
-    >>> mg1(np.random.default_rng(0), jobs=3, service="deterministic")["duration"].tolist()
-    [60.0, 60.0, 60.0]
     """
     positive("jobs", jobs, whole=True)
     positive("load", load)

@@ -91,67 +91,22 @@ def make(name: str, rng: np.random.Generator | int, **options: Any) -> pd.DataFr
 
 
 def takes_seed(name: str) -> bool:
-    """Tell whether a generator draws from the streams of a whole-number seed.
-
-    Parameters
-    ----------
-    name : str
-        A name of :func:`names`.
-
-    Returns
-    -------
-    bool
-
-    Examples
-    --------
-    >>> takes_seed("gavel-single"), takes_seed("testbed")
-    (True, False)
-    """
+    """Tell whether a generator draws from the streams of a whole-number seed."""
     return next(iter(inspect.signature(generators[name]).parameters)) == "seed"
 
 
 def names() -> list[str]:
-    """Return the names of all generators.
-
-    Examples
-    --------
-    >>> "philly-like" in names()
-    True
-    """
+    """Return the names of all generators."""
     return list(generators)
 
 
 def is_known(name: str) -> bool:
-    """Tell whether ``name`` is a generator.
-
-    Examples
-    --------
-    >>> is_known("testbed"), is_known("philly")
-    (True, False)
-    """
+    """Tell whether ``name`` is a generator."""
     return name in generators
 
 
 def stand_in_for(name: str) -> str | None:
-    """Return what replaces a public file that cannot be had.
-
-    Parameters
-    ----------
-    name : str
-        Name in the registry of public traces.
-
-    Returns
-    -------
-    str or None
-        A generator; ``"gpu-time-quantiles"``, which is :func:`history_quantiles`, for a history
-        of GPU-times; ``"gavel-like-throughputs"``, a name for
-        :func:`repro.perf.throughput_files.load_throughputs`; None if nothing stands in.
-
-    Examples
-    --------
-    >>> stand_in_for("philly"), stand_in_for("tiresias-history-1000"), stand_in_for("tiresias-60")
-    ('philly-like', 'gpu-time-quantiles', None)
-    """
+    """Return what replaces a public file that cannot be had."""
     from repro.files import public
 
     if not public.is_known(name):
@@ -160,49 +115,12 @@ def stand_in_for(name: str) -> str | None:
 
 
 def stand_in_options(name: str) -> dict[str, Any]:
-    """Return the options with which :func:`stand_in_for` is called for a public file.
-
-    Parameters
-    ----------
-    name : str
-        Name in the registry of public traces.
-
-    Returns
-    -------
-    dict
-        Empty where the defaults of the generator do.
-
-    Examples
-    --------
-    >>> stand_in_options("muri-trace3-pr"), stand_in_options("philly")
-    ({'trace': '3', 'at_once': True}, {})
-    """
+    """Return the options with which :func:`stand_in_for` is called for a public file."""
     return dict(_STAND_IN_OPTIONS.get(name, {}))
 
 
 def positive(option: str, value: Any, *, whole: bool = False) -> None:
-    """Raise unless an option's value is a finite number above 0.
-
-    Parameters
-    ----------
-    option : str
-        Its name, for the message.
-    value : object
-        What was given.
-    whole : bool
-        Whether it must be a whole number.
-
-    Raises
-    ------
-    ParamError
-        Naming option and value.
-
-    Examples
-    --------
-    >>> positive("jobs", 0, whole=True)
-    Traceback (most recent call last):
-    repro.errors.ParamError: jobs=0: give a whole number above 0
-    """
+    """Raise unless an option's value is a finite number above 0."""
     kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
     number = isinstance(value, kinds) and not isinstance(value, bool)
     if not number or not 0 < value < np.inf:

@@ -69,26 +69,9 @@ def testbed(
     mean_gap : float
         Mean gap, seconds.
 
-    Returns
-    -------
-    DataFrame
-        job_id, submit_time (whole s), duration (whole s, 120 to 7200), num_gpus, model, num_ps (as
-        many parameter servers as GPUs, none for a single GPU).
-
-    Raises
-    ------
-    ParamError
-        If a value is not accepted.
-
     References
     ----------
     Tiresias, NSDI 2019, section 5.1 and Table 3.
-
-    Examples
-    --------
-    >>> trace = testbed(np.random.default_rng(0))
-    >>> len(trace), int(trace["num_gpus"].sum()), trace["model"].nunique()
-    (480, 1920, 10)
     """
     positive("jobs", jobs, whole=True)
     positive("mean_gap", mean_gap)
