@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
+from repro.cluster.spec import Cluster
 from repro.core.decision import Decision
+from repro.core.jobs import JobTable
 from repro.core.performance import Performance
 from repro.core.registry import Registry
 from repro.core.settings import check_settings
@@ -75,8 +77,6 @@ class Policy:
     time_fields: ClassVar[tuple[str, ...]] = ()
     #: may give a job other than the GPUs it asked for
     elastic: ClassVar[bool] = False
-    #: seconds within which a completion and the next arrival count as one event
-    tie_s: ClassVar[float] = 0.0
     #: only equal completion times are one event, whatever the rules allow
     exact_ties: ClassVar[bool] = False
     #: of policies that return shares: tells GPU types apart
@@ -85,8 +85,6 @@ class Policy:
     pairs_up: ClassVar[bool] = False
     #: of policies that return shares: GPUs idle rather than serve a job without a share
     idle_ok: ClassVar[bool] = False
-    #: decide only at multiples of this many seconds; None: at every event
-    interval: ClassVar[float | None] = None
 
     def decide(self, view: View) -> Decision:
         """Return what every unfinished job holds until the next decision."""
@@ -100,6 +98,16 @@ class Policy:
         """Return the performance model to use where the caller names none."""
         return None
 
+    @property
+    def interval(self) -> float | None:
+        """Decide only at multiples of this many seconds; None: at every event."""
+        return None
+
+    @property
+    def tie_s(self) -> float:
+        """Seconds within which a completion and the next arrival count as one event."""
+        return 0.0
+
     def polled(self) -> bool:
         """Tell whether completions are noticed only at decisions, not when they happen."""
         return False
@@ -109,6 +117,34 @@ class Policy:
         values = self.rule_values.get(rules, self.rule_values.get("paper", {}))
         fill = {k: v for k, v in values.items() if getattr(self, k) is None}
         return dataclasses.replace(self, **fill) if fill else self
+
+
+class Selection(Protocol):
+    """Which jobs run, best key first, brought up to date at every event."""
+
+    @property
+    def waits(self) -> bool:
+        """Whether a job waits."""
+
+    @property
+    def running(self) -> Iterable[int]:
+        """The jobs that hold GPUs."""
+
+    def arrive(self, job: int, now: float) -> None:
+        """Add a new job."""
+
+    def finish(self, job: int) -> None:
+        """Take a finished job out."""
+
+    def move(self, job: int, now: float) -> None:
+        """Read the key of a job again that jumped."""
+
+    def select(self, now: float) -> tuple[list[int], list[int]]:
+        """Return the jobs that lose and those that get their GPUs, in order of decision."""
+
+
+#: Makes the selection of a run.
+Select = Callable[[JobTable, "Ordering", Cluster], Selection]
 
 
 @dataclass(frozen=True)
@@ -134,8 +170,6 @@ class Order(Policy):
     preemptive: ClassVar[bool] = True
     #: the first job that does not fit blocks all behind it
     blocking: ClassVar[bool] = False
-    #: keys are read again at every event instead of only when a job changes state
-    resort: ClassVar[bool] = False
 
     def key(self, view: View, job: int) -> Key:
         """Return the sort key of ``job`` now; smaller runs first."""
@@ -167,15 +201,8 @@ class Ordering:
 
     def __init__(self, policy: Order, view: View) -> None:
         self.policy, self.view = policy, view
-        self.resort = policy.resort
-        #: gangs are selected by first fit on nodes, running keys are read again at every event
-        self.refill = False
-        #: after each event, running jobs move ahead of waiting ones of equal key (Resort only)
-        self.partition = False
-        #: ties between keys that were computed, not given, depend on every past sort (Resort only)
-        self.ties_of_value = False
-        #: equal keys keep the order of the previous event (Resort only)
-        self.history_ties = False
+        #: how jobs are selected if not incrementally; for keys that do not drift linearly
+        self.selection: Select | None = None
 
     def key(self, job: int, now: float) -> Key:
         """Return the key of ``job``."""
@@ -185,21 +212,17 @@ class Ordering:
         """Return the drift of the key while running, per second."""
         return self.policy.slope(self.view, job)
 
-    def drifts(self, job: int) -> bool:
-        """Tell whether the key of a running job changes with time (Resort only)."""
-        return True
-
     def arrive(self, job: int, now: float) -> None:
-        """Take note of an arrival."""
+        """React to an arrival."""
 
     def start(self, job: int, now: float) -> None:
-        """Take note that the job got GPUs."""
+        """React to a job that got GPUs."""
 
     def stop(self, job: int, now: float) -> None:
-        """Take note that the job lost its GPUs."""
+        """React to a job that lost its GPUs."""
 
     def finish(self, job: int, now: float) -> None:
-        """Take note of a completion."""
+        """React to a completion."""
 
     def moves(self, now: float) -> list[int]:
         """Return the jobs whose key jumps at this instant (demotions, promotions), in order."""

@@ -8,13 +8,11 @@ from typing import Protocol
 
 from repro.core.decision import Run
 from repro.core.jobs import JobTable
-from repro.core.policy import Order, Policy
+from repro.core.policy import Order, Policy, Selection
 from repro.core.view import View
 from repro.placement.base import Placer
 from repro.sim.rounds.mechanism import RoundMechanism
 from repro.sim.select.backlog import Backlog
-from repro.sim.select.refill import Refill
-from repro.sim.select.resort import Resort
 from repro.sim.whole_decisions import DecidedDriver
 
 
@@ -75,11 +73,9 @@ class RankedDriver:
         self.ordering = policy.ordering(view)
         self.quantum = policy.quantum_s()
         self.table = table
-        self.backlog: Backlog | Resort | Refill
-        if self.ordering.refill:
-            self.backlog = Refill(table, self.ordering, view.cluster)
-        elif self.ordering.resort:
-            self.backlog = Resort(table, self.ordering, capacity)
+        self.backlog: Selection
+        if self.ordering.selection is not None:
+            self.backlog = self.ordering.selection(table, self.ordering, view.cluster)
         else:
             self.backlog = Backlog(table, self.ordering, placer, take, capacity)
 

@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 
 from repro import simulate
-from repro.core.policy import Order, make
+from repro.core.policy import Order, Ordering, make
 from repro.policies.tiresias._gittins import GittinsIndex, MeanServiceIndex
+from repro.sim.select.resort import Resort
 
 HISTORY = (4, 8, 12)
 
@@ -20,10 +21,14 @@ class ByIndex(Order):
     """Continuous 2D-Gittins: the largest index of the attained service first."""
 
     index: object = None
-    resort = True
 
     def key(self, view, job):
         return -self.index(view.attained(job))
+
+    def ordering(self, view):
+        ordering = Ordering(self, view)
+        ordering.selection = Resort
+        return ordering
 
 
 def trace(submits, durations, widths):

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 from repro.core.policy import Order, Ordering
 from repro.core.view import View
+from repro.sim.select.refill import Refill
+from repro.sim.select.resort import Resort
 
 
 @dataclass(frozen=True)
@@ -36,9 +39,10 @@ class KnownDuration(Order):
     }
 
     def ordering(self, view: View) -> Ordering:
-        """Return an ordering that re-sorts one list if ties have history."""
+        """Return an ordering that selects as the rules say."""
         ordering = Ordering(self, view)
-        ordering.resort = ordering.history_ties = bool(self.history_ties)
-        ordering.ties_of_value = ordering.history_ties
-        ordering.refill = bool(self.refill)
+        if self.refill:
+            ordering.selection = Refill
+        elif self.history_ties:
+            ordering.selection = partial(Resort, history_ties=True, always_sorts=True)
         return ordering

@@ -65,7 +65,7 @@ class Muri(Policy):
     autopack: bool = False
     noise: float = 0.0
     noise_seed: int = 0
-    interval: float | None = None  # type: ignore[misc]
+    interval: float | None = None
     collapse: bool = field(default=True, repr=False)
     measured_factors: bool | None = None
     halving_rounds: bool | None = None
@@ -113,7 +113,7 @@ class Muri(Policy):
             )
 
     @property
-    def tie_s(self) -> float:  # type: ignore[override]
+    def tie_s(self) -> float:
         """Seconds within which a completion and the next arrival count as one event."""
         return self.tie_window_s or 0.0
 

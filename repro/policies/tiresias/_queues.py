@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from heapq import heappop, heappush
 from itertools import pairwise
 from typing import Any, ClassVar
 
-from repro.core.policy import Order, Ordering
+from repro.core.policy import Order, Ordering, Select
 from repro.core.view import View
 from repro.errors import ParamError
+from repro.sim.select.resort import Resort
 
 
 @dataclass(frozen=True)
@@ -112,8 +114,9 @@ class QueueOrdering(Ordering):
         self.exact = policy.exact_demotion is not False
         self.rounds_up = bool(policy.whole_second_limits)
         self.cumulative = bool(policy.cumulative_waiting)
-        self.partition = self.history_ties = bool(policy.history_ties)
-        self.resort = policy.resort or self.partition or not self.exact
+        self.partition = bool(policy.history_ties)
+        if self.partition or not self.exact:
+            self.selection = self.one_list()
         #: queue, priority clock (s) up to the present hold, start of that hold (None = waiting)
         self.queue: dict[int, int] = {}
         self.clock: dict[int, float] = {}
@@ -128,6 +131,20 @@ class QueueOrdering(Ordering):
         #: promotions due at the next event, which they do not bring about themselves
         self._overdue: list[tuple[int, int]] = []
         self._stamp: dict[int, int] = {}
+
+    def one_list(self, *, always_sorts: bool = False) -> Select:
+        """Return the selection by one sorted list, under the tie rules of the policy."""
+        return partial(
+            Resort,
+            partition=self.partition,
+            history_ties=self.partition,
+            always_sorts=always_sorts,
+            drifts=self.drifts,
+        )
+
+    def drifts(self, job: int) -> bool:
+        """Tell whether the key of a running job changes with time."""
+        return False
 
     def executed(self, job: int, now: float) -> float:
         """Return the priority clock t_J (s)."""

@@ -14,6 +14,7 @@ from repro.core.view import View
 from repro.errors import ParamError
 from repro.estimate.history import PUBLIC_SAMPLE, history
 from repro.policies.tiresias._gittins import GittinsIndex, Index, MeanServiceIndex
+from repro.sim.select.resort import Resort
 
 Array = npt.NDArray[np.float64]
 
@@ -64,7 +65,7 @@ class _Ordering(Ordering):
 
     def __init__(self, policy: Gittins2D, view: View) -> None:
         super().__init__(policy, view)
-        self.index = policy.ranking()
+        self.index, self.selection = policy.ranking(), Resort
 
     def key(self, job: int, now: float) -> Key:
         """Return minus the index."""
@@ -99,7 +100,6 @@ class Gittins2D(Order):
     True
     """
 
-    resort: ClassVar[bool] = True
     history: str | Sequence[float] = PUBLIC_SAMPLE
     index: str = "remaining"
     delta: float | None = None

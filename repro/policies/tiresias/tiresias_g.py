@@ -22,8 +22,7 @@ class _Ordering(QueueOrdering):
 
     def __init__(self, policy: TiresiasG, view: View) -> None:
         super().__init__(policy, view)
-        self.resort = True
-        self.ties_of_value = self.partition
+        self.selection = self.one_list(always_sorts=self.partition)
         self.indices = policy.indices()
 
     def drifts(self, job: int) -> bool:

@@ -13,10 +13,6 @@ from repro.policies.tiresias._queues import Discretised, QueueOrdering
 class _Ordering(QueueOrdering):
     """Queues in order; FIFO by first start inside a queue, never-started jobs by submission."""
 
-    def drifts(self, job: int) -> bool:
-        """Return False: keys change by demotion and promotion only."""
-        return False
-
     def key(self, job: int, now: float) -> Key:
         """Return (queue,) for list queues, else (queue, first start, submission)."""
         if self.partition:

@@ -7,9 +7,10 @@ Replaying the same list operations is the only way to break ties as they do.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
+from repro.cluster.spec import Cluster
 from repro.core.jobs import JobTable
 from repro.core.policy import Ordering
 
@@ -22,13 +23,33 @@ class Resort:
     table : JobTable
         Job state, read only.
     ordering : Ordering
-        Keys, re-queueing and partition rule.
-    capacity : int
-        GPUs of the cluster.
+        Keys.
+    cluster : Cluster
+        Its GPUs.
+    partition : bool
+        After each event, running jobs move ahead of waiting ones of equal key.
+    history_ties : bool
+        Equal keys keep the order of the previous event.
+    always_sorts : bool
+        Sort even when no job waits, because later ties depend on it.
+    drifts : callable, optional
+        Tells whether the key of a running job changes with time; None: of all.
     """
 
-    def __init__(self, table: JobTable, ordering: Ordering, capacity: int) -> None:
-        self.table, self.ordering, self.capacity = table, ordering, capacity
+    def __init__(
+        self,
+        table: JobTable,
+        ordering: Ordering,
+        cluster: Cluster,
+        *,
+        partition: bool = False,
+        history_ties: bool = False,
+        always_sorts: bool = False,
+        drifts: Callable[[int], bool] | None = None,
+    ) -> None:
+        self.table, self.ordering, self.capacity = table, ordering, cluster.num_gpus
+        self.partition, self.history_ties = partition, history_ties
+        self.always_sorts, self.drifts = always_sorts, drifts
         self._order: list[int] = []
         self._held: set[int] = set()
         self._drifting: set[int] = set()
@@ -70,12 +91,12 @@ class Resort:
     def _read(self, job: int, now: float) -> None:
         """Read a key; unless ties have history they end with (submission, job id)."""
         key = self.ordering.key(job, now)
-        self._keys[job] = key if self.ordering.history_ties else (key, job)
+        self._keys[job] = key if self.history_ties else (key, job)
 
     def _settle(self, job: int, now: float) -> None:
         """Read the key of a job whose state changed, and whether it will drift from now on."""
         self._read(job, now)
-        if job in self._held and self.ordering.drifts(job):
+        if job in self._held and (self.drifts is None or self.drifts(job)):
             self._drifting.add(job)
         else:
             self._drifting.discard(job)
@@ -84,7 +105,7 @@ class Resort:
         """Sort, scan, and return who loses and who gets GPUs, in list order."""
         ordering, held = self.ordering, self._held
         stops: list[int] = []
-        if self._demand <= self.capacity and not ordering.ties_of_value:
+        if self._demand <= self.capacity and not self.always_sorts:
             starts = [job for job in self._order if job not in held] if self.waits else []
         else:
             for job in self._drifting:
@@ -99,7 +120,7 @@ class Resort:
             held.add(job)
             ordering.start(job, now)
             self._settle(job, now)
-        if ordering.partition and (starts or stops or self._moved):
+        if self.partition and (starts or stops or self._moved):
             self._moved = False
             # the next stable sort puts the classes in order again
             self._order = [job for job in self._order if job in held] + [
