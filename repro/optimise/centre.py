@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from repro.errors import PolicyError
+from repro.optimise.counted import solves
 
 Array = npt.NDArray[np.float64]
 Name = Callable[[int], str]
@@ -138,6 +139,7 @@ class Centre:
         return self.slack < self.price
 
 
+@solves("LP")
 def central_level(crowd: Crowd, scale: Array, floor: Array | None = None) -> Centre | None:
     """Return the centre of the shares that maximise z in v_k x_k >= scale_k z + floor_k.
 
@@ -208,6 +210,7 @@ def central_point(crowd: Crowd, floor: Array, best: Centre) -> Array:
     return start if found is None else found.shares
 
 
+@solves("convex")
 def central_ratio(crowd: Crowd, left: Array, due: Array, spent: Array) -> Centre | None:
     """Return the centre of the shares with the least ratio max_k (spent_k + left_k / u_k) / due_k.
 

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from repro.errors import ParamError
 from repro.optimise.centre import Centre, Crowd
+from repro.optimise.counted import solves
 
 Array = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -37,6 +38,7 @@ def is_installed() -> bool:
     return True
 
 
+@solves("LP")
 def ecos_level(crowd: Crowd, scale: Array, floor: Array | None = None) -> Centre | None:
     """Return ECOS's shares with the largest z in v_k x_k >= scale_k z + floor_k.
 
@@ -112,6 +114,7 @@ def ecos_point(crowd: Crowd, floor: Array) -> Array | None:
     return _by_job(answer["x"], crowd, each)
 
 
+@solves("convex")
 def ecos_ratio(crowd: Crowd, left: Array, due: Array, spent: Array) -> Centre | None:
     """Return ECOS's shares with the least ratio max_k (spent_k + left_k / u_k) / due_k.
 

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from repro.optimise.counted import solves
+
 Array = npt.NDArray[np.float64]
 
 #: Relative loss of an objective allowed to the passes after it.
@@ -168,6 +170,7 @@ def _block(left: Any, scale: Array, least: Array) -> Any:
     return hstack([left, csr_array(np.column_stack([scale, least]))])
 
 
+@solves("LP")
 def _solve(goal: Array, matrix: Any, limits: Array, norm: Array, upper: Array) -> Array | None:
     from scipy.optimize import linprog
 

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from repro.errors import PolicyError
+from repro.optimise.counted import solves
 
 Array = npt.NDArray[np.float64]
 
@@ -16,6 +17,7 @@ END, FALL = 1e-10, 0.1
 STEPS, NEAR = 150, 0.99
 
 
+@solves("convex")
 def nash_shares(speeds: Array, counts: Array, widths: Array, capacity: Array) -> Array:
     """Return the shares of highest product of throughputs, for one or many problems at once.
 

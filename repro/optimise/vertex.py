@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from repro.errors import PolicyError
+from repro.optimise.counted import solves
 
 if TYPE_CHECKING:
     from repro.optimise.centre import Centre, Crowd
@@ -194,6 +195,7 @@ def _constraints(crowd: Crowd, floor: Array) -> tuple[Any, Array, Array, Array]:
     return vstack([time, used, worth]), limits, upper, need
 
 
+@solves("LP")
 def _solve(
     cost: Array, matrix: Any, limits: Array, upper: Array, last: float = 0.0
 ) -> Array | None:

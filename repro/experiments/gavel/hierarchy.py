@@ -1,4 +1,4 @@
-"""Gavel's hierarchical timelines: jobs of three entities join one after the other."""
+"""Gavel's hierarchical policy: worked examples (Fig 6, lecture) and timelines (Fig 11)."""
 
 from __future__ import annotations
 
@@ -9,31 +9,125 @@ import numpy as np
 import pandas as pd
 
 from repro.core.records import Result
+from repro.optimise.entities import hierarchical_shares
 from repro.perf.throughput import ThroughputTable
+
+Table = Mapping[str, Mapping[str, Any]]
+
+
+def entity_shares(jobs: Table, entities: Table, gpus: Mapping[str, int]) -> pd.DataFrame:
+    """Return the allocation of the hierarchical policy, one row per job.
+
+    Parameters
+    ----------
+    jobs : mapping of str to mapping
+        Job to entity, weight (1 if left out) and steps_per_s by GPU type (1 if left out).
+    entities : mapping of str to mapping
+        Entity to weight (1 if left out) and inner (``fairness`` or ``fifo``).
+    gpus : mapping of str to int
+        GPUs of each type.
+
+    Returns
+    -------
+    DataFrame
+        job, entity, one column of time shares per GPU type, share (their sum), normalised
+        (effective throughput over that of an equal share of all GPUs, for one GPU's time).
+
+    Examples
+    --------
+    >>> jobs = {"1": {"entity": "a"}, "2": {"entity": "a"}, "3": {"entity": "b"}}
+    >>> entities = {"a": {"inner": "fairness"}, "b": {"inner": "fifo"}}
+    >>> entity_shares(jobs, entities, {"v100": 1})["share"].round(6).tolist()
+    [0.25, 0.25, 0.5]
+    """
+    types = list(gpus)
+    speeds = np.array(
+        [[job.get("steps_per_s", {}).get(one, 1.0) for one in types] for job in jobs.values()]
+    )
+    counts = np.array(list(gpus.values()), dtype=float)
+    shares = hierarchical_shares(
+        speeds,
+        [1.0] * len(jobs),
+        [float(job.get("weight", 1)) for job in jobs.values()],
+        [job["entity"] for job in jobs.values()],
+        {name: float(one.get("weight", 1)) for name, one in entities.items()},
+        {name: one["inner"] for name, one in entities.items()},
+        counts,
+    )
+    equal = speeds @ counts / counts.sum()
+    return pd.DataFrame(
+        {
+            "job": list(jobs),
+            "entity": [job["entity"] for job in jobs.values()],
+            **dict(zip(types, shares.T, strict=True)),
+            "share": shares.sum(axis=1),
+            "normalised": (speeds * shares).sum(axis=1) / equal,
+        }
+    )
+
+
+def stages(
+    jobs: Table, entities: Table, gpus: Mapping[str, int], leaving: Sequence[str]
+) -> pd.DataFrame:
+    """Return `entity_shares` of all jobs, then again after each of some jobs has left.
+
+    The columns are stage (``all jobs``, ``job 4 ends`` …), present, and those of `entity_shares`;
+    jobs that have left have a share of 0.
+    """
+    frames = []
+    for number in range(len(leaving) + 1):
+        gone = set(leaving[:number])
+        here = {name: job for name, job in jobs.items() if name not in gone}
+        table = entity_shares(here, entities, gpus).set_index("job").reindex(list(jobs))
+        table["entity"] = [job["entity"] for job in jobs.values()]
+        stage = f"{leaving[number - 1]} ends" if number else "all jobs"
+        table["present"] = [name not in gone for name in jobs]
+        frames.append(table.fillna(0.0).reset_index().assign(stage=stage))
+    return pd.concat(frames, ignore_index=True)
+
+
+def weighted_cases(
+    jobs: Table,
+    inner: Mapping[str, str],
+    cases: Mapping[str, Mapping[str, Mapping[str, float]]],
+    gpus: Mapping[str, int],
+) -> pd.DataFrame:
+    """Return `entity_shares` for several choices of weights, with a column case.
+
+    ``cases``: case to weights of ``entities`` and of ``jobs`` (1 for those left out); ``inner``:
+    entity to the policy inside it.
+
+    Examples
+    --------
+    >>> jobs = {"1": {"entity": "a"}, "2": {"entity": "b"}}
+    >>> cases = {"1:3": {"entities": {"a": 1, "b": 3}, "jobs": {}}}
+    >>> inner = {"a": "fairness", "b": "fifo"}
+    >>> weighted_cases(jobs, inner, cases, {"v100": 1})["share"].round(6).tolist()
+    [0.25, 0.75]
+    """
+    frames = []
+    for name, case in cases.items():
+        entities = {
+            one: {"inner": how, "weight": case["entities"][one]} for one, how in inner.items()
+        }
+        weighted = {job: {**one, "weight": case["jobs"].get(job, 1)} for job, one in jobs.items()}
+        frames.append(entity_shares(weighted, entities, gpus).assign(case=name))
+    return pd.concat(frames, ignore_index=True)
 
 
 def joining_jobs(
     models: Sequence[str], *, entities: int, step_s: float, every: int, steps: int, weights: int
 ) -> pd.DataFrame:
-    """Return one-GPU jobs that join one by one and outlast the timeline.
+    """Return one-GPU jobs of ``models`` that join one by one and outlast the timeline.
 
     Parameters
     ----------
-    models : sequence of str
-        Job type of each job, in order of arrival.
     entities : int
         Number of entities; each has the next equal part of the jobs, named from ``0``.
-    step_s : float
-        Length of a timestep (s).
-    every, steps : int
-        Timesteps between two arrivals, and in all.
+    step_s, every, steps
+        Length of a timestep (s), timesteps between two arrivals, and in all.
     weights : int
         Weights inside an entity go round from 1 to this number.
-
-    Returns
-    -------
-    DataFrame
-        A trace with the columns entity and priority_weight.
 
     Examples
     --------
@@ -67,37 +161,18 @@ def throughput_steps(
     every: int,
     steps: int,
 ) -> pd.DataFrame:
-    """Return each job's throughput over that of its equal share of all GPU types, while it is.
+    """Return each job's throughput over that of its equal share of all GPU types, while it runs.
 
-    Parameters
-    ----------
-    result : Result
-        Records of a run without rounds.
-    trace : DataFrame
-        From :func:`joining_jobs`.
-    perf : ThroughputTable
-        Steps per second.
-    gpus : mapping
-        GPU type to number of GPUs.
-    step_s, every, steps
-        As for :func:`joining_jobs`.
-
-    Returns
-    -------
-    DataFrame
-        timestep (from 1; that of each arrival), job_id, entity, throughput.
-
-    References
-    ----------
-    Gavel, OSDI 2020, section 4.3 and Figure 11.
+    Jobs are those of `joining_jobs`, run without rounds; the columns are timestep (from 1; that
+    of each arrival), job_id, entity, throughput (Gavel, section 4.3).
     """
-    kinds = list(gpus)
-    counts = np.array([gpus[kind] for kind in kinds], dtype=float)
-    speeds = np.array([perf.speeds(model, 1, kinds) for model in trace["model"]])
+    types = list(gpus)
+    counts = np.array([gpus[one] for one in types], dtype=float)
+    speeds = np.array([perf.speeds(model, 1, types) for model in trace["model"]])
     reference = [perf.steps_per_s(model, 1, perf.reference) for model in trace["model"]]
     scale = np.array(reference) / (speeds @ counts / counts.sum())
     spans = result.intervals
-    rows: list[dict[str, Any]] = []
+    rows: list[tuple[int, int, str, float]] = []
     for start in range(0, steps, every):
         # the middle of a timestep lies between two changes
         now = (start + 0.5) * step_s
@@ -105,38 +180,18 @@ def throughput_steps(
         rates = held.groupby("job_id")["rate"].sum()
         here = trace[trace["submit_time"] <= now]
         for job, entity in zip(here["job_id"], here["entity"], strict=True):
-            value = float(rates.get(job, 0.0)) * scale[job]
-            rows.append(
-                {"timestep": start + 1, "job_id": job, "entity": entity, "throughput": value}
-            )
-    return pd.DataFrame(rows)
+            rows.append((start + 1, job, entity, float(rates.get(job, 0.0)) * scale[job]))
+    return pd.DataFrame(rows, columns=["timestep", "job_id", "entity", "throughput"])
 
 
 def totals(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the sum of throughputs for every series and timestep.
-
-    Parameters
-    ----------
-    table : DataFrame
-        series, timestep, throughput.
-
-    Examples
-    --------
-    >>> rows = {"series": "a", "timestep": [1, 5, 5], "throughput": [1.5, 1.0, 0.5]}
-    >>> totals(pd.DataFrame(rows))["total"].tolist()
-    [1.5, 1.5]
-    """
+    """Return the sum of throughputs for every series and timestep."""
     sums = table.groupby(["series", "timestep"], sort=False)["throughput"].sum()
     return sums.rename("total").reset_index()
 
 
 def parts(table: pd.DataFrame) -> pd.DataFrame:
-    """Return each entity's part of the total throughput at every timestep.
-
-    Parameters
-    ----------
-    table : DataFrame
-        timestep, entity, throughput of one series.
+    """Return each entity's part of the total throughput of one series at every timestep.
 
     Examples
     --------
@@ -150,16 +205,9 @@ def parts(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def farthest_total(sums: pd.DataFrame, known: pd.DataFrame, series: str, published: str) -> float:
-    """Return the largest distance of a series' total from the published one.
+    """Return the largest distance of a series' `totals` from the published curve.
 
-    Parameters
-    ----------
-    sums : DataFrame
-        From :func:`totals`.
-    known : DataFrame
-        Published points: series, x (timestep), mean.
-    series, published : str
-        Names here and there.
+    ``known`` has the columns series, x (timestep) and mean.
 
     Examples
     --------
@@ -174,14 +222,7 @@ def farthest_total(sums: pd.DataFrame, known: pd.DataFrame, series: str, publish
 
 
 def last_values(table: pd.DataFrame, series: str, size: int) -> list[float]:
-    """Return the throughputs at the last timestep of the first ``size`` jobs of each entity.
-
-    Examples
-    --------
-    >>> rows = {"series": "a", "timestep": 1, "job_id": [0, 1], "entity": ["0", "1"]}
-    >>> last_values(pd.DataFrame(rows).assign(throughput=[0.2, 0.4]), "a", 1)
-    [0.2, 0.4]
-    """
+    """Return the throughputs at the last timestep of the first ``size`` jobs of each entity."""
     rows = table[(table["series"] == series) & (table["timestep"] == table["timestep"].max())]
     first = rows.sort_values("job_id").groupby("entity").head(size)
     return [float(value) for value in first["throughput"]]

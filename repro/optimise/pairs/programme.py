@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from repro.errors import PolicyError
+from repro.optimise.counted import solves
 
 Array = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -145,6 +146,7 @@ def programme(
     return Programme(first, second, column, rows, coefs, free, bounds, row_weights, weights, blocks)
 
 
+@solves("LP")
 def solve(
     problem: Programme, method: str = "centre", given: float | None = None
 ) -> tuple[Array, float]:

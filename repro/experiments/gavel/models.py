@@ -1,4 +1,4 @@
-"""Gavel's motivation: how unequal GPU types are, per dollar too, and what sharing a GPU costs."""
+"""Gavel's models: unequal GPU types (Fig 1), shared GPUs (Fig 4), batch sizes (Table 2)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pandas as pd
 
 from repro import paths
 from repro.errors import ParamError
+from repro.perf.synthetic_throughputs import job_types
 from repro.perf.throughput import ThroughputTable
 
 _FILE = "gavel_motivation.csv"
@@ -30,15 +31,6 @@ def motivation() -> pd.DataFrame:
     ------
     ParamError
         If the checkout's ``params/gavel_motivation.csv`` is missing or has lost a column.
-
-    References
-    ----------
-    Gavel, OSDI 2020, Figures 1 and 4; motivation notebooks of the artifact.
-
-    Examples
-    --------
-    >>> len(motivation()), motivation()["k80"].min() > 0
-    (8, np.True_)
     """
     path = paths.params_dir() / _FILE
     if not path.is_file():
@@ -50,14 +42,7 @@ def motivation() -> pd.DataFrame:
 
 
 def picked(table: pd.DataFrame, models: Mapping[str, int | None]) -> pd.DataFrame:
-    """Return the rows of some models with a batch size each.
-
-    Parameters
-    ----------
-    table : DataFrame
-        With model and batch_size.
-    models : mapping of str to int
-        Model to its batch size, None where it has one only.
+    """Return the rows of some models and their batch sizes (None where there is only one).
 
     Raises
     ------
@@ -81,28 +66,10 @@ def picked(table: pd.DataFrame, models: Mapping[str, int | None]) -> pd.DataFram
     return pd.concat(rows, ignore_index=True)
 
 
-def job_type(model: str, batch: int | None) -> str:
-    """Return the name of a model and batch size in the artifact's throughput tables.
-
-    Examples
-    --------
-    >>> job_type("ResNet-18", 64), job_type("A3C", None)
-    ('ResNet-18 (batch size 64)', 'A3C')
-    """
-    return model if batch is None else f"{model} (batch size {batch})"
-
-
 def from_throughputs(
     throughputs: ThroughputTable, models: Mapping[str, int | None]
 ) -> pd.DataFrame:
-    """Return the same rows as `picked` from the throughputs of the simulations, on one GPU.
-
-    Parameters
-    ----------
-    throughputs : ThroughputTable
-        Steps/s by model and GPU type.
-    models : mapping of str to int
-        Model to its batch size, None where it has one only.
+    """Return the rows of `picked` from the throughputs of the simulations, on one GPU.
 
     Examples
     --------
@@ -110,32 +77,21 @@ def from_throughputs(
     >>> from_throughputs(speeds, {"A3C": None})["v100"].tolist()
     [3.0]
     """
-    types = {model: job_type(model, batch) for model, batch in models.items()}
+    names = [
+        model if batch is None else f"{model} (batch size {batch})"
+        for model, batch in models.items()
+    ]
     columns = {
-        kind: [throughputs.steps_per_s(name, 1, kind) for name in types.values()]
-        for kind in GPU_TYPES
+        gpu_type: [throughputs.steps_per_s(name, 1, gpu_type) for name in names]
+        for gpu_type in GPU_TYPES
     }
-    return pd.DataFrame({"model": list(types), **columns})
+    return pd.DataFrame({"model": list(models), **columns})
 
 
 def relative_speed(table: pd.DataFrame, prices: Mapping[str, float]) -> pd.DataFrame:
-    """Return the throughput on each GPU type relative to the first, and the same per dollar.
+    """Return each model's speed on each GPU type over the first of ``prices``, and per dollar.
 
-    Parameters
-    ----------
-    table : DataFrame
-        model and one column of steps/s per GPU type.
-    prices : mapping of str to float
-        GPU type to USD/h; the first is the unit.
-
-    Returns
-    -------
-    DataFrame
-        model, gpu_type (capitals), speed, per_dollar.
-
-    References
-    ----------
-    Gavel, OSDI 2020, Figure 1.
+    ``prices`` are USD/h by type; the columns are model, gpu_type (capitals), speed, per_dollar.
 
     Examples
     --------
@@ -148,12 +104,12 @@ def relative_speed(table: pd.DataFrame, prices: Mapping[str, float]) -> pd.DataF
         pd.DataFrame(
             {
                 "model": table["model"],
-                "gpu_type": kind.upper(),
-                "speed": table[kind] / table[unit],
-                "per_dollar": table[kind] / table[unit] * prices[unit] / price,
+                "gpu_type": gpu_type.upper(),
+                "speed": table[gpu_type] / table[unit],
+                "per_dollar": table[gpu_type] / table[unit] * prices[unit] / price,
             }
         )
-        for kind, price in prices.items()
+        for gpu_type, price in prices.items()
     ]
     return pd.concat(frames).sort_index(kind="stable").reset_index(drop=True)
 
@@ -165,24 +121,9 @@ def labels(relative: pd.DataFrame, column: str) -> list[list[float]]:
 
 
 def shared_speeds(table: pd.DataFrame, models: Sequence[str]) -> pd.DataFrame:
-    r"""Return what each of two models keeps of its speed when they share a P100.
+    r"""Return what two models keep of their speeds when they share a P100, the upper triangle.
 
-    Parameters
-    ----------
-    table : DataFrame
-        Rows of `motivation`, one per model.
-    models : sequence of str
-        Order of rows and columns.
-
-    Returns
-    -------
-    DataFrame
-        row, column, first and second (speed in the pair over speed alone), total, text; the upper
-        triangle.
-
-    References
-    ----------
-    Gavel, OSDI 2020, Figure 4.
+    The columns are row, column, first and second (speed in the pair over speed alone), total, text.
 
     Examples
     --------
@@ -201,3 +142,44 @@ def shared_speeds(table: pd.DataFrame, models: Sequence[str]) -> pd.DataFrame:
     frame = pd.DataFrame(records, columns=["row", "column", "first", "second"])
     texts = [f"{a:.2f}\n{b:.2f}" for a, b in zip(frame["first"], frame["second"], strict=True)]
     return frame.assign(total=frame["first"] + frame["second"], text=texts)
+
+
+def configurations(throughputs: ThroughputTable, gpu_type: str, unit: str) -> pd.DataFrame:
+    """Return the models and batch sizes of the workload with their speeds on one GPU (Table 2).
+
+    Returns
+    -------
+    DataFrame
+        model, batch_size (None where there is only one), distributed, job_type, rank (place of
+        the batch size within the model, from 1), steps_per_s, speedup (over ``unit``), text.
+    """
+    frame = pd.DataFrame(
+        [(one.model, one.batch_size, one.distributed, one.name) for one in job_types()],
+        columns=["model", "batch_size", "distributed", "job_type"],
+    )
+    speeds = [throughputs.steps_per_s(name, 1, gpu_type) for name in frame["job_type"]]
+    units = [throughputs.steps_per_s(name, 1, unit) for name in frame["job_type"]]
+    sizes = ["one size" if one.batch_size is None else str(one.batch_size) for one in job_types()]
+    frame["batch_size"] = frame["batch_size"].astype("Int64")
+    frame["rank"] = frame.groupby("model").cumcount() + 1
+    frame["steps_per_s"] = speeds
+    frame["speedup"] = frame["steps_per_s"] / pd.Series(units)
+    frame["text"] = [f"{size}\n{speed:.3g}/s" for size, speed in zip(sizes, speeds, strict=True)]
+    return frame
+
+
+def measured_job_types(throughputs: ThroughputTable, *, distributed: bool = False) -> set[str]:
+    """Return the job types of a throughput table, or only those with speeds on several GPUs."""
+    return {model for model, gang in throughputs.rows if gang > 1 or not distributed}
+
+
+def batch_sizes(table: pd.DataFrame) -> list[list[int]]:
+    """Return the batch sizes of each model; an empty list where there is only one.
+
+    Examples
+    --------
+    >>> batch_sizes(pd.DataFrame({"model": ["a", "a", "b"], "batch_size": [1, 2, None]}))
+    [[1, 2], []]
+    """
+    known = table.groupby("model", sort=False)["batch_size"]
+    return [[int(size) for size in sizes.dropna()] for _, sizes in known]

@@ -1,0 +1,235 @@
+"""Gavel's policies at their first decision: shares, problems solved, CPU time (Table 1, Fig 12)."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+
+from repro.core.decision import Decision, Shares
+from repro.core.performance import Performance
+from repro.core.policy import Policy, make, policies
+from repro.core.view import View
+from repro.errors import PolicyError
+from repro.experiments.gavel.examples import constraint_sums
+from repro.optimise.counted import counted_solves
+from repro.perf.throughput import ThroughputTable
+from repro.policies.gavel.las import las_shares
+from repro.sim.simulate import simulate
+from repro.typing import Floats
+
+#: What a policy declares to read -> the word for it in Table 1.
+READS = {
+    "throughput": "speeds",
+    "duration": "work left",
+    "priority_weight": "weights",
+    "slo": "SLOs",
+    "entity": "entities",
+}
+NONE = "greedy or closed form"
+
+
+class _Reached(BaseException):
+    """Ends a run at its first decision; not an `Exception`, which the simulator might handle."""
+
+    def __init__(self, view: View) -> None:
+        self.view = view
+
+
+def first_view(
+    trace: pd.DataFrame, cluster: str, policy: Policy, perf: Performance | None = None
+) -> View:
+    """Return what a policy sees when the first jobs arrive.
+
+    Raises
+    ------
+    PolicyError
+        If the policy is only an ordering.
+    """
+
+    class Stopping(type(policy)):  # type: ignore[misc]
+        def session(self, view: View) -> Callable[[View], Decision]:
+            def stop(view: View) -> Decision:
+                raise _Reached(view)
+
+            return stop
+
+    values = {field.name: getattr(policy, field.name) for field in dataclasses.fields(policy)}
+    try:
+        simulate(trace, cluster, cast(Policy, Stopping(**values)), perf=perf)
+    except _Reached as reached:
+        return reached.view
+    raise PolicyError(f"policy {policy.name!r} only ranks jobs; give one that decides")
+
+
+def first_shares(
+    trace: pd.DataFrame,
+    cluster: str,
+    policy: str,
+    types: Sequence[str],
+    perf: Performance | None = None,
+) -> Floats:
+    """Return the matrix X a policy decides on when the first jobs arrive, shape (jobs, types).
+
+    Raises
+    ------
+    PolicyError
+        If the policy answers with runs instead of shares.
+
+    Examples
+    --------
+    >>> trace = pd.DataFrame({"job_id": [0, 1], "submit_time": 0.0, "duration": 9.0, "num_gpus": 1})
+    >>> first_shares(trace, "1xv100,1xk80", "las-agnostic", ["v100", "k80"]).tolist()
+    [[0.5, 0.5], [0.5, 0.5]]
+    """
+    made = make(policy)
+    view = first_view(trace, cluster, made, perf)
+    decided = made.session(view)(view)
+    if not isinstance(decided, Shares):
+        raise PolicyError(f"policy {policy!r} answers with runs; give one that answers with shares")
+    matrix = np.zeros((len(trace), len(types)))
+    columns = [decided.gpu_types.index(name) for name in types]
+    for job, row in zip(decided.jobs, decided.fractions, strict=True):
+        for member in job if isinstance(job, tuple) else (job,):
+            matrix[member] += row[columns]
+    return matrix
+
+
+def policy_table(
+    rows: Mapping[str, str], trace: pd.DataFrame, cluster: str, gpus: Mapping[str, int]
+) -> pd.DataFrame:
+    """Return what each policy optimises and reads, and the problems one decision of it solves.
+
+    Parameters
+    ----------
+    rows : mapping of str to str
+        Row of the table to the registered name.
+    trace, cluster, gpus
+        Jobs and cluster of the decision, and the cluster's GPUs by type.
+
+    Returns
+    -------
+    DataFrame
+        row, policy, objective (first line of its docstring), reads (list), solver (sorts of
+        problems), solves (their number), most_time and most_gpus (largest sum of shares of a job,
+        largest use of a GPU type).
+    """
+    records = []
+    for row, name in rows.items():
+        declared = policies[name]
+        with counted_solves() as counts:
+            shares = first_shares(trace, cluster, name, list(gpus))
+        sums = constraint_sums(shares, trace["num_gpus"].tolist(), list(gpus.values()))
+        records.append(
+            {
+                "row": row,
+                "policy": name,
+                "objective": (declared.__doc__ or "").strip().splitlines()[0],
+                "reads": [word for need, word in READS.items() if need in declared.needs],
+                "solver": ", ".join(sorted(counts)) or NONE,
+                "solves": sum(counts.values()),
+                "most_time": max(sums["time"]),
+                "most_gpus": max(sums["gpus"]),
+            }
+        )
+    return pd.DataFrame(records)
+
+
+def feature_cells(table: pd.DataFrame) -> pd.DataFrame:
+    """Return `policy_table` as cells of a heat map: policy, column, value (1 or 0), text.
+
+    Examples
+    --------
+    >>> row = {"row": "LAS", "policy": "las", "reads": ["weights"], "solver": "LP", "solves": 2}
+    >>> feature_cells(pd.DataFrame([row]))["text"].tolist()
+    ['', '', 'yes', '', '', 'LP']
+    """
+    cells = []
+    for _, one in table.iterrows():
+        name = f"{one['row']}: {one['policy']}"
+        for word in READS.values():
+            read = word in one["reads"]
+            cells.append((name, word, float(read), "yes" if read else ""))
+        cells.append((name, "solves", float(one["solves"] > 0), one["solver"].split(" or ")[0]))
+    return pd.DataFrame(cells, columns=["policy", "column", "value", "text"])
+
+
+def allocation_s(policy: Policy, view: View, trials: int) -> float:
+    """Return the CPU time (s) of one allocation from nothing, the least of several trials."""
+    return _fastest(lambda: policy.session(view)(view), trials)
+
+
+def uncollapsed_s(policy: Policy, view: View, trials: int) -> float:
+    """Return the CPU time (s) of gavel-las's programme with a row per job instead of per kind."""
+    speeds = np.array([view.speeds(job) for job in view.jobs])
+    ones, widths = np.ones(len(speeds)), [view.gpus(job) for job in view.jobs]
+    gpus = view.gpu_counts
+    return _fastest(lambda: las_shares(speeds, ones, widths, ones, gpus, "highs"), trials)
+
+
+def _fastest(run: Callable[[], object], trials: int) -> float:
+    times = []
+    for _ in range(trials):
+        # CPU time: what else the machine does must not show
+        start = time.process_time()
+        run()
+        times.append(time.process_time() - start)
+    return min(times)
+
+
+def allocation_times(
+    traces: Mapping[int, pd.DataFrame],
+    policies: Mapping[str, tuple[Policy, int]],
+    perf: ThroughputTable,
+    whole: Sequence[str],
+    trials: int,
+) -> pd.DataFrame:
+    """Return the CPU time of one allocation for every policy and number of waiting jobs (Fig 12).
+
+    Parameters
+    ----------
+    traces : mapping
+        Number of jobs to the jobs; the cluster has a quarter as many GPUs of each of the types
+        of ``perf``.
+    policies : mapping
+        Series to the policy and the largest number of jobs it is asked for.
+    perf : ThroughputTable
+        Steps per second.
+    whole : sequence of str
+        Series whose programme has a row per job.
+    trials : int
+        Allocations of which the fastest counts; the others are disturbed by the machine.
+
+    Returns
+    -------
+    DataFrame
+        series, x (jobs), seconds.
+    """
+    rows: list[dict[str, Any]] = []
+    for name, (policy, most) in policies.items():
+        timed = uncollapsed_s if name in whole else allocation_s
+        sized = [(jobs, trace) for jobs, trace in traces.items() if jobs <= most]
+        for number, (jobs, trace) in enumerate(sized):
+            cluster = ",".join(f"{max(1, jobs // 4)}x{one}" for one in perf.gpu_types)
+            view = first_view(trace.assign(submit_time=0.0), cluster, policy, perf)
+            # The first call of all loads and compiles.
+            seconds = timed(policy, view, trials + (number == 0))
+            rows.append({"series": name, "x": jobs, "seconds": seconds})
+    return pd.DataFrame(rows)
+
+
+def growth_rate(table: pd.DataFrame, series: str, low: float, high: float) -> float:
+    """Return the exponent k of time = c * jobs**k from ``low`` to ``high`` jobs (least squares).
+
+    Examples
+    --------
+    >>> rows = {"series": "a", "x": [1, 2, 4], "seconds": [3.0, 12.0, 48.0]}
+    >>> round(growth_rate(pd.DataFrame(rows), "a", 1, 4), 9)
+    2.0
+    """
+    rows = table[(table["series"] == series) & table["x"].between(low, high)]
+    return float(np.polyfit(np.log(rows["x"]), np.log(rows["seconds"]), 1)[0])

@@ -1,0 +1,41 @@
+"""What preemption costs under Gavel's rounds, with and without renewing the lease (Table 4)."""
+
+from __future__ import annotations
+
+from repro.core.records import Result, durations
+
+
+def lost_time(result: Result) -> float:
+    """Return the part of the time jobs hold GPUs in which they load or save instead of training."""
+    held = float(durations(result).sum())
+    return float(result.meta["overhead_s"]) / held if held > 0 else 0.0
+
+
+def at_every_round(result: Result, overhead_s: float, round_s: float) -> float:
+    """Return the part lost if each round but the first of each job began with the overhead.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from repro import simulate
+    >>> job = {"job_id": [0], "submit_time": [0.0], "duration": [1000.0], "num_gpus": [1]}
+    >>> at_every_round(simulate(pd.DataFrame(job), "1xv100", "las-agnostic"), 10.0, 360.0)
+    0.02
+    """
+    spans = result.intervals
+    first = (spans["start"] // round_s).astype(int)
+    # the last instant of an interval belongs to the round it ends
+    last = ((spans["end"] - 1e-9) // round_s).astype(int)
+    rounds = int((last - first + 1).sum())
+    return overhead_s * (rounds - len(result.jobs)) / float(durations(result).sum())
+
+
+def overhead_row(result: Result, overhead_s: float, lease: str) -> dict[str, object]:
+    """Return one row of the table of overheads; ``lease``: whether it is renewed, in words."""
+    return {
+        "lease": lease,
+        "overhead_s": overhead_s,
+        "lost_percent": 100 * lost_time(result),
+        "avg_jct_h": float(result.jobs["jct"].mean()) / 3600,
+        "resumptions": float(result.meta["overhead_s"]) / overhead_s if overhead_s else 0.0,
+    }
