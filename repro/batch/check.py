@@ -10,8 +10,9 @@ from typing import Any
 
 from repro import paths
 from repro.errors import ReproError
-from repro.figures.claims import MISSED, OUTCOMES
+from repro.figures.claims import KINDS, MISSED, OUTCOMES, REPRODUCED
 from repro.figures.params import Entry
+from repro.figures.points import shares
 from repro.figures.result_files import RESULT
 from repro.figures.saved import damaged, read_error, read_result
 from repro.figures.tolerance import show
@@ -22,20 +23,10 @@ INDEX = "index.html"
 
 @dataclass(frozen=True)
 class Stored:
-    """What lies in the result folder of a figure.
+    """What lies in the result folder of a figure; ``result`` is empty without one to rely on.
 
-    Parameters
-    ----------
-    entry : Entry
-        The figure.
-    folder : Path
-        Its result folder.
-    result : mapping
-        Content of ``result.json``; empty if there is none to rely on.
-    error : mapping
-        ``error`` and ``traceback`` of the last run if it failed; else empty.
-    damage : tuple of str
-        What is wrong with files of the folder, one line each.
+    ``error`` holds ``error`` and ``traceback`` of the last run if it failed, ``damage`` a line for
+    each thing that is wrong with a file.
     """
 
     entry: Entry
@@ -69,20 +60,10 @@ def stored(entries: Sequence[Entry], out: Path) -> list[Stored]:
 
 
 def last_results(entries: Sequence[Entry], out: Path | None) -> tuple[Path, list[Stored]]:
-    """Return the folder and content of the last results.
+    """Return the folder and content of the last results of the figures asked for.
 
-    Parameters
-    ----------
-    entries : sequence of Entry
-        Figures asked for.
-    out : Path, optional
-        Folder of results. When left out: ``build/figures`` once a batch has ended there, else the
-        committed ``figures``; the other one only if the figures asked for have no result there.
-
-    Raises
-    ------
-    ReproError
-        If there is no result.
+    Without ``out`` that is ``build/figures`` once a batch has ended there, else the committed
+    ``figures``; the other one only if the figures have no result there.
     """
     folders = _usual_folders() if out is None else [out]
     for folder in folders:
@@ -136,6 +117,50 @@ def tally_line(found: Sequence[Stored]) -> str:
     return ", ".join(parts) or "no claims"
 
 
+def headline(found: Sequence[Stored]) -> dict[str, Any]:
+    """Return published numbers judged and how near they are, then claims by kind.
+
+    Checks hold or do not: they are never counted as reproduced.
+    """
+    rows, points = _rows(found), _points(found)
+    papers = dict.fromkeys(point["figure"].split("/")[0] for point in points)
+    sources = sorted({point["data"] for point in points})
+    return {
+        "points": {
+            **shares(points),
+            "by_paper": {
+                paper: shares(one for one in points if one["figure"].startswith(f"{paper}/"))
+                for paper in papers
+            },
+            "by_data": {
+                source: shares(one for one in points if one["data"] == source) for source in sources
+            },
+        },
+        "claims": {kind: counts([row for row in rows if row["kind"] == kind]) for kind in KINDS},
+    }
+
+
+def headline_lines(found: Sequence[Stored]) -> list[str]:
+    """Return the headline as text, a line for the points and one for each kind of claim."""
+    told = headline(found)
+    points = told["points"]
+    shown = []
+    for name, one in {"all": points, **points["by_paper"], **points["by_data"]}.items():
+        if one["judged"]:
+            near = ", ".join(
+                f"{share:.0%} within {limit}" for limit, share in one["within"].items()
+            )
+            shown.append(f"published numbers ({name}): {one['judged']} judged, {near}")
+    for kind, tally in told["claims"].items():
+        if tally:
+            total = sum(tally.values())
+            well = "hold" if kind == "check" else "reproduced"
+            rest = [f"{n} {outcome}" for outcome, n in tally.items() if outcome != REPRODUCED]
+            parts = [f"{tally.get(REPRODUCED, 0)} of {total} {well}", *rest]
+            shown.append(f"{kind}s: {', '.join(parts)}")
+    return shown
+
+
 def is_fine(found: Sequence[Stored]) -> bool:
     """Tell whether no figure failed or is damaged and every miss has a recorded deviation."""
     return not any(one.error or one.damage or one.unexplained for one in found)
@@ -147,6 +172,7 @@ def as_json(out: Path, found: Sequence[Stored]) -> dict[str, Any]:
         "results": str(out),
         "ok": is_fine(found),
         "counts": counts(_rows(found)),
+        "headline": headline(found),
         "figures": [
             {
                 "id": one.entry.id,
@@ -162,6 +188,7 @@ def as_json(out: Path, found: Sequence[Stored]) -> dict[str, Any]:
             for one in found
         ],
         "claims": _rows(found),
+        "points": _points(found),
     }
 
 
@@ -179,8 +206,8 @@ def lines(found: Sequence[Stored]) -> list[str]:
         for row in one.claims:
             published, ours = _short(row["published"]), _short(row["ours"])
             shown.append(
-                f"  {row['verdict']:<15} {row['id']}: ours {ours}, published {published} "
-                f"({row['tolerance']}; {row['certainty']}, {row['source']})"
+                f"  {row['verdict']:<15} {row['kind']:<7} {row['id']}: ours {ours}, "
+                f"published {published} ({row['tolerance']}; {row['certainty']}, {row['source']})"
             )
             if row.get("deviation"):
                 shown.append(f"  {'':<15} deviation: {row['deviation']}")
@@ -189,6 +216,12 @@ def lines(found: Sequence[Stored]) -> list[str]:
 
 def _rows(found: Sequence[Stored]) -> list[dict[str, Any]]:
     return [{"figure": one.entry.id, **row} for one in found for row in one.claims]
+
+
+def _points(found: Sequence[Stored]) -> list[dict[str, Any]]:
+    return [
+        {"figure": one.entry.id, **row} for one in found for row in one.result.get("points", [])
+    ]
 
 
 def _short(value: Any) -> str:

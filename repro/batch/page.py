@@ -19,7 +19,7 @@ img { display: block; max-width: 100%; max-height: 26rem; background: white; bor
 table { border-collapse: collapse; margin: 1rem 0; font-size: 13px; width: 100%; }
 th, td { text-align: left; vertical-align: top; padding: .25rem .6rem;
   border-top: 1px solid var(--line); }
-td:nth-child(3), td:nth-child(4) { font-variant-numeric: tabular-nums; }
+td:nth-child(4), td:nth-child(5) { font-variant-numeric: tabular-nums; }
 td.reproduced { color: #2e7d32; font-weight: 600; }
 td.partial { color: #b26a00; font-weight: 600; }
 td.missed, .failed { color: #c62828; font-weight: 600; }
@@ -43,19 +43,6 @@ class Markup(str):
 def element(tag: str, *children: str, cls: str = "", **attributes: str) -> Markup:
     """Return an HTML element; plain text and attribute values are escaped.
 
-    Parameters
-    ----------
-    tag : str
-        Name of the element.
-    *children : str
-        Text or elements.
-    cls : str
-        Class attribute.
-    **attributes : str
-        Other attributes.
-
-    Examples
-    --------
     >>> element("p", "1 < 2", element("b", "yes"), cls="x")
     '<p class="x">1 &lt; 2<b>yes</b></p>'
     """

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from repro import paths
-from repro.batch.check import INDEX, Stored, counts, tally_line
+from repro.batch.check import INDEX, Stored, counts, headline_lines, tally_line
 from repro.batch.execute import executed_copy
 from repro.batch.page import element, page
 from repro.figures.tolerance import show
@@ -17,23 +17,14 @@ from repro.files.whole import write_whole
 
 
 def write_report(out: Path, found: Sequence[Stored]) -> Path:
-    """Write ``index.html`` into the folder of results.
+    """Write ``index.html`` into the folder of results and return its path.
 
-    Parameters
-    ----------
-    out : Path
-        Folder of results.
-    found : sequence of Stored
-        Figures to show, in order.
-
-    Returns
-    -------
-    Path
-        The page; it needs no network and holds no date, so equal results give equal bytes.
+    The page needs no network and holds no date, so equal results give equal bytes.
     """
     papers = [(paper, list(group)) for paper, group in groupby(found, lambda one: one.entry.paper)]
     body: list[str] = [
         element("h1", "Figures and tables, regenerated"),
+        element("ul", *(element("li", line) for line in headline_lines(found))),
         element("p", tally_line(found), cls="tally"),
         element("nav", *(element("a", name.capitalize(), href=f"#{name}") for name, _ in papers)),
     ]
@@ -86,7 +77,7 @@ def _subtitle(one: Stored) -> str:
 
 
 def _verdicts(claims: Sequence[dict[str, Any]]) -> str:
-    head = ("verdict", "claim", "published", "ours", "tolerance", "source")
+    head = ("verdict", "kind", "claim", "published", "ours", "tolerance", "source")
     rows: list[str] = [element("tr", *(element("th", name) for name in head))]
     for row in claims:
         what: list[str] = [element("span", row["what"])]
@@ -96,6 +87,7 @@ def _verdicts(claims: Sequence[dict[str, Any]]) -> str:
             what.append(element("p", f"Deviation: {row['deviation']}", cls="deviation"))
         cells = [
             element("td", row["verdict"], cls=row["verdict"].replace(" ", "-")),
+            element("td", row["kind"]),
             element("td", *what),
             element("td", show(row["published"])),
             element("td", show(row["ours"])),
@@ -143,6 +135,7 @@ def _links(one: Stored, out: Path, base: str) -> list[str]:
     links: list[str] = []
     if one.result:
         names = [f"{one.entry.stem}.{suffix}" for suffix in ("svg", "png", "csv")]
+        names += [name for name in one.result.get("files") or {} if name not in names]
         links += [element("a", name, href=f"{base}/{name}") for name in [*names, "result.json"]]
     root = paths.project_root()
     copy = executed_copy(root, one.entry)

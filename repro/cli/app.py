@@ -106,6 +106,8 @@ def check(ids: Ids = None, paper: Paper = None, out: Out = None, as_json: Json =
     else:
         for line in checks.lines(found):
             say(line)
+        for line in checks.headline_lines(found):
+            typer.echo(line)
         typer.echo(f"{len(found)} figures in {folder}: {checks.tally_line(found)}")
         if absent:
             typer.echo(f"{len(absent)} figures have no result yet")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import ValidationInfo, field_validator, model_validator
 
 from repro.errors import ClaimError
+from repro.figures.points import Point, series_values
 from repro.figures.tolerance import (
     Accept,
     Relation,
@@ -27,6 +28,11 @@ NOT_COMPARABLE = "not comparable"
 MISSED = "missed"
 #: From best to worst.
 OUTCOMES = (REPRODUCED, NOT_COMPARABLE, PARTIAL, MISSED)
+#: ``number``: published values within a tolerance; ``order``: a relation or trend; ``example``: a
+#: worked example or arithmetic; ``check``: a requirement of this package, an input or a calibration
+#: target, or true by construction: shown, and never counted as reproduced.
+Kind = Literal["number", "order", "example", "check"]
+KINDS: tuple[Kind, ...] = ("number", "order", "example", "check")
 
 #: Lists in lists that a published value may be made of: times of jobs on types in rounds.
 _LEVELS = 3
@@ -34,11 +40,16 @@ _CERTAINTY = re.compile(r"(paper|artifact|derived|calibrated)\b.*|plot ±\s*\d.*
 
 
 class Claim(Strict):
-    """One thing a paper says about a figure, with its source and how sure we are of it."""
+    """One thing a paper says about a figure, with its source and how sure we are of it.
+
+    A claim about a ``series`` of points has no ``published`` of its own: it judges every point.
+    """
 
     id: str
+    kind: Kind
     what: str
-    published: Any
+    published: Any = None
+    series: str | None = None
     accept: Accept | None = None
     relation: Relation | None = None
     source: str
@@ -46,7 +57,7 @@ class Claim(Strict):
     stand_in: bool = False
     deviation: str | None = None
 
-    @field_validator("id", "what", "source", "certainty", "deviation")
+    @field_validator("id", "what", "series", "source", "certainty", "deviation")
     @classmethod
     def _not_blank(cls, text: str | None) -> str | None:
         if text is not None and not text.strip():
@@ -63,6 +74,8 @@ class Claim(Strict):
     @field_validator("published")
     @classmethod
     def _number_list_or_text(cls, published: Any) -> Any:
+        if published is None:
+            return None
         items = list(flat(published))
         for item in items:
             if item is not None and not isinstance(item, bool | int | float | str):
@@ -110,6 +123,12 @@ class Claim(Strict):
 
     @model_validator(mode="after")
     def _can_be_judged(self) -> Claim:
+        if (self.published is None) is (self.series is None):
+            raise ValueError(
+                "needs either published, what the paper says, or series, the points it judges"
+            )
+        if self.series is not None and self.kind not in ("number", "order"):
+            raise ValueError(f"kind {self.kind} judges no series; number and order do")
         if self.accept is None and self.relation is None:
             raise ValueError("needs accept or relation, or nothing could fail it")
         return self
@@ -136,16 +155,12 @@ class Verdict:
     ours: Any
     outcome: str
 
-    @property
-    def excused(self) -> bool:
-        """Tell whether a recorded deviation explains the outcome (it never changes it)."""
-        return self.claim.deviation is not None
-
     def row(self) -> dict[str, Any]:
         """Return the entry of ``result.json``: plain values, NaN as None."""
         claim = self.claim
         row = {
             "id": claim.id,
+            "kind": claim.kind,
             "what": claim.what,
             "published": claim.published,
             "ours": plain(self.ours),
@@ -155,36 +170,24 @@ class Verdict:
             "verdict": self.outcome,
             "stand_in": claim.stand_in,
         }
+        if claim.series is not None:
+            row["series"] = claim.series
         if claim.deviation is not None:
             row["deviation"] = claim.deviation
         return row
 
 
 def judge(claim: Claim, value: Any) -> Verdict:
-    """Compare one claim with the value this run produced.
+    """Return whether a claim is reproduced, partial, missed or not comparable by a value.
 
-    Parameters
-    ----------
-    claim : Claim
-        What the paper says.
-    value : number, bool, list of these, or None
-        What this run found; None or NaN when it cannot be compared.
-
-    Returns
-    -------
-    Verdict
-        ``reproduced`` if the tolerance holds (or there is only a relation and that holds),
-        ``partial`` if only the relation holds, ``missed``, or ``not comparable``.
-
-    Raises
-    ------
-    ClaimError
-        If the value has not the published shape.
+    ``reproduced`` if the tolerance holds (or there is only a relation and that holds), ``partial``
+    if only the relation holds; None and NaN are ``not comparable``.
 
     Examples
     --------
-    >>> claim = Claim(id="gain", what="average gain", published=5.5, accept=Accept(rel=0.1),
-    ...               relation=Relation(gt=1), source="section 5.2.1", certainty="paper")
+    >>> claim = Claim(id="gain", kind="number", what="average gain", published=5.5,
+    ...               accept=Accept(rel=0.1), relation=Relation(gt=1), source="section 5.2.1",
+    ...               certainty="paper")
     >>> judge(claim, 5.3).outcome, judge(claim, 2.0).outcome, judge(claim, 0.9).outcome
     ('reproduced', 'partial', 'missed')
     """
@@ -204,15 +207,14 @@ def judge(claim: Claim, value: Any) -> Verdict:
     return Verdict(claim, value, REPRODUCED if accepted else PARTIAL)
 
 
-def judge_all(claims: Sequence[Claim], values: Mapping[str, Any]) -> list[Verdict]:
-    """Judge every claim of a figure; each claim needs a value and each value a claim.
+def judge_all(
+    claims: Sequence[Claim], values: Mapping[str, Any], points: Sequence[Point] = ()
+) -> list[Verdict]:
+    """Judge every claim of a figure, those about a series by its points, the others by ``values``.
 
-    Raises
-    ------
-    ClaimError
-        Naming the claims without a value and the values without a claim.
+    A ClaimError names the claims without a value and the values without a claim.
     """
-    known = [claim.id for claim in claims]
+    known = [claim.id for claim in claims if claim.series is None]
     missing = [name for name in known if name not in values]
     extra = [name for name in values if name not in known]
     if missing or extra:
@@ -225,7 +227,50 @@ def judge_all(claims: Sequence[Claim], values: Mapping[str, Any]) -> list[Verdic
             f"{'; '.join(parts)} (claims: {', '.join(known) or 'none'}); the values passed to "
             "save() must match the claims of the parameter file, None where not comparable"
         )
-    return [judge(claim, values[claim.id]) for claim in claims]
+    return [
+        judge(claim, values[claim.id]) if claim.series is None else _judge_series(claim, points)
+        for claim in claims
+    ]
+
+
+def _judge_series(claim: Claim, points: Sequence[Point]) -> Verdict:
+    """Judge a claim by every point of its series; the largest distance decides."""
+    published, ours = series_values(points, str(claim.series))
+    if not published:
+        known = ", ".join(sorted({point.series for point in points})) or "none"
+        raise ClaimError(f"claim {claim.id}: no point of series {claim.series!r} (series: {known})")
+    return judge(claim.model_copy(update={"published": published}), ours)
+
+
+def points_of(verdicts: Sequence[Verdict], *, data: str, rules: str) -> list[Point]:
+    """Return the published numbers of claims as points, where no series of points holds them."""
+    points = []
+    for verdict in verdicts:
+        claim = verdict.claim
+        if claim.kind != "number" or claim.series is not None:
+            continue
+        published, ours = list(flat(claim.published)), list(flat(verdict.ours))
+        if len(published) != len(ours) or not all(map(is_number, filter(_given, published))):
+            continue
+        certainty = claim.certainty.split()[0]
+        facts: dict[str, Any] = {
+            "series": claim.id,
+            "quantity": claim.what,
+            "certainty": certainty if certainty in ("paper", "artifact", "plot") else "text",
+            "data": "stand-in" if claim.stand_in else data,
+            "rules": rules,
+        }
+        for place, (one, other) in enumerate(zip(published, ours, strict=True)):
+            # A distance whose published value is 0 is no number of the paper.
+            if one:
+                x = float(place) if len(published) > 1 else None
+                found = float(other) if is_number(other) else None
+                points.append(Point(x=x, published=float(one), ours=found, **facts))
+    return points
+
+
+def _given(value: Any) -> bool:
+    return value is not None
 
 
 def worst(outcomes: Iterable[str]) -> str | None:

@@ -13,10 +13,11 @@ from repro import paths
 from repro.cluster.spec import FILE_SUFFIXES, Cluster
 from repro.errors import ParamError
 from repro.figures import cache, data, params, record
-from repro.figures.claims import judge_all
+from repro.figures.claims import judge_all, points_of
 from repro.figures.fingerprint import fingerprint
 from repro.figures.inputs import Inputs
 from repro.figures.notebook import Kernel
+from repro.figures.points import read_points
 from repro.figures.progress import tell_points
 from repro.figures.result_files import RESULT, sweep, to_json
 from repro.figures.saved import checksum
@@ -207,9 +208,13 @@ class FigureRun:
         return result
 
     def save(
-        self, plot: Figure, table: pd.DataFrame, values: Mapping[str, Any] | None = None
+        self,
+        plot: Figure,
+        table: pd.DataFrame,
+        values: Mapping[str, Any] | None = None,
+        points: pd.DataFrame | None = None,
     ) -> pd.DataFrame:
-        """Judge the claims and write picture, table and record.
+        """Judge the claims and write picture, table, points and record.
 
         Parameters
         ----------
@@ -219,6 +224,10 @@ class FigureRun:
             The plotted values; written without its index.
         values : mapping
             ``{claim id: number, bool or list}`` found by this run; None where not comparable.
+        points : DataFrame, optional
+            Published numbers beside ours: columns series, x, quantity, published, ours, unit,
+            certainty, and data and rules where they are not those of the figure. Those of claims
+            with a published number come in by themselves.
 
         Returns
         -------
@@ -232,13 +241,21 @@ class FigureRun:
         """
         from repro.plot.style import caption, render
 
-        verdicts = judge_all(self._spec.claims, values or {})
         stand_in = self._stand_in()
+        facts = {
+            "data": "stand-in" if stand_in else self._spec.data,
+            "rules": params.judged_rules(dict(self.inputs)),
+        }
+        given = [] if points is None else read_points(points, **facts)
+        verdicts = judge_all(self._spec.claims, values or {}, given)
+        judged = [*given, *points_of(verdicts, **facts)]
         run = {
+            "id": self.id,
             "profile": self.profile,
             "seed": self.seed,
             "stand_in": stand_in,
             "notes": self._notes,
+            "params": dict(self.inputs),
         }
         caption(plot, record.title_line(self._spec, run, verdicts))
         files = {
@@ -246,9 +263,11 @@ class FigureRun:
             f"{self._stem}.svg": render(plot, "svg"),
             f"{self._stem}.csv": record.table_bytes(table, run),
         }
+        if judged:
+            files[f"{self._stem}.points.csv"] = record.points_bytes(judged, run)
         used = sorted(self._used.values(), key=lambda one: (one.name, one.kind, one.seed or 0))
         rows = [one.row() for one in used]
-        result = record.result(self.id, self._spec, run, verdicts, dict(self.inputs), rows)
+        result = record.result(self._spec, run, verdicts, judged, rows)
         result["files"] = {name: checksum(content) for name, content in files.items()}
         # only what the notebook's file says makes a result that the file need not run again for
         if self._kernel.is_faithful():

@@ -14,6 +14,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 from repro import paths
 from repro.errors import ClaimError, ParamError, ReproError
 from repro.figures.claims import Claim
+from repro.figures.points import Data
 from repro.figures.tolerance import Strict
 from repro.files.strict_yaml import KeyPath, Located, read_yaml
 
@@ -32,6 +33,8 @@ class FigureSpec(Strict):
     inputs: dict[str, Any] = Field(default_factory=dict)
     profiles: dict[str, dict[str, Any]] = Field(default_factory=dict)
     stand_in: str | None = None
+    #: whose data the points rest on, but for claims on a stand-in
+    data: Data = "author's"
     claims: list[Claim] = Field(default_factory=list)
 
     @field_validator("title", "reference", "shows")
@@ -64,20 +67,7 @@ class FigureSpec(Strict):
         return self
 
     def merged(self, profile: str, overrides: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the inputs of a run: inputs, then the profile, then ``overrides``.
-
-        Parameters
-        ----------
-        profile : str
-            ``quick`` or ``paper``.
-        overrides : mapping
-            Values from the notebook or the command line; None leaves an input as it is.
-
-        Raises
-        ------
-        ParamError
-            For an unknown profile or an override that is no input of this figure.
-        """
+        """Return the inputs of a run: inputs, then the profile, then overrides but None."""
         if profile not in PROFILES:
             raise ParamError(f"unknown profile {profile!r} (accepted: {', '.join(PROFILES)})")
         for key in overrides:
@@ -88,6 +78,18 @@ class FigureSpec(Strict):
                 )
         given = {key: value for key, value in overrides.items() if value is not None}
         return copy.deepcopy({**self.inputs, **self.profiles.get(profile, {}), **given})
+
+
+def judged_rules(inputs: Mapping[str, Any]) -> str:
+    """Return the event rules under which a figure is judged: the first where it runs several.
+
+    Examples
+    --------
+    >>> judged_rules({"rules": ["tiresias", "paper"]}), judged_rules({})
+    ('tiresias', 'paper')
+    """
+    rules = inputs.get("rules", "paper")
+    return str(rules[0] if isinstance(rules, list) and rules else rules)
 
 
 @dataclass(frozen=True, order=True)
@@ -125,23 +127,9 @@ class Entry:
 
 
 def load(path: Path) -> FigureSpec:
-    """Read one parameter file.
+    """Read one parameter file; ``1e3`` is a number in it, ``yes`` and ``on`` are text.
 
-    Parameters
-    ----------
-    path : Path
-        A YAML file; ``1e3`` is a number in it, ``yes`` and ``on`` are text.
-
-    Returns
-    -------
-    FigureSpec
-
-    Raises
-    ------
-    ParamError
-        ``file:line:key: …`` for YAML errors, unknown keys and wrong types.
-    ClaimError
-        The same for a malformed claim.
+    Errors are a `ParamError`, of claims a `ClaimError`: ``file:line:key: what is wrong``.
     """
     name = _shown(path)
     located = read_yaml(path, name)
@@ -186,15 +174,7 @@ def _place(value: Any, loc: tuple[str | int, ...], kind: str) -> KeyPath:
 
 
 def discover(root: Path | None = None) -> list[Entry]:
-    """Find every figure of the checkout, sorted by id.
-
-    A parameter file or notebook that stands alone is one of them, too; loading it is an error.
-
-    Parameters
-    ----------
-    root : Path, optional
-        The checkout; found from the working folder when left out.
-    """
+    """Find every figure of the checkout, sorted by id, those with one of the two files, too."""
     root = paths.project_root() if root is None else root
     params, notebooks = root / "params", root / "notebooks"
     names = {*_stems(params, "*.yaml"), *_stems(notebooks, "*.ipynb")}
@@ -204,18 +184,7 @@ def discover(root: Path | None = None) -> list[Entry]:
 
 
 def loaded(entries: Sequence[Entry]) -> tuple[dict[Entry, FigureSpec], dict[Entry, ReproError]]:
-    """Read the parameter files of figures; a broken one does not keep the others from being read.
-
-    Parameters
-    ----------
-    entries : sequence of Entry
-        What :func:`discover` found.
-
-    Returns
-    -------
-    tuple of dict and dict
-        The files that are well, and why the others are not, each by figure in the order given.
-    """
+    """Return the parameter files that are well, and for the others why they are not."""
     well: dict[Entry, FigureSpec] = {}
     broken: dict[Entry, ReproError] = {}
     for entry in entries:
@@ -227,20 +196,7 @@ def loaded(entries: Sequence[Entry]) -> tuple[dict[Entry, FigureSpec], dict[Entr
 
 
 def resolve(text: str, entries: Sequence[Entry]) -> Entry:
-    """Return the figure a full or shortened id stands for.
-
-    Parameters
-    ----------
-    text : str
-        An id, any unique prefix of one (``tiresias/fig10``), or of its part after the slash.
-    entries : sequence of Entry
-        What :func:`discover` found.
-
-    Raises
-    ------
-    ParamError
-        With near matches for an unknown id, with the list for an ambiguous one.
-    """
+    """Return the figure that an id, or a unique prefix of it or of its stem, stands for."""
     for attribute in ("id", "stem"):
         named = [(str(getattr(entry, attribute)), entry) for entry in entries]
         exact = [entry for name, entry in named if name == text]
@@ -262,13 +218,7 @@ def resolve(text: str, entries: Sequence[Entry]) -> Entry:
 def select(
     ids: Sequence[str], entries: Sequence[Entry], *, paper: str | None = None
 ) -> list[Entry]:
-    """Return the figures named by ids and paper, each once, in the order of ``entries``.
-
-    Raises
-    ------
-    ParamError
-        For an unknown or ambiguous id and for a paper without figures.
-    """
+    """Return the figures named by ids and paper, each once, in the order of ``entries``."""
     chosen = {resolve(text, entries).id for text in ids}
     if paper is not None:
         papers = sorted({entry.paper for entry in entries})

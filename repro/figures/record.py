@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
 
 from repro import paths
 from repro.figures.claims import Verdict, worst
 from repro.figures.params import FigureSpec
+from repro.figures.points import COLUMNS, Point
 from repro.figures.tolerance import show
 from repro.figures.versions import RECORDED, versions
 from repro.files.spreadsheet import safe_cells
@@ -21,30 +24,11 @@ LOCK = "constraints.txt"
 
 
 def lock(root: Path) -> dict[str, Any] | None:
-    """Return which lock file the checkout has, and where the libraries here differ from it.
+    """Return the lock file of a checkout and the libraries that differ from it, None without one.
 
-    Parameters
-    ----------
-    root : Path
-        The checkout.
-
-    Returns
-    -------
-    dict or None
-        file, sha256, and differs: {library: [locked version, installed one or None]}, of those
-        that can move a result. None without a lock file.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = (Path(folder) / LOCK).write_text("numpy==1.0")
-    ...     lock(Path(folder))["differs"]["numpy"][0]
-    '1.0'
+    ``differs`` is {library: [locked version, installed one or None]}, of those that can move a
+    result.
     """
-    from packaging.requirements import InvalidRequirement, Requirement
-    from packaging.utils import canonicalize_name
-
     path = root / LOCK
     if not path.is_file():
         return None
@@ -90,53 +74,47 @@ def table_bytes(table: pd.DataFrame, run: Mapping[str, Any]) -> bytes:
     return str(shown.to_csv(index=False, float_format="%.10g", lineterminator="\n")).encode()
 
 
+def points_bytes(points: Sequence[Point], run: Mapping[str, Any]) -> bytes:
+    """Return the points as CSV."""
+    rows = [point.row() for point in points]
+    return table_bytes(pd.DataFrame(rows, columns=list(COLUMNS)), run)
+
+
 def result(
-    figure_id: str,
     spec: FigureSpec,
     run: Mapping[str, Any],
     verdicts: Sequence[Verdict],
-    inputs: Mapping[str, Any],
+    points: Sequence[Point],
     used: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
     """Return the content of ``result.json``, all but fingerprint, files and wall time.
 
-    Parameters
-    ----------
-    figure_id : str
-        ``<paper>/<stem>``.
-    spec : FigureSpec
-        The parameter file.
-    run : mapping
-        profile, seed, stand_in, notes.
-    verdicts : sequence of Verdict
-        One per claim.
-    inputs : mapping
-        Inputs after profile and overrides.
-    used : sequence of mapping
-        Rows of provenance.
+    ``run`` holds id, profile, seed, stand_in, notes and params (inputs after profile and
+    overrides); ``used`` the rows of provenance.
     """
     return {
-        "id": figure_id,
+        "id": run["id"],
         "paper": spec.paper,
         "title": spec.title,
         "reference": spec.reference,
         "shows": spec.shows,
         **run,
-        "params": inputs,
         "data": used,
         "versions": versions(),
         "lock": lock(paths.project_root()),
         "verdict": worst(verdict.outcome for verdict in verdicts),
         "claims": [verdict.row() for verdict in verdicts],
+        "points": [point.row() for point in points],
     }
 
 
 def verdict_frame(verdicts: Sequence[Verdict], stand_in: str | None) -> pd.DataFrame:
     """Return one row per claim for display at the end of a notebook."""
-    columns = ["claim", "published", "ours", "tolerance", "certainty", "source", "verdict"]
+    columns = ["claim", "kind", "published", "ours", "tolerance", "certainty", "source", "verdict"]
     rows = [
         (
             verdict.claim.what,
+            verdict.claim.kind,
             show(verdict.claim.published),
             show(verdict.ours),
             verdict.claim.tolerance(),

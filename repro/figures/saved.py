@@ -11,6 +11,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from repro.errors import ReproError
+from repro.figures.claims import Kind
+from repro.figures.points import Certainty, Data
 from repro.figures.result_files import ERROR, RESULT
 from repro.files.small import read_small
 
@@ -27,6 +29,7 @@ class _Saved(BaseModel):
 
 class _Row(_Saved):
     id: str
+    kind: Kind
     what: str
     published: Any
     ours: Any
@@ -35,7 +38,21 @@ class _Row(_Saved):
     certainty: str
     verdict: _Outcome
     stand_in: bool = False
+    series: str | None = None
     deviation: str | None = None
+
+
+class _Point(_Saved):
+    series: str
+    x: float | int | str | None
+    quantity: str
+    published: float | int
+    ours: float | int | str | None
+    unit: str
+    distance: float | int | None
+    certainty: Certainty
+    data: Data
+    rules: str
 
 
 class _Used(_Saved):
@@ -67,6 +84,7 @@ class _Result(_Saved):
     files: dict[str, str] | None = None
     verdict: _Outcome | None
     claims: list[_Row]
+    points: list[_Point]
     wall_s: float | None = None
     fingerprint: str | None = None
 
@@ -77,23 +95,9 @@ class _Error(_Saved):
 
 
 def read_result(folder: Path) -> tuple[dict[str, Any], str]:
-    """Read the ``result.json`` of a figure.
+    """Return the ``result.json`` of a figure, and in one line what is wrong with it.
 
-    Parameters
-    ----------
-    folder : Path
-        Result folder of the figure.
-
-    Returns
-    -------
-    tuple of dict and str
-        The content, empty if there is none to rely on, and in one line what is wrong with the
-        file, empty if nothing is or there is none.
-
-    Examples
-    --------
-    >>> read_result(Path("no such folder"))
-    ({}, '')
+    Without a file both are empty; a file that cannot be relied on has no content.
     """
     return _read(folder / RESULT, _Result, "`repro run` makes it again")
 
@@ -104,27 +108,15 @@ def read_error(folder: Path) -> tuple[dict[str, Any], str]:
 
 
 def damaged(folder: Path, stem: str, result: Mapping[str, Any]) -> list[str]:
-    """Return what is wrong with the files of a result: missing, empty, changed since written.
+    """Return which files of a result are missing, empty or changed since written, a line each.
 
-    Parameters
-    ----------
-    folder : Path
-        Result folder of the figure.
-    stem : str
-        File name of picture and table.
-    result : mapping
-        Content of ``result.json``. One without checksums (version 0.3.0 and before) says nothing
-        of changes.
-
-    Returns
-    -------
-    list of str
-        ``name: what is wrong``, one per file; empty if all is well.
+    A result without checksums (version 0.3.0 and before) says nothing of changes.
     """
     written = result.get("files")
     sums = written if isinstance(written, Mapping) else {}
     found = []
-    for name in (f"{stem}.{suffix}" for suffix in ("png", "svg", "csv")):
+    names = [f"{stem}.{suffix}" for suffix in ("png", "svg", "csv")]
+    for name in dict.fromkeys([*names, *sums]):
         try:
             content = (folder / name).read_bytes()
         except OSError as error:

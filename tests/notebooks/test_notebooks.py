@@ -7,10 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from repro.figures import params
-from repro.figures.claims import MISSED, judge, worst
+from repro.figures.claims import MISSED, judge_all, points_of, worst
+from repro.figures.points import read_points
 
 ROOT = Path(__file__).resolve().parents[2]
 ENTRIES = params.discover(ROOT)
@@ -123,13 +125,17 @@ def check_result(entry, folder, profile):
     claims = entry.load().claims
     assert [row["id"] for row in result["claims"]] == [claim.id for claim in claims]
     # Judged again from the stored values: nothing a file says of itself is believed.
-    again = [
-        judge(claim, numbers(row["ours"]))
-        for claim, row in zip(claims, result["claims"], strict=True)
-    ]
+    stored = [{**row, "ours": numbers(row["ours"])} for row in result["points"]]
+    points = read_points(pd.DataFrame(stored)) if stored else []
+    values = {row["id"]: numbers(row["ours"]) for row in result["claims"] if "series" not in row}
+    again = judge_all(claims, values, points)
     for verdict, row in zip(again, result["claims"], strict=True):
         assert numbers(row) == verdict.row()
-        assert verdict.outcome != MISSED or verdict.excused, row
+        assert verdict.outcome != MISSED or verdict.claim.deviation, row
+    data = "stand-in" if result["stand_in"] else entry.load().data
+    derived = points_of(again, data=data, rules=params.judged_rules(result["params"]))
+    assert [point.row() for point in points] == stored
+    assert points[len(points) - len(derived) :] == derived
     assert result["verdict"] == worst(verdict.outcome for verdict in again)
 
 

@@ -23,12 +23,14 @@ profiles:
   quick: {{seeds: [0]}}
 claims:
   - id: jobs
+    kind: example
     what: finished jobs
     published: 6
     accept: {{exact: true}}
     source: section 1
     certainty: paper
   - id: big
+    kind: order
     what: something large
     published: "> 100"
     relation: {{gt: 100}}

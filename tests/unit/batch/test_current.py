@@ -25,7 +25,7 @@ def entry(project, monkeypatch):
 #: What else a result.json holds.
 REST = {"id": "tiresias/fig01_one", "title": "t", "reference": "r", "shows": "s", "seed": 0,
         "profile": "quick", "stand_in": None, "params": {}, "versions": {}, "verdict": None,
-        "claims": []}  # fmt: skip
+        "claims": [], "points": []}  # fmt: skip
 
 
 def finished(project, wanted, data=()):

@@ -33,7 +33,8 @@ reference: Fig 10
 shows: completion times
 inputs: {cluster: 15x4}
 claims:
-  - {id: gain, what: gain, published: 5.5, accept: {rel: 0.1}, source: section 5, certainty: paper}
+  - {id: gain, kind: number, what: gain, published: 5.5, accept: {rel: 0.1}, source: section 5,
+     certainty: paper}
 """
 
 
@@ -63,6 +64,7 @@ def put(root, figure_id, verdict="reproduced", out="build/figures", deviation=No
     folder.mkdir(parents=True)
     claim = {
         "id": "gain",
+        "kind": "number",
         "what": "gain",
         "published": 5.5,
         "ours": 5.4,
@@ -77,7 +79,8 @@ def put(root, figure_id, verdict="reproduced", out="build/figures", deviation=No
     paper = figure_id.split("/")[0]
     record = {"id": figure_id, "paper": paper, "title": "Testbed", "reference": "Fig 10",
               "shows": "times", "profile": "quick", "seed": 0, "stand_in": None, "params": {},
-              "data": [], "versions": {}, "verdict": verdict, "claims": [claim]}  # fmt: skip
+              "data": [], "versions": {}, "verdict": verdict, "points": [],
+              "claims": [claim]}  # fmt: skip
     (folder / "result.json").write_bytes(to_json(record))
     for suffix in ("png", "svg", "csv"):
         (folder / f"{folder.name}.{suffix}").write_text(suffix)
@@ -181,7 +184,8 @@ def test_a_broken_policy_file_is_named_and_other_policies_work(jobs, tmp_path):
     package = tmp_path / "copy/repro"
     here = Path(repro.__file__).parent
     shutil.copytree(here, package, ignore=shutil.ignore_patterns("__pycache__"))
-    (package / "policies/srsf.py").write_text("@register('srsf')\nclass SRSF:\n    pass\n")
+    broken_file = package / "policies/baselines/srsf.py"
+    broken_file.write_text("@register('srsf')\nclass SRSF:\n    pass\n")
     line = "repro/policies/baselines/srsf.py:1: NameError: name 'register' is not defined"
 
     def simulate(policy):
@@ -262,7 +266,7 @@ DAMAGED = [
     ("{}", "result.json: damaged (id: Field required)"),
     ({"claims": 3}, "result.json: damaged (claims: Input should be a valid list)"),
     ({"claims": [3]}, "result.json: damaged (claims.0: Input should be a valid dictionary"),
-    ({"claims": [{"id": "gain"}]}, "result.json: damaged (claims.0.what: Field required)"),
+    ({"claims": [{"id": "gain"}]}, "result.json: damaged (claims.0.kind: Field required)"),
     ({"verdict": "fine"}, "result.json: damaged (verdict: Input should be 'reproduced'"),
     ({"profile": ...}, "result.json: damaged (profile: Field required)"),
     ({"reference": None}, "result.json: damaged (reference: Input should be a valid string)"),

@@ -18,6 +18,7 @@ from repro.figures.tolerance import Accept, Relation, flat, is_number, show
 def claim(**changes):
     fields = {
         "id": "gain",
+        "kind": "number",
         "what": "average gain",
         "published": 5.5,
         "accept": {"low": 4.2, "high": 5.8},

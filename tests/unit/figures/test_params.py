@@ -21,6 +21,7 @@ profiles:
 stand_in: null
 claims:
   - id: gain
+    kind: number
     what: average gain
     published: 5.5
     accept: {low: 4.2, high: 5.8}
@@ -77,17 +78,17 @@ def test_reading_and_merging(root):
         ("  gap:", "  cluster:", ParamError, r"bad\.yaml:7:inputs\.cluster: given twice"),
         ("quick: {seeds", "quick: {sedes", ParamError, r"sets 'sedes', which inputs does not"),
         ("quick:", "fast:", ParamError, r"bad\.yaml:9:profiles: unknown profile 'fast'"),
-        ("high: 5.8", "high: x", ClaimError, r"bad\.yaml:17:claims\.0\.accept\.high.*number"),
-        ("high: 5.8", "high: .inf", ClaimError, r"bad\.yaml:17:claims\.0\.accept\.high: inf is no"),
-        ("high: 5.8", "high: [1, x]", ClaimError, r":17:claims\.0\.accept\.high\.1: .*number, not"),
-        ("low: 4.2", "low: 9", ClaimError, r":17:claims\.0\.accept: low 9 is above high 5\.8"),
+        ("high: 5.8", "high: x", ClaimError, r"bad\.yaml:18:claims\.0\.accept\.high.*number"),
+        ("high: 5.8", "high: .inf", ClaimError, r"bad\.yaml:18:claims\.0\.accept\.high: inf is no"),
+        ("high: 5.8", "high: [1, x]", ClaimError, r":18:claims\.0\.accept\.high\.1: .*number, not"),
+        ("low: 4.2", "low: 9", ClaimError, r":18:claims\.0\.accept: low 9 is above high 5\.8"),
         (
             "published: 5.5",
             "published: []",
             ClaimError,
-            r":16:claims\.0\.published: holds no value",
+            r":17:claims\.0\.published: holds no value",
         ),
-        ("certainty: paper", "certainty: no", ClaimError, r"bad\.yaml:19:claims\.0\.certainty"),
+        ("certainty: paper", "certainty: no", ClaimError, r"bad\.yaml:20:claims\.0\.certainty"),
         ("    certainty: paper\n", "", ClaimError, r"bad\.yaml:14:claims\.0\.certainty: Field req"),
         ("shows: completion times", 'shows: ""', ParamError, r"bad\.yaml:4:shows: must be one"),
     ],

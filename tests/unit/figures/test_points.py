@@ -1,0 +1,94 @@
+"""Points: published numbers beside ours, and claims judged by the points of a series."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from repro.errors import ClaimError
+from repro.figures.claims import Claim, judge, judge_all, points_of
+from repro.figures.points import COLUMNS, Point, read_points, shares
+
+FACTS = {"quantity": "average JCT", "unit": "h", "certainty": "artifact", "data": "public"}
+
+
+def curve(*ours):
+    return pd.DataFrame({"series": "LAS", "x": [1.0, 2.0], "published": [10.0, 20.0], "ours": ours})
+
+
+def claim(**changes):
+    fields = {"id": "las", "kind": "number", "what": "LAS", "source": "Fig 8", "certainty": "paper"}
+    return Claim.model_validate({**fields, **changes})
+
+
+def test_a_row_has_all_columns_and_a_signed_distance():
+    points = read_points(curve(9.0, None), rules="gavel", **FACTS)
+    assert [tuple(point.row()) for point in points] == [COLUMNS] * 2
+    assert points[0].row()["distance"] == pytest.approx(-0.1)
+    assert points[1].row()["ours"] is None and points[1].row()["distance"] is None
+    again = read_points(pd.DataFrame([point.row() for point in points]))
+    assert again == points
+
+
+def test_the_largest_distance_of_a_series_decides():
+    near = claim(series="LAS", accept={"rel": 0.05})
+    for ours, outcome in (((10.4, 20.9), "reproduced"), ((10.0, 21.1), "missed")):
+        points = read_points(curve(*ours), rules="gavel", **FACTS)
+        (verdict,) = judge_all([near], {}, points)
+        assert verdict.outcome == outcome
+        assert verdict.row()["published"] == [10.0, 20.0] and verdict.row()["series"] == "LAS"
+        assert points_of([verdict], data="public", rules="gavel") == []
+    with pytest.raises(ClaimError, match=r"claim las: no point of series 'LAS' \(series: none\)"):
+        judge_all([near], {})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"published": [1.0, float("inf")]}, "point 1, published: is inf; a published number"),
+        ({"series": " "}, "point 0, series: must not be blank"),
+        ({"ours": "9"}, "point 0, ours: Input should be a valid number"),
+        ({"colour": "red"}, "point 0, colour: Extra inputs"),
+        ({"certainty": "sure"}, "point 0, certainty: Input should be 'paper'"),
+    ],
+)
+def test_a_bad_point_is_named(change, message):
+    with pytest.raises(ClaimError, match=message):
+        read_points(curve(9.0, 9.0).assign(**FACTS, rules="gavel").assign(**change))
+
+
+def test_published_numbers_of_claims_are_points_those_of_checks_and_examples_are_not():
+    facts = {"published": [2.0, None, 4.0, 0.0], "accept": {"abs": 1}}
+    verdicts = [
+        judge(claim(**facts, certainty="plot ±10 %"), [2.2, 3.0, None, 1.0]),
+        judge(claim(**facts, id="own", kind="check"), [2.0, 3.0, 4.0, 0.0]),
+        judge(claim(**facts, id="sum", kind="example"), [2.0, 3.0, 4.0, 0.0]),
+        judge(claim(id="one", published=5.0, accept={"rel": 0.1}, stand_in=True), 5.1),
+    ]
+    points = points_of(verdicts, data="author's", rules="tiresias")
+    assert [(p.series, p.x, p.published, p.ours, p.certainty, p.data) for p in points] == [
+        ("las", 0.0, 2.0, 2.2, "plot", "author's"),
+        ("las", 2.0, 4.0, None, "plot", "author's"),
+        ("one", None, 5.0, 5.1, "paper", "stand-in"),
+    ]
+
+
+def test_shares_count_what_was_judged():
+    point = Point(series="a", published=100.0, ours=100.9, rules="paper", **FACTS)
+    rows = [point.row(), point.model_copy(update={"ours": None}).row()]
+    found = shares(rows)
+    assert found["judged"] == 1 and found["within"] == {"1 %": 1.0, "2 %": 1.0, "10 %": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"published": 1.0, "series": "LAS"}, "either published"),
+        ({}, "either published"),
+        ({"series": "LAS", "kind": "check"}, "kind check judges no series"),
+        ({"published": 1.0, "kind": "guess"}, "Input should be 'number'"),
+    ],
+)
+def test_a_claim_has_a_kind_and_published_values_or_a_series(change, message):
+    with pytest.raises(ValueError, match=message):
+        claim(**{"accept": {"rel": 0.1}, **change})
