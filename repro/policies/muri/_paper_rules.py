@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from repro.core.decision import Run, RunSet
 from repro.core.view import View
 from repro.policies.muri._candidates import Entry
 from repro.policies.muri._groups_by_kind import Kinds
 from repro.policies.muri._profiles import Group
-from repro.policies.muri._session import Session
-
-if TYPE_CHECKING:
-    from repro.policies.muri._muri import Muri
+from repro.policies.muri._session import Session, Settings
 
 
 class KindSession(Session):
@@ -23,7 +19,7 @@ class KindSession(Session):
     cost; only when jobs have to wait are all of them ranked.
     """
 
-    def __init__(self, policy: Muri, view: View) -> None:
+    def __init__(self, policy: Settings, view: View) -> None:
         super().__init__(policy, view)
         self.kinds = Kinds(self.profiles, self.rounds, view.cluster.num_gpus)
         self._waiting = 0

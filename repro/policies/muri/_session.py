@@ -4,19 +4,61 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from repro.core.view import View
-from repro.perf.interleaving import STAGE_COLUMNS, stage_columns
+from repro.perf.interleaving import STAGE_COLUMNS, Interleaving, stage_columns
 from repro.perf.stages import Stages
 from repro.placement.first_fit import FirstFit
 from repro.policies.muri._candidates import Entry, Lanes
 from repro.policies.muri._profiles import RESOURCES, Group, Profiles
 
-if TYPE_CHECKING:
-    from repro.policies.muri._muri import Muri
+
+class Settings(Protocol):
+    """What a run reads of a Muri policy, every rule resolved."""
+
+    @property
+    def max_group(self) -> int:
+        """Most jobs in a group."""
+
+    @property
+    def blossom(self) -> bool:
+        """Match jobs by efficiency."""
+
+    @property
+    def autopack(self) -> bool:
+        """Split groups slower than their members one after the other."""
+
+    @property
+    def noise(self) -> float:
+        """Largest relative error of a stage time."""
+
+    @property
+    def noise_seed(self) -> int:
+        """Seed of those errors."""
+
+    @property
+    def collapse(self) -> bool:
+        """Match kinds of jobs."""
+
+    @property
+    def halving_rounds(self) -> bool | None:
+        """As many rounds as halvings of `max_group`."""
+
+    @property
+    def wide_first(self) -> bool | None:
+        """Equal priorities go to the wider job."""
+
+    def performance(self) -> Interleaving:
+        """Return the period of a group."""
+
+    def first_value(self, view: View, job: int) -> float:
+        """Return the priority of a job that never ran."""
+
+    def values(self, view: View, width: int, jobs: list[int], seconds: list[float]) -> list[float]:
+        """Return the priorities of jobs of one width."""
 
 
 class Session:
@@ -24,13 +66,13 @@ class Session:
 
     Parameters
     ----------
-    policy : Muri
+    policy : Settings
         With every rule resolved.
     view : View
         The run.
     """
 
-    def __init__(self, policy: Muri, view: View) -> None:
+    def __init__(self, policy: Settings, view: View) -> None:
         self.policy = policy
         present = [name for name in STAGE_COLUMNS if view.has_column(name)]
         columns = stage_columns(present, view.source)
@@ -110,7 +152,7 @@ def _is_power_of_two(number: int) -> bool:
     return number & (number - 1) == 0
 
 
-def _believed(policy: Muri, stages: np.ndarray[Any, np.dtype[np.float64]]) -> list[Stages]:
+def _believed(policy: Settings, stages: np.ndarray[Any, np.dtype[np.float64]]) -> list[Stages]:
     """Return the stage times of every job as the scheduler sees them."""
     if policy.noise:
         rng = np.random.default_rng([policy.noise_seed, len(stages)])

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from repro.core.decision import Run, RunSet
 from repro.core.view import View
 from repro.policies.muri._candidates import Entry
 from repro.policies.muri._groups_by_list import Grouping
 from repro.policies.muri._profiles import Group
-from repro.policies.muri._session import Session
-
-if TYPE_CHECKING:
-    from repro.policies.muri._muri import Muri
+from repro.policies.muri._session import Session, Settings
 
 
 class ListSession(Session):
     """One run of a Muri policy that merges in the order of its lists; see `Session`."""
 
-    def __init__(self, policy: Muri, view: View) -> None:
+    def __init__(self, policy: Settings, view: View) -> None:
         super().__init__(policy, view)
         self.grouping = Grouping(self.profiles, policy.max_group, self.rounds)
         self.last = 0.0
