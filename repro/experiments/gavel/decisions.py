@@ -13,12 +13,13 @@ import pandas as pd
 from repro.core.decision import Decision, Shares
 from repro.core.performance import Performance
 from repro.core.policy import Policy, make, policies
+from repro.core.typed_shares import Kinds
 from repro.core.view import View
 from repro.errors import PolicyError
 from repro.experiments.gavel.examples import constraint_sums
 from repro.optimise.counted import counted_solves
 from repro.perf.throughput import ThroughputTable
-from repro.policies.gavel.las import las_shares
+from repro.policies.gavel.las import GavelLas
 from repro.sim.simulate import simulate
 from repro.typing import Floats
 
@@ -166,9 +167,9 @@ def allocation_s(policy: Policy, view: View, trials: int) -> float:
 def uncollapsed_s(policy: Policy, view: View, trials: int) -> float:
     """Return the CPU time (s) of gavel-las's programme with a row per job instead of per kind."""
     speeds = np.array([view.speeds(job) for job in view.jobs])
-    ones, widths = np.ones(len(speeds)), [view.gpus(job) for job in view.jobs]
-    gpus = view.gpu_counts
-    return _fastest(lambda: las_shares(speeds, ones, widths, ones, gpus, "highs"), trials)
+    ones, widths = np.ones(len(speeds)), np.array([view.gpus(job) for job in view.jobs], float)
+    jobs = Kinds(speeds, view.gpu_counts, ones, widths, ones)
+    return _fastest(lambda: GavelLas(lp_backend="highs").shares(jobs), trials)
 
 
 def _fastest(run: Callable[[], object], trials: int) -> float:

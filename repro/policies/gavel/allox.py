@@ -8,17 +8,18 @@ from typing import ClassVar
 
 import numpy as np
 
-from repro.core.decision import Decision, Shares
-from repro.core.policy import Policy, register
+from repro.core.policy import register
+from repro.core.typed_shares import Kinds, TypedShares
 from repro.core.view import View
 from repro.errors import PolicyError
 from repro.matching.slots import start_now
-from repro.policies.gavel.fifo_agnostic import placed
+from repro.policies.gavel._queue import remaining_s, whole_time
+from repro.typing import Floats
 
 
 @register("allox")
 @dataclass(frozen=True)
-class Allox(Policy):
+class Allox(TypedShares):
     """Whenever a GPU is free and a job waits, match waiting jobs to the free GPUs' queues.
 
     The head of each queue starts and keeps its GPU type to the end; the others wait for the next
@@ -33,47 +34,38 @@ class Allox(Policy):
     References
     ----------
     AlloX, EuroSys 2020, section 4; the baseline of Gavel, OSDI 2020, section 7.
-
-    Examples
-    --------
-    >>> Allox().alpha
-    1.0
     """
 
     alpha: float = 1.0
 
     needs: ClassVar[frozenset[str]] = frozenset({"throughput", "duration"})
 
-    def session(self, view: View) -> Callable[[View], Decision]:
-        """Return the decision function of one run, which remembers who runs where."""
-        place: dict[int, int] = {}
+    def formula(self, view: View) -> Callable[[Kinds], Floats]:
+        """Return X of one run, which remembers the column of every job that has started."""
+        started: dict[int, int] = {}
 
-        def decide(view: View) -> Shares:
-            for job in [job for job in place if not view.is_unfinished(job)]:
-                del place[job]
-            jobs = tuple(view.jobs)
-            waiting = [job for job in jobs if job not in place]
-            free = np.array(view.gpu_counts, dtype=np.int64)
+        def shares(jobs: Kinds) -> Floats:
+            place = {row: started[job] for row, job in enumerate(jobs.jobs) if job in started}
+            waiting = [row for row in range(len(jobs.jobs)) if row not in place]
+            free = jobs.gpus.astype(np.int64)
             np.subtract.at(free, list(place.values()), 1)
             if waiting and free.any():
-                self._start(view, place, waiting, free)
-            return placed(view, jobs, place)
+                most = max(int(self.alpha * len(waiting)), int(free.sum()))
+                place |= self._start(view, jobs, waiting[:most], free)
+                started.update({jobs.jobs[row]: column for row, column in place.items()})
+            return whole_time(jobs, place)
 
-        return decide
+        return shares
 
-    def _start(
-        self, view: View, place: dict[int, int], waiting: list[int], free: np.ndarray
-    ) -> None:
-        oldest = waiting[: max(int(self.alpha * len(waiting)), int(free.sum()))]
-        for job in oldest:
-            if view.gpus(job) != 1:
-                raise PolicyError(
-                    f"policy 'allox': job {view.job_id(job)!r} asks for {view.gpus(job)} GPUs; "
-                    "AlloX places jobs of one GPU only: take those, or another policy "
-                    "(gavel-las, gandiva-ss)"
-                )
-        speeds = np.array([view.speeds(job) for job in oldest])
-        left = np.array([view.remaining_steps(job) for job in oldest])[:, None]
-        durations = np.where(speeds > 0, left / np.where(speeds > 0, speeds, 1.0), np.inf)
-        for row, kind in start_now(durations, free):
-            place[oldest[row]] = kind
+    def _start(self, view: View, jobs: Kinds, rows: list[int], free: np.ndarray) -> dict[int, int]:
+        """Return the columns of the rows that start now."""
+        wide = [row for row in rows if jobs.widths[row] != 1]
+        if wide:
+            raise PolicyError(
+                f"policy 'allox': job {view.job_id(jobs.jobs[wide[0]])!r} asks for "
+                f"{jobs.widths[wide[0]]:g} GPUs; AlloX places jobs of one GPU only: take those, or "
+                "another policy (gavel-las, gandiva-ss)"
+            )
+        left = view.steps_left([jobs.jobs[row] for row in rows])
+        durations = remaining_s(left, jobs.speeds[rows])
+        return {rows[at]: column for at, column in start_now(durations, free)}

@@ -1,24 +1,37 @@
-"""First in, first out on unequal GPU types: earlier jobs get the faster GPUs."""
+"""First in, first out on unequal GPU types: by speed, or on types drawn at random."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from repro.core.decision import Shares
-from repro.core.policy import Policy, register
+from repro.core.policy import register
+from repro.core.typed_shares import Kinds, TypedShares
 from repro.core.view import View
-from repro.errors import PolicyError
-from repro.optimise.linear import best_shares, runnable
-from repro.policies.gavel._in_order import fastest_with_room
-from repro.policies.gavel.fifo_agnostic import placed
+from repro.optimise.linear import best_shares
+from repro.policies.gavel._drawn_types import DrawnTypes
+from repro.policies.gavel._queue import fastest_with_room, whole_time
+from repro.typing import Floats
+
+
+@dataclass(frozen=True)
+class _Fifo(TypedShares):
+    """Jobs in order of arrival; GPUs idle rather than serve one that is not its turn."""
+
+    idle_ok: ClassVar[bool] = True
+    needs: ClassVar[frozenset[str]] = frozenset({"throughput"})
+
+    def apart(self) -> bool:
+        """Every job has its own place in the queue."""
+        return True
 
 
 @register("gavel-fifo")
 @dataclass(frozen=True)
-class GavelFifo(Policy):
+class GavelFifo(_Fifo):
     """Jobs in order of arrival, each on the fastest type with room; all anew at every decision.
 
     Parameters
@@ -32,37 +45,53 @@ class GavelFifo(Policy):
     References
     ----------
     Gavel, OSDI 2020, section 4.2 (FIFO).
-
-    Examples
-    --------
-    >>> GavelFifo().form
-    'greedy'
     """
 
     form: Literal["greedy", "lp"] = "greedy"
 
-    idle_ok: ClassVar[bool] = True
-    needs: ClassVar[frozenset[str]] = frozenset({"throughput"})
+    def shares(self, kinds: Kinds) -> Floats | None:
+        """Return X."""
+        if self.form == "greedy":
+            speeds, widths = kinds.speeds.tolist(), kinds.widths.tolist()
+            return whole_time(kinds, fastest_with_room(speeds, widths, kinds.gpus)[0])
+        rank = np.arange(len(kinds.counts), 0, -1.0)[:, None]
+        fastest = np.maximum(kinds.speeds.max(axis=1, keepdims=True), 1e-300)
+        values = rank * kinds.speeds / fastest
+        return best_shares(values, kinds.counts, kinds.widths, kinds.gpus)
 
-    def decide(self, view: View) -> Shares:
-        """Return who runs where."""
-        jobs = tuple(view.jobs)
-        if not jobs:
-            return Shares(jobs, view.gpu_types, np.zeros((0, len(view.gpu_types))))
-        return self._programme(view, jobs) if self.form == "lp" else self._greedy(view, jobs)
 
-    def _greedy(self, view: View, jobs: tuple[int, ...]) -> Shares:
-        speeds, widths = map(view.speeds, jobs), map(view.gpus, jobs)
-        place, _ = fastest_with_room(speeds, widths, view.gpu_counts)
-        return placed(view, jobs, {jobs[row]: kind for row, kind in place.items()})
+@register("fifo-agnostic")
+@dataclass(frozen=True)
+class FifoAgnostic(_Fifo):
+    """Jobs in order of arrival, each on one type with room, where it stays to the end.
 
-    def _programme(self, view: View, jobs: tuple[int, ...]) -> Shares:
-        speeds = np.array([view.speeds(job) for job in jobs])
-        widths = np.array([view.gpus(job) for job in jobs])
-        speeds = runnable(speeds, widths, view.gpu_counts)
-        rank = np.arange(len(jobs), 0, -1.0)[:, None]
-        values = rank * speeds / np.maximum(speeds.max(axis=1, keepdims=True), 1e-300)
-        shares = best_shares(values, np.ones(len(jobs)), widths, view.gpu_counts)
-        if shares is None:
-            raise PolicyError(f"gavel-fifo: the programme for {len(jobs)} jobs was not solved")
-        return Shares(jobs, view.gpu_types, shares)
+    The first job that finds no room blocks all behind it.
+
+    Parameters
+    ----------
+    assign : {"drawn", "last"}, optional
+        ``drawn``: a type is drawn among those with room on which the job can run. ``last``: as
+        the public simulator does, the last type of the list of types with free GPUs, even without
+        room for the gang; the draw only decides which type leaves that list when the last has no
+        GPU left. A job that cannot run on that type waits, and those behind it pass. Types given
+        too much share it. The first job in line takes the type of one that finishes if it can run
+        there and fits beside the older jobs, and steps aside for this decision if not. Default:
+        ``drawn`` under the paper's rules, ``last`` under Gavel's.
+
+    References
+    ----------
+    Gavel, OSDI 2020, section 4.2 (FIFO).
+    """
+
+    assign: Literal["drawn", "last"] | None = None
+
+    tells_types: ClassVar[bool] = False
+    rule_values: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "paper": {"assign": "drawn"},
+        "gavel": {"assign": "last"},
+    }
+
+    def formula(self, view: View) -> Callable[[Kinds], Floats]:
+        """Return X of one run, which remembers who is where."""
+        types = DrawnTypes(view.seed, last=self.assign == "last")
+        return lambda jobs: whole_time(jobs, types.update(jobs))

@@ -1,32 +1,30 @@
-"""Gavel's least attained service: max-min fairness over unequal GPU types."""
+"""Gavel's least attained service: max-min fairness over unequal GPU types, and its baseline."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from repro.core.decision import Decision, Shares
-from repro.core.policy import Policy, register
+from repro.core.policy import register
+from repro.core.typed_shares import Kinds, TypedShares
 from repro.core.view import View
+from repro.errors import ParamError
 from repro.optimise.centre import Crowd
 from repro.optimise.ecos import worth_as_written
-from repro.optimise.max_min import Array, Backend, equal_share, level_shares
+from repro.optimise.max_min import Backend, equal_share, level_shares
 from repro.perf.throughput import ThroughputTable
-from repro.policies.gavel._job_types import Asked, Ints, JobSpeeds, JobTypes
+from repro.typing import Floats
 
 
 @register("gavel-las")
 @dataclass(frozen=True)
-class GavelLas(Policy):
+class GavelLas(TypedShares):
     """Maximise the least weighted throughput, each normalised by the job's equal share.
 
-    max_X min_i (sf_i / w_i) thr_i(X) / thr_i(X^equal) for weights w and gangs of sf GPUs. Jobs of
-    one model, gang size and weight get equal shares, and the same mix of jobs the same answer
-    without solving again.
+    max_X min_i (sf_i / w_i) thr_i(X) / thr_i(X^equal) for weights w and gangs of sf GPUs.
 
     Parameters
     ----------
@@ -39,11 +37,6 @@ class GavelLas(Policy):
     References
     ----------
     Gavel, OSDI 2020, sections 4.1 and 4.2 (LAS, heterogeneity-aware).
-
-    Examples
-    --------
-    >>> GavelLas().throughputs is None
-    True
     """
 
     throughputs: ThroughputTable | None = None
@@ -51,76 +44,71 @@ class GavelLas(Policy):
 
     needs: ClassVar[frozenset[str]] = frozenset({"throughput", "priority_weight"})
 
-    def session(self, view: View) -> Callable[[View], Decision]:
-        """Return the decision function of one run, which remembers solved mixes of jobs."""
-        speeds = JobSpeeds(view, self.name, self.throughputs)
-        gangs, weights = Asked(view.gpus), view.column("priority_weight", 1.0).astype(float)
-        types = JobTypes(lambda job: (view.kind(job), view.gpus(job), weights[job]))
-        solved: dict[object, Array] = {}
+    def apart(self) -> bool:
+        """Tell whether each job has a row of its own, as in the public simulator."""
+        return self.lp_backend == "ecos"
 
-        def shares(jobs: Sequence[int], counts: Ints) -> Array:
-            return las_shares(
-                speeds.rows(jobs), counts, gangs(jobs), weights[list(jobs)], view.gpu_counts,
-                self.lp_backend, lambda number: f"job type {view.kind(jobs[number])}",
-            )  # fmt: skip
+    def job_speeds(self, view: View, job: int) -> Floats:
+        """Return the speeds of a job by the policy's table, if it has one."""
+        if self.throughputs is None:
+            return view.speeds(job)
+        model, width, types = view.model(job), view.gpus(job), view.gpu_types
+        speeds = np.array(self.throughputs.speeds(model, width, types))
+        if not speeds.any():
+            raise ParamError(f"{self.name}: {model!r} on {width} GPUs runs on none of {[*types]}")
+        return speeds
 
-        def decide(view: View) -> Shares:
-            jobs = tuple(view.jobs)
-            if self.lp_backend == "ecos":
-                return Shares(jobs, view.gpu_types, shares(jobs, np.ones(len(jobs), np.int64)))
-            keys, counts, row = types.group(jobs)
-            mix = (tuple(keys), counts.tobytes())
-            if mix not in solved:
-                first = np.unique(row, return_index=True)[1]
-                solved[mix] = shares([jobs[at] for at in first.tolist()], counts)
-            return Shares(jobs, view.gpu_types, solved[mix][row])
-
-        return decide
+    def shares(self, kinds: Kinds) -> Floats:
+        """Return X; its programme has a row per kind."""
+        if self.lp_backend == "ecos":
+            values = worth_as_written(kinds.speeds, kinds.widths, kinds.weights, kinds.gpus)
+        else:
+            equal = equal_share(kinds.speeds, kinds.gpus)
+            values = kinds.speeds * (kinds.widths / (kinds.weights * equal))[:, None]
+        crowd = Crowd(values, kinds.counts, kinds.widths, kinds.gpus, kinds.name)
+        return level_shares(crowd, np.ones(len(values)), self.lp_backend).shares
 
 
-def las_shares(
-    speeds: Array,
-    counts: npt.ArrayLike,
-    widths: npt.ArrayLike,
-    weights: npt.ArrayLike,
-    gpus: npt.ArrayLike,
-    lp_backend: Backend = "centre",
-    name: Callable[[int], str] = "job type {}".format,
-) -> Array:
-    """Return X of max_X min_i (sf_i / w_i) thr_i(X) / thr_i(X^equal).
+@register("las-agnostic")
+@dataclass(frozen=True)
+class LasAgnostic(TypedShares):
+    """Equal weighted GPU-time for every job, spread over the types as the GPUs are.
+
+    max_X min_i (sf_i / w_i) sum_j X_ij for weights w and gangs of sf GPUs has many optima.
 
     Parameters
     ----------
-    speeds : ndarray, shape (types, GPU types)
-        Steps per second of a job of each type, 0 = cannot run.
-    counts, widths, weights : array_like, shape (types,)
-        Jobs of each type, GPUs of each job, priority weight.
-    gpus : array_like, shape (GPU types,)
-        GPUs of each type.
-    lp_backend : {"centre", "highs", "ecos"}
-        As for `GavelLas`.
-    name : callable
-        Row number to the words that name the type in messages.
+    form : {"closed", "centre", "ecos"}, optional
+        Which of them: the one in closed form that treats GPU types alike; the analytic centre,
+        which hands out spare time; or that of Gavel's own solver (extra ``ecos``), which does so
+        too. None: as the rules say.
 
-    Returns
-    -------
-    ndarray, shape (types, GPU types)
-        Share of time of one job of each type.
-
-    Examples
-    --------
-    The lecture's three jobs on one V100 and one K80:
-
-    >>> speeds = np.array([[40.0, 10.0], [12.0, 4.0], [100.0, 50.0]])
-    >>> las_shares(speeds, [1] * 3, [1] * 3, [1.0] * 3, [1, 1]).round(4)
-    array([[0.4545, 0.    ],
-           [0.4545, 0.0909],
-           [0.0909, 0.9091]])
+    References
+    ----------
+    Gavel, OSDI 2020, section 4.1 (LAS, heterogeneity-agnostic).
     """
-    gpus, widths = np.asarray(gpus, dtype=float), np.asarray(widths)
-    if lp_backend == "ecos":
-        worth = worth_as_written(speeds, widths, np.asarray(weights), gpus)
-    else:
-        worth = speeds * (widths / (np.asarray(weights) * equal_share(speeds, gpus)))[:, None]
-    crowd = Crowd(worth, np.asarray(counts), widths, gpus, name)
-    return level_shares(crowd, np.ones(len(speeds)), lp_backend).shares
+
+    form: Literal["closed", "centre", "ecos"] | None = None
+
+    needs: ClassVar[frozenset[str]] = frozenset({"priority_weight"})
+    tells_types: ClassVar[bool] = False
+    rule_values: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "paper": {"form": "closed"},
+        "gavel": {"form": "centre"},
+    }
+
+    def apart(self) -> bool:
+        """Tell whether each job has a row of its own, as in the public simulator."""
+        return self.form == "ecos"
+
+    def shares(self, kinds: Kinds) -> Floats:
+        """Return r_i W_j / sum W with r_i = min(1, z w_i / sf_i), z the common weighted time."""
+        widths, weights, gpus = kinds.widths, kinds.weights, kinds.gpus
+        if self.form == "closed":
+            fair = float(gpus.sum() / (kinds.counts * weights).sum())
+            level = min(float((widths / weights).min()), fair)
+            return np.outer(np.minimum(1.0, level * weights / widths), gpus / gpus.sum())
+        values = np.outer(widths / weights, np.ones(len(gpus)))
+        crowd = Crowd(values, kinds.counts, widths, gpus, kinds.name)
+        backend: Backend = "ecos" if self.form == "ecos" else "centre"
+        return level_shares(crowd, np.ones(len(values)), backend).shares

@@ -7,14 +7,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from repro.core.decision import Shares
-from repro.core.policy import Policy, register
-from repro.core.view import View
+from repro.core.policy import register
+from repro.core.typed_shares import Kinds, TypedShares
+from repro.typing import Floats
 
 
 @register("proportional")
 @dataclass(frozen=True)
-class Proportional(Policy):
+class Proportional(TypedShares):
     """Share of time on a type = GPUs of that type / all GPUs, less for all if they do not fit.
 
     Gavel divides each job's throughput by what this mix gives it before it compares jobs.
@@ -22,19 +22,12 @@ class Proportional(Policy):
     References
     ----------
     Gavel, OSDI 2020, section 4.1 (normalised throughput).
-
-    Examples
-    --------
-    >>> Proportional()
-    Proportional()
     """
 
     tells_types: ClassVar[bool] = False
 
-    def decide(self, view: View) -> Shares:
+    def shares(self, kinds: Kinds) -> Floats:
         """Return W_j / sum W, scaled so that all gangs together fit the cluster."""
-        jobs = tuple(view.jobs)
-        gpus = view.gpu_counts
-        asked = sum(view.gpus(job) for job in jobs)
-        mix = gpus / max(float(gpus.sum()), float(asked))
-        return Shares(jobs, view.gpu_types, np.tile(mix, (len(jobs), 1)))
+        asked = float(kinds.counts @ kinds.widths)
+        mix = kinds.gpus / max(float(kinds.gpus.sum()), asked)
+        return np.tile(mix, (len(kinds.counts), 1))

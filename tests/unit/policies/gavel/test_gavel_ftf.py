@@ -11,7 +11,8 @@ import pytest
 from repro import make, simulate
 from repro.optimise.centre import Crowd
 from repro.perf import ThroughputTable
-from repro.policies.gavel.ftf import ftf_shares, isolated_shares
+from repro.policies.gavel._finish_time import ftf_shares
+from repro.policies.gavel.isolated import isolated_shares
 
 TABLE = ThroughputTable.of(
     {"a": {"v100": 8.0, "k80": 1.0}, "b": {"v100": 3.0, "k80": 2.0}}, reference="v100"
@@ -32,28 +33,25 @@ def test_isolated_shares():
     np.testing.assert_allclose(shares, [[2 / 3, 1 / 3], [2 / 3, 1 / 3], [2 / 3, 1 / 3]])
 
 
-def fake_view(now, left, submits):
-    """A run of one-GPU jobs on one GPU type whose progress the test decides."""
-    return SimpleNamespace(
-        now=now,
-        jobs=list(left),
+def test_progress_counts_as_the_time_it_would_have_taken_alone():
+    # two one-GPU jobs on one GPU, whose progress the test decides
+    left = np.array([400.0, 400.0])
+    view = SimpleNamespace(
+        now=0.0,
+        jobs=[0, 1],
         gpu_types=("v100",),
         gpu_counts=np.array([1.0]),
         kind=lambda job: ("m", 1),
         speeds=lambda job: np.array([2.0]),
         gpus=lambda job: 1,
-        submit=lambda job: submits[job],
-        steps_left=lambda jobs: np.array([left[job] for job in jobs]),
+        submit=lambda job: 0.0,
+        steps_left=lambda jobs: left[jobs],
     )
-
-
-def test_progress_counts_as_the_time_it_would_have_taken_alone():
-    submits = {0: 0.0, 1: 0.0}
-    decide = make("gavel-ftf").session(fake_view(0.0, {0: 400.0, 1: 400.0}, submits))
-    first = decide(fake_view(0.0, {0: 400.0, 1: 400.0}, submits)).fractions.ravel()
-    np.testing.assert_allclose(first, 0.5, atol=1e-9)
+    decide = make("gavel-ftf").session(view)
+    np.testing.assert_allclose(decide(view).fractions.ravel(), 0.5, atol=1e-9)
     # job 0 did 300 steps in 200 s, isolated it would have taken 300 s; job 1 did 100 steps
-    second = decide(fake_view(200.0, {0: 100.0, 1: 300.0}, submits)).fractions.ravel()
+    view.now, left = 200.0, np.array([100.0, 300.0])
+    second = decide(view).fractions.ravel()
     crowd = Crowd(np.full((2, 1), 2.0), np.ones(2), np.ones(2), np.ones(1))
     due = np.array([300.0 + 100.0, 100.0 + 300.0])
     expected, _ = ftf_shares(crowd, np.array([100.0, 300.0]), due, np.full(2, 200.0))

@@ -8,7 +8,7 @@ import pytest
 
 from repro import make, simulate
 from repro.perf.throughput import ThroughputTable
-from repro.policies.gavel.fifo_ss import fifo_pairs
+from repro.policies.gavel._packing import fifo_pairs
 
 MODELS = ("a", "b", "c")
 KINDS = ("k80", "p100", "v100")
@@ -95,23 +95,23 @@ def test_makespan_with_pairs_is_no_longer():
 
 def test_fifo_stops_at_the_first_job_that_gains_too_little():
     speeds, gains = [np.array([2.0, 1.0])] * 4, {2: 1.4, 3: 1.9}
-    members, kinds = fifo_pairs(
-        speeds, [1, 1, 1, 1], np.array([1.0, 1.0]), lambda job, host, kind: gains[job]
+    members, columns = fifo_pairs(
+        speeds, [1, 1, 1, 1], np.array([1.0, 1.0]), lambda job, host, column: gains[job]
     )
-    assert (members, kinds) == ([(0, -1), (1, -1)], [0, 1])
+    assert (members, columns) == ([(0, -1), (1, -1)], [0, 1])
 
 
 def test_fifo_packs_only_gangs_of_one_size_and_each_host_once():
     speeds = [np.array([1.0])] * 4
     members, _ = fifo_pairs(
-        speeds, [1, 2, 2, 2], np.array([3.0]), lambda job, host, kind: 1.6 + host
+        speeds, [1, 2, 2, 2], np.array([3.0]), lambda job, host, column: 1.6 + host
     )
     assert members == [(0, -1), (1, 2)]
 
 
 def test_fifo_lets_jobs_pass_one_that_cannot_run_where_there_is_room():
     large, other = np.array([0.0, 1.0]), np.array([1.0, 2.0])
-    members, kinds = fifo_pairs(
-        [other, large, other], [1, 1, 1], np.array([1.0, 1.0]), lambda job, host, kind: 2.0
+    members, columns = fifo_pairs(
+        [other, large, other], [1, 1, 1], np.array([1.0, 1.0]), lambda job, host, column: 2.0
     )
-    assert (members, kinds) == ([(0, -1), (2, -1)], [1, 0])
+    assert (members, columns) == ([(0, -1), (2, -1)], [1, 0])

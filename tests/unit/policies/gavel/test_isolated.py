@@ -26,3 +26,9 @@ def test_average_jct_of_the_public_simulator(mirror, monkeypatch):
     run = simulate(trace, "4xk80,4xp100,4xv100", "isolated", rules="gavel", perf=table)
     jct = run.jobs.sort_values("job_id")["jct"]
     assert jct.iloc[20:60].mean() == pytest.approx(93841.814, abs=1e-3)
+
+
+def test_every_type_is_divided_in_proportion_to_its_gpus():
+    shares = isolated_shares(np.array([1.0, 1.0]), np.array([4.0, 2.0]))
+    assert shares.sum(axis=1).tolist() == [1.0, 1.0]
+    assert shares[:, 0] == pytest.approx(2 * shares[:, 1])

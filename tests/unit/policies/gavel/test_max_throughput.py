@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import linprog
 
 from repro import simulate
-from repro.optimise.linear import best_shares, collapse, runnable
+from repro.optimise.linear import best_shares, runnable
 from repro.perf.throughput import ThroughputTable
 from repro.policies.gavel.max_throughput import GavelMaxThroughput
 
@@ -57,13 +57,6 @@ def test_floors_are_kept_or_refused():
     assert kept[:, 0] == pytest.approx([0.75, 0.25], abs=1e-6)
     floors = np.array([8.0, 0.25])
     assert best_shares(values, [1, 1], [1, 1], [1], speeds=values, floors=floors) is None
-
-
-def test_equal_jobs_are_one_type_in_an_order_of_their_own():
-    kinds = [("b", 1), ("a", 2), ("b", 1)]
-    first, counts, row = collapse(kinds)
-    assert [kinds[place] for place in first] == [("a", 2), ("b", 1)]
-    assert (counts.tolist(), row) == ([1.0, 2.0], [1, 0, 1])
 
 
 SPEEDS = {"slow": {"k80": 1.0, "v100": 2.0}, "fast": {"k80": 10.0, "v100": 90.0}}

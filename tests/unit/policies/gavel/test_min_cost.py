@@ -8,11 +8,12 @@ import pytest
 
 from repro import simulate
 from repro.core.policy import make
+from repro.core.typed_shares import Kinds
 from repro.errors import ParamError, PolicyError
 from repro.optimise.linear import best_shares
 from repro.perf.prices import usd_per_hour
 from repro.perf.throughput import ThroughputTable
-from repro.policies.gavel.min_cost import cheapest
+from repro.policies.gavel._cheapest import cheapest
 
 # steps per USD: "cheap" is best on K80, "keen" on V100
 SPEEDS = {"cheap": {"k80": 3.0, "v100": 4.0}, "keen": {"k80": 1.0, "v100": 12.0}}
@@ -42,7 +43,7 @@ def test_the_ratio_of_the_closed_form_is_that_of_the_programme(seed):
     capacity = rng.integers(2, 9, 3).astype(float)
     cost = widths[:, None] * prices
     programme = best_shares(speeds, counts, widths, capacity, cost=cost)
-    found = cheapest("ratio", speeds, counts, widths, capacity, prices)
+    found = cheapest("ratio", Kinds(speeds, capacity, counts, widths, np.ones(types)), prices)
     ran = programme.any(axis=1)
     assert found[ran] == pytest.approx(programme[ran], abs=1e-5)
     best = (counts @ (speeds * programme).sum(1)) / (counts @ (cost * programme).sum(1))
@@ -55,7 +56,8 @@ def test_the_ratio_of_the_closed_form_is_that_of_the_programme(seed):
 def test_normalised_objective_divides_by_the_price():
     speeds = np.array([[4.0, 6.0]])
     one = np.ones(1)
-    found = cheapest("normalised", speeds, one, one, np.ones(2), np.array([1.0, 2.0]))
+    kinds = Kinds(speeds, np.ones(2), one, one, one)
+    found = cheapest("normalised", kinds, np.array([1.0, 2.0]))
     assert found.round(6).tolist() == [[1.0, 0.0]]
 
 

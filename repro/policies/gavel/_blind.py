@@ -1,0 +1,41 @@
+"""Heterogeneity-blind variants: the same formula, with all GPU types taken for equally fast."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from repro.core.typed_shares import TypedShares
+from repro.core.view import View
+from repro.typing import Floats
+
+
+@dataclass(frozen=True)
+class MayBeBlind(TypedShares):
+    """A share policy whose formula may be shown equal speeds, which rounds then take as told.
+
+    Subclasses turn the two values into parameters or fix them.
+    """
+
+    # not annotated, so that neither is a parameter here
+    #: False: all GPU types count as equally fast, and rounds do not tell them apart
+    heterogeneity_aware = True
+    #: GPU type whose speed then counts for all, the job's fastest where the cluster has none of it;
+    #: empty: every speed counts as 1
+    reference = ""
+
+    def __post_init__(self) -> None:
+        # an instance is frozen; the class's value is that of aware policies
+        object.__setattr__(self, "tells_types", self.heterogeneity_aware)
+
+    def job_speeds(self, view: View, job: int) -> Floats:
+        """Return the speeds of a job, all equal if the policy is blind."""
+        speeds = super().job_speeds(view, job)
+        if self.heterogeneity_aware:
+            return speeds
+        if not self.reference:
+            return (speeds > 0).astype(float)
+        types = list(view.gpu_types)
+        known = speeds[types.index(self.reference)] if self.reference in types else 0.0
+        return np.full(len(speeds), known if known > 0 else speeds.max())
