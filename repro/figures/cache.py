@@ -1,4 +1,4 @@
-"""Simulations done once: a result is filed by its arguments and the sources that made it."""
+"""Results computed once: each is filed by what it was made from and the sources that made it."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import contextlib
 import dataclasses
 import functools
 import hashlib
-import io
+import pickle
 import warnings
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -22,6 +23,8 @@ from repro.figures.versions import versions
 from repro.files.whole import write_whole
 from repro.release import STARTED
 
+T = TypeVar("T")
+
 PACKAGE = Path(__file__).resolve().parent.parent
 #: What a simulation's records depend on, besides its arguments: all that these import, too.
 SIMULATION_SOURCES = (
@@ -30,9 +33,10 @@ SIMULATION_SOURCES = (
     "core",
     "errors.py",
     "estimate",
-    "experiments/gavel/cases.py",
     "figures/cache.py",
     "figures/data.py",
+    "figures/progress.py",
+    "figures/sweep.py",
     "figures/versions.py",
     "files",
     "matching",
@@ -44,6 +48,7 @@ SIMULATION_SOURCES = (
     "release.py",
     "sim",
     "trace",
+    "typing.py",
 )
 
 
@@ -52,25 +57,19 @@ class NotCacheable(ReproError):
 
 
 @functools.cache
-def source_hash(parts: tuple[str, ...] = SIMULATION_SOURCES) -> str:
-    """Return a hash over the Python files of the named parts of the package.
-
-    Parameters
-    ----------
-    parts : tuple of str
-        Folders or files below the package; what does not exist counts as empty.
-    """
-    return files_hash(_sources(parts))
-
-
-@functools.cache
-def _sources(parts: tuple[str, ...] = SIMULATION_SOURCES) -> list[Path]:
-    """Return the Python files of the named parts of the package."""
+def _sources() -> list[Path]:
+    """Return the Python files of `SIMULATION_SOURCES`."""
     found: list[Path] = []
-    for part in sorted(parts):
+    for part in sorted(SIMULATION_SOURCES):
         top = PACKAGE / part
         found += [top] if top.is_file() else sorted(top.rglob("*.py"))
     return found
+
+
+@functools.cache
+def source_hash() -> str:
+    """Return a hash over the Python files that simulations depend on."""
+    return files_hash(_sources())
 
 
 def files_hash(files: Iterable[Path]) -> str:
@@ -90,14 +89,7 @@ def tables_hash() -> str:
 
 
 def content_hash(frame: pd.DataFrame) -> str:
-    """Return a hash of the values, columns and types of a frame, not of its attributes.
-
-    Examples
-    --------
-    >>> one = pd.DataFrame({"a": [1, 2]})
-    >>> content_hash(one) == content_hash(one.copy()), content_hash(one) == content_hash(one + 1)
-    (True, False)
-    """
+    """Return a hash of the values, columns and types of a frame, not of its attributes."""
     digest = hashlib.sha256()
     for name, dtype in frame.dtypes.items():
         digest.update(f"{name}:{dtype};".encode())
@@ -108,21 +100,13 @@ def content_hash(frame: pd.DataFrame) -> str:
 def key(*values: Any) -> str:
     """Return a hash that is equal exactly for equal values, in every process.
 
-    Parameters
-    ----------
-    *values
-        Numbers, texts, containers, arrays, frames and dataclasses of them; classes and functions
-        only if they belong to this package, whose sources are part of the cache's address.
+    Values may be numbers, texts, containers, arrays, frames and dataclasses of them; classes and
+    functions only if they belong to this package, whose sources are part of the cache's address.
 
     Raises
     ------
     NotCacheable
         For anything else.
-
-    Examples
-    --------
-    >>> key({"a": 1, "b": 2}) == key({"b": 2, "a": 1}), key(1) == key(1.0)
-    (True, False)
     """
     digest = hashlib.sha256()
     for piece in _pieces(values):
@@ -132,6 +116,7 @@ def key(*values: Any) -> str:
 
 
 def _pieces(value: Any) -> Iterable[bytes]:
+    """Yield bytes that spell out a value and its type."""
     if value is None or isinstance(value, bool | int | float | str | bytes | np.generic):
         yield f"{type(value).__name__}:{value!r}".encode()
     elif isinstance(value, list | tuple):
@@ -157,9 +142,9 @@ def _pieces(value: Any) -> Iterable[bytes]:
     elif isinstance(value, pd.Series):
         yield content_hash(value.to_frame("values")).encode()
     elif isinstance(value, type) or hasattr(value, "__qualname__"):
-        yield _ours(value, value)
+        yield _ours(value)
     elif dataclasses.is_dataclass(value):
-        yield _ours(type(value), value)
+        yield _ours(type(value))
         for field in dataclasses.fields(value):
             yield field.name.encode()
             yield from _pieces(getattr(value, field.name))
@@ -167,27 +152,23 @@ def _pieces(value: Any) -> Iterable[bytes]:
         raise NotCacheable(f"a {type(value).__name__} has no content the cache can compare")
 
 
-def _ours(kind: Any, value: Any) -> bytes:
-    name = f"{kind.__module__}.{kind.__qualname__}"
-    inner = getattr(kind, "__closure__", None) is not None or "<" in kind.__qualname__
-    if inner or not kind.__module__.startswith("repro."):
+def _ours(named: Any) -> bytes:
+    """Return the full name of a class or function of this package."""
+    name = f"{named.__module__}.{named.__qualname__}"
+    inner = getattr(named, "__closure__", None) is not None or "<" in named.__qualname__
+    if inner or not named.__module__.startswith("repro."):
         raise NotCacheable(f"{name} may change without the cache noticing")
     return name.encode()
 
 
-def remembered(digest: str, compute: Callable[[], Result]) -> Result:
-    """Return the result filed under ``digest``, computing and filing it if there is none.
+def recall(digest: str) -> Any:
+    """Return the result filed under a key, None if there is none."""
+    folder = _folder()
+    return None if folder is None else _read(folder / f"{digest}.pkl")
 
-    Parameters
-    ----------
-    digest : str
-        From :func:`key`.
-    compute : callable
-        Makes the result.
 
-    Returns
-    -------
-    Result
+def remembered(digest: str, compute: Callable[[], T]) -> T:
+    """Return the result filed under a key, computing and filing it if there is none.
 
     Raises
     ------
@@ -200,16 +181,10 @@ def remembered(digest: str, compute: Callable[[], Result]) -> Result:
         If the entry was damaged: it is computed again and replaced. If there can be no folder, no
         room is left, or the package changed since this process began: nothing is remembered.
     """
-    folder = paths.cache_dir() / "simulations" / key(source_hash(), versions())[:16]
+    folder = _folder()
+    if folder is None:
+        return compute()
     path = folder / f"{digest}.pkl"
-    if edited := _edited():
-        _tell(f"result not remembered: {edited} changed since this process began")
-        return compute()
-    try:
-        paths.private(folder / "locks", paths.cache_dir())
-    except OSError as error:
-        _tell(f"no cache at {folder} ({error.strerror}); set {paths.ENV_CACHE} to a folder")
-        return compute()
     result = _read(path)
     if result is None:
         with _turn(folder, digest):
@@ -218,21 +193,35 @@ def remembered(digest: str, compute: Callable[[], Result]) -> Result:
             if result is None:
                 result = compute()
                 _write(path, result)
-    return result
+    return result  # type: ignore[no-any-return]
 
 
-def _edited() -> Path | None:
-    """Return a source that changed since this process began."""
-    return next((path for path in _sources() if path.stat().st_ctime > STARTED), None)
-
-
-def _read(path: Path) -> Result | None:
-    """Return the filed result; None, after removing it, for what cannot be read."""
-    import joblib
-
+def _folder() -> Path | None:
+    """Return the folder of these sources and versions; None, after a warning, if there is none."""
+    folder = paths.cache_dir() / "simulations" / key(source_hash(), versions())[:16]
+    if _is_edited():
+        return None
     try:
-        result = joblib.load(path)
-        if isinstance(result, Result):
+        paths.private(folder / "locks", paths.cache_dir())
+    except OSError as error:
+        _warn(f"no cache at {folder} ({error.strerror}); set {paths.ENV_CACHE} to a folder")
+        return None
+    return folder
+
+
+def _is_edited() -> bool:
+    """Tell, and warn, whether a source changed since this process began."""
+    edited = next((path for path in _sources() if path.stat().st_ctime > STARTED), None)
+    if edited:
+        _warn(f"result not remembered: {edited} changed since this process began")
+    return edited is not None
+
+
+def _read(path: Path) -> Any:
+    """Return the filed result; None, after removing it, for what cannot be read."""
+    try:
+        result = pickle.loads(zlib.decompress(path.read_bytes()))
+        if isinstance(result, Result | dict):
             return result
         reason = f"holds a {type(result).__name__}"
     except FileNotFoundError:
@@ -240,31 +229,26 @@ def _read(path: Path) -> Result | None:
     # Unpickling damaged bytes may raise anything.
     except Exception as error:
         reason = type(error).__name__
-    _tell(f"damaged cache entry {path.stem[:12]} ({reason}) in {path.parent}; computed again")
+    _warn(f"damaged cache entry {path.stem[:12]} ({reason}) in {path.parent}; computed again")
     with contextlib.suppress(OSError):
         path.unlink()
     return None
 
 
-def _write(path: Path, result: Result) -> None:
+def _write(path: Path, result: Any) -> None:
     """File a result, whole or, with a warning, not at all."""
-    import joblib
-
-    if edited := _edited():
-        _tell(f"result not remembered: {edited} changed since this process began")
+    if _is_edited():
         return
-    content = io.BytesIO()
-    # Compression adds a checksum, so that a flipped bit is noticed and not believed.
-    joblib.dump(result, content, compress=1)
     try:
-        write_whole(path, content.getvalue())
+        # zlib adds a checksum, so that a flipped bit is noticed and not believed.
+        write_whole(path, zlib.compress(pickle.dumps(result, pickle.HIGHEST_PROTOCOL), 1))
     except ReproError as error:
-        _tell(f"result not remembered: {error}")
+        _warn(f"result not remembered: {error}")
 
 
-def _tell(line: str) -> None:
-    """Warn, as the caller of `remembered`."""
-    warnings.warn(line, CacheWarning, stacklevel=4)
+def _warn(line: str) -> None:
+    """Warn at the place that asked for a result."""
+    warnings.warn(line, CacheWarning, stacklevel=5)
 
 
 @contextlib.contextmanager
@@ -284,59 +268,3 @@ def _turn(folder: Path, digest: str) -> Iterator[None]:
     with lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
-
-
-def cached_simulate(
-    trace: pd.DataFrame, cluster: Any, policy: Any, *, rules: str = "paper", **settings: Any
-) -> Result:
-    """Do what ``repro.simulate`` does, or remember having done it.
-
-    Parameters
-    ----------
-    trace, cluster, policy, rules, **settings
-        As for ``repro.simulate``. With an argument whose content cannot be compared (a policy
-        defined in a notebook, extra processes) the simulation simply runs.
-
-    Returns
-    -------
-    Result
-        ``meta["wall_s"]`` is that of the run that computed it.
-    """
-    from repro.cluster.spec import Cluster
-    from repro.files import public
-    from repro.perf.throughput_files import throughputs_of
-    from repro.sim.simulate import simulate
-
-    machines = Cluster.parse(cluster)
-    chosen = resolved(policy, rules)
-    if settings.get("perf") is None and machines.gpu_types and "throughputs" in trace.attrs:
-        # named by the trace, so that its content counts too
-        settings["perf"] = chosen.performance() or throughputs_of(trace)
-
-    def compute() -> Result:
-        return simulate(trace, machines, chosen, rules=rules, **settings)
-
-    name = trace.attrs.get("name", "trace")
-    try:
-        named = [(text, public.available(text)) for text in named_files(chosen)]
-        digest = key(trace, name, machines, chosen, rules, settings, named, tables_hash())
-    except NotCacheable:
-        return compute()
-    return remembered(digest, compute)
-
-
-def resolved(policy: Any, rules: str) -> Any:
-    """Return a policy for a registered name, anything else as it is."""
-    from repro.core.policy import make
-
-    return make(policy, rules) if isinstance(policy, str) else policy
-
-
-def named_files(policy: Any) -> list[str]:
-    """Return the public files that parameters of a policy name (a history), sorted."""
-    from repro.files import public
-
-    if not dataclasses.is_dataclass(policy):
-        return []
-    values = (getattr(policy, field.name) for field in dataclasses.fields(policy))
-    return sorted({text for text in values if isinstance(text, str) and public.is_known(text)})

@@ -16,7 +16,11 @@ import pandas as pd
 from repro import paths
 from repro.errors import DataMissingError, ParamError, StandInWarning
 from repro.figures.cache import content_hash
+from repro.files import public
+from repro.trace import synth
+from repro.trace.load import load
 
+#: What a data set is.
 PUBLIC = "public"
 GENERATED = "generated"
 STAND_IN = "synthetic stand-in"
@@ -27,18 +31,8 @@ OWN = "own file"
 class Used:
     """Provenance of one data set.
 
-    Parameters
-    ----------
-    name : str
-        What was asked for; of an own file its path from the project's root.
-    kind : {"public", "generated", "synthetic stand-in", "own file"}
-        What it is.
-    sha256 : str or None
-        Checksum of the file, or of the generated values.
-    synthetic : bool
-        True unless it was measured.
-    seed : int or None
-        Seed of what was drawn.
+    ``name`` is what was asked for (of an own file its path from the project's root), ``sha256`` the
+    checksum of the file or of the generated values, ``synthetic`` true unless it was measured.
     """
 
     name: str
@@ -53,43 +47,17 @@ class Used:
 
 
 def stream(*purpose: str | int) -> np.random.Generator:
-    """Return the random generator that belongs to a purpose, the same in every process.
-
-    Parameters
-    ----------
-    *purpose : str or int
-        For example figure id, seed and what is drawn.
-
-    Examples
-    --------
-    >>> stream("tiresias/fig10", 0, "x").random() == stream("tiresias/fig10", 0, "x").random()
-    True
-    >>> stream("tiresias/fig10", 0, "x").random() == stream("tiresias/fig10", 1, "x").random()
-    False
-    """
+    """Return the random generator that belongs to a purpose, the same in every process."""
     digest = hashlib.sha256(json.dumps(purpose).encode()).digest()
     words = np.frombuffer(digest, dtype="<u4").tolist()
     return np.random.default_rng(np.random.SeedSequence(words))
 
 
 def open_trace(name: str, seed: int = 0, **options: Any) -> tuple[pd.DataFrame, Used]:
-    """Return a named trace and what it is.
+    """Return a generated or a public trace, and what it is; a stand-in, where there is one.
 
     A name means the same trace in every figure and on the command line: the seed alone decides
     what a generator draws.
-
-    Parameters
-    ----------
-    name : str
-        A generator (``testbed``) or a public trace (``philly``).
-    seed : int
-        Seed of a generator, or of the stand-in for a public trace that cannot be had.
-    **options
-        Passed to the generator or the loader.
-
-    Returns
-    -------
-    tuple of DataFrame and Used
 
     Raises
     ------
@@ -97,15 +65,7 @@ def open_trace(name: str, seed: int = 0, **options: Any) -> tuple[pd.DataFrame, 
         If nothing has this name.
     DataMissingError
         If a public trace cannot be had and there is no stand-in.
-
-    Warns
-    -----
-    StandInWarning
-        If there is one.
     """
-    from repro.files import public
-    from repro.trace import load, synth
-
     if synth.is_known(name):
         return _drawn(name, name, GENERATED, seed, options)
     if not public.is_known(name):
@@ -122,18 +82,27 @@ def open_trace(name: str, seed: int = 0, **options: Any) -> tuple[pd.DataFrame, 
         warnings.warn(f"{error}; drawing a {STAND_IN} for it", StandInWarning, stacklevel=3)
         chosen = synth.stand_in_options(name) | options
         return _drawn(name, stand_in, STAND_IN, seed, chosen)
-    frame = load.load(name, **options)
+    frame = load(name, **options)
     # Steps are public, but their seconds come from a table that may not be.
     drawn = bool(frame.attrs.get("stand_in"))
     kind = STAND_IN if drawn else PUBLIC
     return frame, Used(name, kind, frame.attrs.get("sha256"), drawn)
 
 
+def _drawn(
+    asked: str, generator: str, kind: str, seed: int, options: dict[str, Any]
+) -> tuple[pd.DataFrame, Used]:
+    """Return what a generator draws, and its provenance."""
+    source = seed if synth.takes_seed(generator) else stream("trace", generator, seed)
+    frame = synth.make(generator, source, **options)
+    frame.attrs.setdefault("name", generator)
+    frame.attrs["synthetic"] = True
+    kind = STAND_IN if frame.attrs.get("stand_in") else kind
+    return frame, Used(asked, kind, content_hash(frame), True, seed)
+
+
 def describe_file(name: str) -> Used:
     """Return what a named public file is at the moment: itself, or a stand-in for it."""
-    from repro.files import public
-    from repro.trace import synth
-
     if public.available(name) or synth.stand_in_for(name) is None:
         return Used(name, PUBLIC, public.entry(name).sha256, False)
     return Used(name, STAND_IN, None, True)
@@ -146,19 +115,11 @@ def own_path(path: str | Path) -> Path:
 
 def is_own(name: str) -> bool:
     """Tell whether a name means a file of the user's own: names of the package's data go first."""
-    from repro.files import public
-    from repro.trace import synth
-
     return os.path.isfile(own_path(name)) and not (synth.is_known(name) or public.is_known(name))
 
 
 def own_file(path: str | Path) -> Used:
-    """Return what a file of the user's own is at the moment.
-
-    Parameters
-    ----------
-    path : str or Path
-        From the project's root.
+    """Return what a file of the user's own is at the moment; its path is from the project's root.
 
     Raises
     ------
@@ -173,16 +134,3 @@ def own_file(path: str | Path) -> Used:
     inside = found.resolve().is_relative_to(root)
     name = found.resolve().relative_to(root).as_posix() if inside else str(found)
     return Used(name, OWN, digest, False)
-
-
-def _drawn(
-    asked: str, generator: str, kind: str, seed: int, options: dict[str, Any]
-) -> tuple[pd.DataFrame, Used]:
-    from repro.trace import synth
-
-    source = seed if synth.takes_seed(generator) else stream("trace", generator, seed)
-    frame = synth.make(generator, source, **options)
-    frame.attrs.setdefault("name", generator)
-    frame.attrs["synthetic"] = True
-    kind = STAND_IN if frame.attrs.get("stand_in") else kind
-    return frame, Used(asked, kind, content_hash(frame), True, seed)

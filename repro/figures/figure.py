@@ -4,33 +4,50 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pandas as pd
 
 from repro import paths
 from repro.cluster.spec import FILE_SUFFIXES, Cluster
+from repro.core.policy import Policy
+from repro.core.records import Result
 from repro.errors import ParamError
-from repro.figures import cache, data, params, record
+from repro.figures import data, params, record, result_files, sweep
 from repro.figures.claims import judge_all, points_of
 from repro.figures.fingerprint import fingerprint
-from repro.figures.inputs import Inputs
 from repro.figures.notebook import Kernel
 from repro.figures.points import read_points
 from repro.figures.progress import tell_points
-from repro.figures.result_files import RESULT, sweep, to_json
 from repro.figures.saved import checksum
+from repro.figures.sweep import Case, MeasuredJobs
 from repro.files import public
 from repro.files.whole import write_whole
+from repro.perf.throughput import ThroughputTable
+from repro.perf.throughput_files import is_stand_in, load_throughputs
+from repro.plot.style import caption, render
 from repro.trace.load import load
 
 if TYPE_CHECKING:
     import numpy as np
     from matplotlib.figure import Figure
 
-    from repro.core.records import Result
-    from repro.perf.throughput import ThroughputTable
+Label = TypeVar("Label")
+
+
+class Inputs(dict[str, Any]):
+    """The inputs of a run, read by key or by attribute."""
+
+    def __missing__(self, name: str) -> Any:
+        raise ParamError(f"no input {name!r} (inputs: {', '.join(self) or 'none'})")
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except ParamError as error:
+            raise AttributeError(str(error)) from None
 
 
 class FigureRun:
@@ -131,8 +148,6 @@ class FigureRun:
             As for `repro.perf.throughput_files.load_throughputs`; a file by its path from the
             project's root.
         """
-        from repro.perf.throughput_files import is_stand_in, load_throughputs
-
         if data.is_own(name):
             return load_throughputs(self.file(name))
         table = load_throughputs(name)
@@ -172,9 +187,10 @@ class FigureRun:
         self,
         trace: pd.DataFrame,
         *,
-        cluster: Any,
-        policy: Any,
+        cluster: Cluster | str,
+        policy: Policy | str,
         rules: str = "paper",
+        seed: int = 0,
         **settings: Any,
     ) -> Result:
         """Run ``repro.simulate``, or remember the same run from earlier.
@@ -189,23 +205,82 @@ class FigureRun:
             A policy or a registered name.
         rules : str
             Event rules, ``paper`` or those of a public simulator.
+        seed : int
+            Seed of placements and policies that draw.
         **settings
             placement, perf, overhead, interval … of ``repro.simulate``.
 
         Returns
         -------
         Result
+            ``meta["wall_s"]`` is that of the run that computed it.
+
+        Raises
+        ------
+        ParamError
+            For a setting that ``repro.simulate`` does not have.
         """
-        chosen = cache.resolved(policy, rules)
-        for name in cache.named_files(chosen):
-            self._note(data.describe_file(name))
-        if str(cluster).lower().endswith(FILE_SUFFIXES) and not isinstance(cluster, Cluster):
-            cluster = self.file(cluster)
-        self._note_source(trace)
-        result = cache.cached_simulate(trace, cluster, chosen, rules=rules, **settings)
+        case = self._resolved(Case(trace, cluster, policy, rules, seed, {}, settings))
+        result: Result = sweep.outcome(case)
         self._simulated += 1
         tell_points(self._simulated)
         return result
+
+    def sweep(self, cases: Mapping[Label, Case], workers: int | None = None) -> dict[Label, Any]:
+        """Run many simulations in parallel, each remembered on its own: a killed sweep goes on.
+
+        Parameters
+        ----------
+        cases : mapping
+            What to simulate, by any label; those that take longest first.
+        workers : int, optional
+            Processes on this machine, by default one per CPU; with ``repro run --backend dask`` its
+            workers run the cases.
+
+        Returns
+        -------
+        dict
+            What each case's measure gives, by label and in the same order. It does not depend on
+            where or in which order the cases ran.
+
+        Examples
+        --------
+        >>> from repro.figures.sweep import Case
+        >>> fig = figure("tiresias/fig10_testbed_jct")
+        >>> cases = {n: Case("testbed", "2x4", "srtf", options={"jobs": n}) for n in (9, 6)}
+        >>> [len(result.jobs) for result in fig.sweep(cases, workers=1).values()]
+        [9, 6]
+        """
+        # of the traces of a seed, which differ in length and rate, the last is recorded
+        drawn = {
+            (case.trace, case.seed): case for case in cases.values() if isinstance(case.trace, str)
+        }
+        for (name, seed), case in drawn.items():
+            length = {"jobs": 1} if isinstance(case.measure, MeasuredJobs) else {}
+            self.trace(name, seed, **{**length, **case.options})
+        resolved = [self._resolved(case) for case in cases.values()]
+        found = sweep.run(resolved, workers, self._simulated)
+        self._simulated += len(cases)
+        return dict(zip(cases, found, strict=True))
+
+    def _resolved(self, case: Case) -> Case:
+        """Return a case with its parts made, and record the data that it names."""
+        if isinstance(case.trace, pd.DataFrame):
+            self._note_source(case.trace)
+        cluster = case.cluster
+        if str(cluster).lower().endswith(FILE_SUFFIXES) and not isinstance(cluster, Cluster):
+            cluster = str(self.file(cluster))
+        settings, options = dict(case.settings), dict(case.options)
+        if isinstance(settings.get("perf"), str):
+            self.throughputs(settings["perf"])
+        for given, name in ((settings, "perf"), (options, "throughputs")):
+            if isinstance(given.get(name), str) and data.is_own(given[name]):
+                given[name] = str(data.own_path(given[name]))
+        found = replace(case, cluster=cluster, settings=settings, options=options)
+        resolved = found.resolved()
+        for name in sweep.named_files(resolved.policy):
+            self._note(data.describe_file(name))
+        return resolved
 
     def save(
         self,
@@ -239,8 +314,6 @@ class FigureRun:
         ClaimError
             If claims and values do not match.
         """
-        from repro.plot.style import caption, render
-
         stand_in = self._stand_in()
         facts = {
             "data": "stand-in" if stand_in else self._spec.data,
@@ -273,10 +346,10 @@ class FigureRun:
         if self._kernel.is_faithful():
             result["fingerprint"] = self._fingerprint
         result["wall_s"] = round(time.perf_counter() - self._started, 3)
-        sweep(self.folder)
+        result_files.sweep(self.folder)
         for name, content in files.items():
             write_whole(self.folder / name, content)
-        write_whole(self.folder / RESULT, to_json(result))
+        write_whole(self.folder / result_files.RESULT, result_files.to_json(result))
         return record.verdict_frame(verdicts, stand_in)
 
     def _note(self, used: data.Used) -> None:

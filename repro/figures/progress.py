@@ -16,13 +16,7 @@ ENV_POINTS = "REPRO_POINTS"
 
 
 def tell_points(done: int, total: int | None = None) -> None:
-    """Leave the number of simulations done for the batch that runs this notebook, if one does.
-
-    Parameters
-    ----------
-    done, total : int
-        Simulations done, and all of them if that is known.
-    """
+    """Write the number of simulations done, of all if that is known, for a batch that listens."""
     path = os.environ.get(ENV_POINTS)
     # On another machine the folder of the batch does not exist; progress must fail no figure.
     if path and Path(path).parent.is_dir():

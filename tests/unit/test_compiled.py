@@ -195,7 +195,7 @@ def test_import_statements_are_found_without_a_parser():
 
 
 def test_the_simulation_cache_is_keyed_by_all_that_a_simulation_imports():
-    ahead = ["repro.sim.simulate", "repro.figures.cache", "repro.experiments.gavel.cases"]
+    ahead = ["repro.sim.simulate", "repro.figures.sweep"]
     for package in ("repro.policies", "repro.placement", "repro.trace.formats"):
         inner = importlib.import_module(package).__path__
         ahead += [one.name for one in pkgutil.walk_packages(inner, f"{package}.")]

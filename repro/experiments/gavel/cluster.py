@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from repro.core.records import Result
-from repro.experiments.gavel.cases import HOUR_S
-from repro.experiments.gavel.sweep import Point, rate_points, size_points
+from repro.experiments.gavel.series import HOUR_S, Label, cases
+from repro.figures.sweep import Case
 from repro.plot import look
+
+if TYPE_CHECKING:
+    from repro.figures.figure import FigureRun
 
 
 def hours(
@@ -18,34 +21,11 @@ def hours(
     measured: Sequence[int],
     published: Sequence[Mapping[str, Any]],
 ) -> pd.DataFrame:
-    """Return average JCT of the continuous and makespan of the static workload.
+    """Return average JCT of the continuous and makespan of the static workload (Table 3).
 
-    Parameters
-    ----------
-    results : mapping
-        (workload, policy) to records; the workloads are ``continuous`` and ``static``.
-    measured : sequence of two int
-        Numbers of the first and last job of the continuous workload that count, from 0.
-    published : sequence of mapping
-        Further columns by policy.
-
-    Returns
-    -------
-    DataFrame
-        workload, policy, label, hours, and the columns of ``published``.
-
-    References
-    ----------
-    Gavel, OSDI 2020, Table 3.
-
-    Examples
-    --------
-    >>> from repro import simulate
-    >>> from repro.testing import small_trace
-    >>> run = simulate(small_trace(), "1x4", "srtf")
-    >>> table = hours({("static", "srtf"): run}, [0, 1], [{"policy": "srtf", "rerun": 1.0}])
-    >>> float(table["hours"].iloc[0] * 3600)
-    46.0
+    ``results`` go by workload (``continuous`` or ``static``) and policy; ``measured`` are the first
+    and the last job of the continuous workload that count, from 0. Columns are workload, policy,
+    label, hours and, by policy, those of ``published``.
     """
     first, last = measured
     known = {row["policy"]: row for row in published}
@@ -59,56 +39,32 @@ def hours(
     return pd.DataFrame(rows)
 
 
-def sweep_points(inputs: Mapping[str, Any], seed: int = 0) -> dict[str, list[Point]]:
-    """Return the points of the cluster sweep: for each part of V100s, speeds known and not.
+def part_cases(fig: FigureRun) -> dict[str, dict[Label, Case]]:
+    """Return the cluster sweep: for each part of V100s, policies that know speeds or do not.
 
-    Parameters
-    ----------
-    inputs : mapping
-        clusters (part of V100s to cluster), jct and makespan (trace, agnostic and aware: each the
-        policy and its settings, and rates per part with the measured jobs, or the number of jobs),
-        and what :func:`repro.experiments.gavel.sweep.rate_points` reads.
-    seed : int
-        Added to each of ``seeds``.
-
-    Returns
-    -------
-    dict
-        ``jct``: x is the job rate, series ``V100s: <part> <role>``; ``makespan``: x is the part,
-        series ``all <role>``; the role is ``agnostic`` or ``aware``.
+    In ``jct`` x is the job rate and the series ``V100s: <part> <role>``; in ``makespan`` x is the
+    part and the series ``all <role>``; the role is ``agnostic`` or ``aware``.
     """
-    jct, static = dict(inputs["jct"]), dict(inputs["makespan"])
-    of_jct: list[Point] = []
+    jct, static = dict(fig.inputs.jct), dict(fig.inputs.makespan)
+    found: dict[str, dict[Label, Case]] = {"jct": {}, "makespan": {}}
     for part, rates in jct["rates"].items():
         series = {
-            f"V100s: {part} {role}": {**jct[role], "cluster": inputs["clusters"][part]}
+            f"V100s: {part} {role}": {**jct[role], "cluster": fig.inputs.clusters[part]}
             for role in ("agnostic", "aware")
         }
-        shared = {**inputs, **jct, "cluster": "", "series": series, "rates": rates}
-        of_jct += rate_points(shared, seed)
-    of_makespan: list[Point] = []
-    for part, cluster in inputs["clusters"].items():
+        found["jct"] |= cases(fig, **{**jct, "series": series, "rates": rates})
+    for part, cluster in fig.inputs.clusters.items():
         series = {f"all {role}": static[role] for role in ("agnostic", "aware")}
-        jobs = [static["jobs"]]
-        shared = {**inputs, **static, "cluster": cluster, "series": series, "jobs": jobs}
-        of_makespan += [point._replace(x=float(part)) for point in size_points(shared, seed)]
-    return {"jct": of_jct, "makespan": of_makespan}
+        changes = {**static, "cluster": cluster, "series": series, "jobs": [static["jobs"]]}
+        for (label, _, seed), case in cases(fig, **changes).items():
+            found["makespan"][label, float(part), seed] = case
+    return found
 
 
 def quotients(runs: pd.DataFrame, value: str) -> pd.DataFrame:
-    """Return the value of agnostic over that of aware policies, for every place and seed.
+    """Return series, x, seed and quotient: the mean of agnostic over that of aware policies.
 
-    Parameters
-    ----------
-    runs : DataFrame
-        series (ending in ``agnostic`` or ``aware``), x, seed and the value, one row per job or run.
-    value : str
-        What is averaged and divided.
-
-    Returns
-    -------
-    DataFrame
-        series (without the role), x, seed, quotient.
+    Series end in ``agnostic`` or ``aware``, with one row per job or run.
 
     Examples
     --------

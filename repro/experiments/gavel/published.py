@@ -13,6 +13,7 @@ import pandas as pd
 from repro import paths
 from repro.errors import ParamError
 from repro.experiments.tiresias.trace import falls
+from repro.perf.throughput_files import is_stand_in
 
 _CURVES = "gavel_curves.csv"
 #: Decimals in which places on the horizontal axis agree.
@@ -20,23 +21,10 @@ _PLACES = 3
 
 
 def curves(figure: str) -> pd.DataFrame:
-    """Return the published points of one of Gavel's figures.
+    """Return the published points of one of Gavel's figures, by its name in the table.
 
-    Parameters
-    ----------
-    figure : str
-        Name in ``params/gavel_curves.csv``, such as ``las_single``.
-
-    Returns
-    -------
-    DataFrame
-        series (the package's policy name where it is one), x, mean (over the seeds 0, 1, 2),
-        band_lo, band_hi (one standard deviation), seed0, ftf_seed0 (NaN where not published).
-
-    Raises
-    ------
-    ParamError
-        For an unknown figure.
+    Columns are series (the package's policy name where it is one), x, mean (over the seeds 0, 1,
+    2), band_lo and band_hi (one standard deviation), seed0, ftf_seed0 (NaN where not published).
 
     References
     ----------
@@ -59,13 +47,7 @@ def curves(figure: str) -> pd.DataFrame:
 
 
 def joined(*known: pd.DataFrame | None) -> pd.DataFrame | None:
-    """Return the curves of several figures together, None if one is missing.
-
-    Examples
-    --------
-    >>> joined(curves("rounds_single"), None) is None
-    True
-    """
+    """Return the curves of several figures together, None if one is missing."""
     parts = [one for one in known if one is not None]
     if len(parts) < len(known):
         return None
@@ -75,20 +57,8 @@ def joined(*known: pd.DataFrame | None) -> pd.DataFrame | None:
 def comparable(inputs: Mapping[str, Any], seed: int = 0) -> bool:
     """Tell whether a run has the size and the measured speeds of the published one.
 
-    Parameters
-    ----------
-    inputs : mapping
-        ``published_at`` holds the inputs of the published run, ``throughputs`` names the table.
-    seed : int
-        Seed of the run; the published seeds begin at 0.
-
-    Examples
-    --------
-    >>> comparable({"cluster": "4xv100", "published_at": {"cluster": "36xv100"}})
-    False
+    ``published_at`` holds the inputs of that; its seeds begin at 0.
     """
-    from repro.perf.throughput_files import is_stand_in
-
     same = all(inputs[name] == at for name, at in inputs["published_at"].items())
     return same and seed == 0 and not is_stand_in(inputs["throughputs"])
 
@@ -96,24 +66,11 @@ def comparable(inputs: Mapping[str, Any], seed: int = 0) -> bool:
 def means(
     jobs: pd.DataFrame, value: str = "jct_h", known: pd.DataFrame | None = None
 ) -> pd.DataFrame:
-    """Return the average of each point over its jobs, and that over its seeds.
+    """Return the average of a value over the jobs of each point, and over its seeds.
 
-    Points with jobs that did not finish are left out; `gavel_sweep.unfinished` names them.
-
-    Parameters
-    ----------
-    jobs : DataFrame
-        series, x, seed and the value, one row per measured job.
-    value : str
-        What is averaged.
-    known : DataFrame, optional
-        From :func:`curves`; its mean and seed0 stand beside ours.
-
-    Returns
-    -------
-    DataFrame
-        series, x, mean (over seeds), low, high (one standard deviation of the seeds), seed0 (the
-        first seed), seeds (their number), and published, published_seed0.
+    Columns are series, x, mean, low and high (one standard deviation of the seeds), seed0 (the
+    first seed), seeds (their number), and from ``known`` curves published and published_seed0.
+    Points with jobs that did not finish are left out.
 
     Examples
     --------
@@ -149,25 +106,10 @@ def distance(
     high: float = math.inf,
     first_seed: bool = True,
 ) -> float:
-    """Return the largest relative distance of a series from the published one in a range.
+    """Return a series' largest relative distance from the published one where low < x <= high.
 
-    The first seed is compared where its value is published, else the mean over the seeds.
-
-    Parameters
-    ----------
-    table : DataFrame
-        From :func:`means`.
-    series : str
-        Which series.
-    low, high : float
-        Places x with low < x <= high.
-    first_seed : bool
-        False: compare the means alone.
-
-    Returns
-    -------
-    float
-        NaN if nothing published lies there.
+    The first seed is compared where its value is published and ``first_seed`` is set, else the mean
+    over the seeds. NaN if nothing published lies there.
 
     Examples
     --------
@@ -184,83 +126,35 @@ def distance(
 
 
 def distances(
-    table: pd.DataFrame,
-    knees: Mapping[str, float],
-    compare: bool,
-    above: bool = True,
-    first_seed: bool = True,
-) -> dict[str, Any]:
+    table: pd.DataFrame, knees: Mapping[str, float], compare: bool, first_seed: bool = True
+) -> dict[str, float | None]:
     """Return :func:`distance` below and above the knee of every series, by claim id.
 
-    Parameters
-    ----------
-    table : DataFrame
-        From :func:`means`.
-    knees : mapping
-        Series to the last place before its average rises steeply.
-    compare : bool
-        False: nothing can be compared, every value is None.
-    above : bool
-        Judge the places above the knee too.
-    first_seed : bool
-        As for :func:`distance`.
-
-    Returns
-    -------
-    dict
-        ``<series>_below`` and ``<series>_above``, other characters than letters as underscores.
-
-    Examples
-    --------
-    >>> rows = pd.DataFrame({"series": ["LAS (low)"], "x": 1.0, "mean": 1.1, "published": 1.0})
-    >>> distances(rows, {"LAS (low)": 2.0}, compare=False, above=False, first_seed=False)
-    {'LAS_low_below': None}
+    A knee is the last place before the average rises steeply. Ids are ``<series>_below`` and
+    ``<series>_above``, with underscores for all but letters; None if nothing can be compared.
     """
-    values: dict[str, Any] = {}
+    values: dict[str, float | None] = {}
     for series, knee in knees.items():
-        sides = {"below": (0.0, knee), "above": (knee, math.inf)}
-        for side, (low, high) in sides.items():
-            if side == "above" and not above:
-                continue
+        name = re.sub(r"\W+", "_", series).strip("_")
+        for side, (low, high) in {"below": (0.0, knee), "above": (knee, math.inf)}.items():
             far = distance(table, series, low=low, high=high, first_seed=first_seed)
-            name = re.sub(r"\W+", "_", series).strip("_")
             values[f"{name}_{side}"] = far if compare else None
     return values
 
 
-def at(table: pd.DataFrame, series: str, x: float, value: str = "mean") -> float:
-    """Return the value of a series at a place, NaN if there is none.
-
-    Examples
-    --------
-    >>> rows = pd.DataFrame({"series": ["a"], "x": [0.3], "mean": [5.0]})
-    >>> at(rows, "a", 0.1 * 3), at(rows, "a", 0.4)
-    (5.0, nan)
-    """
+def at(table: pd.DataFrame, series: str, x: float) -> float:
+    """Return the mean of a series at a place, NaN if there is none."""
     rows = table[(table["series"] == series) & np.isclose(table["x"], x, atol=10.0**-_PLACES)]
-    return float(rows[value].iloc[0]) if len(rows) else math.nan
+    return float(rows["mean"].iloc[0]) if len(rows) else math.nan
 
 
 def ratio(table: pd.DataFrame, above: str, below: str, x: float) -> float:
-    """Return the mean of one series over that of another at a place.
-
-    Examples
-    --------
-    >>> rows = pd.DataFrame({"series": ["a", "b"], "x": 1.0, "mean": [6.0, 4.0]})
-    >>> ratio(rows, "a", "b", 1.0)
-    1.5
-    """
+    """Return the mean of one series over that of another at a place."""
     return at(table, above, x) / at(table, below, x)
 
 
 def growth(table: pd.DataFrame, series: str, start: float, end: float) -> float:
-    """Return the mean of a series at one place over that at another.
-
-    Examples
-    --------
-    >>> growth(pd.DataFrame({"series": "a", "x": [1.0, 2.0], "mean": [4.0, 6.0]}), "a", 1.0, 2.0)
-    1.5
-    """
+    """Return the mean of a series at one place over that at another."""
     return at(table, series, end) / at(table, series, start)
 
 
@@ -291,19 +185,12 @@ def ratios(table: pd.DataFrame, above: str, below: str, high: float = math.inf) 
 
 
 def never_above(table: pd.DataFrame, lower: str, upper: str) -> float:
-    """Return the largest mean of ``lower`` over that of ``upper`` at the places both have.
-
-    Examples
-    --------
-    >>> rows = {"series": ["a", "a", "b"], "x": [1.0, 2.0, 1.0], "mean": [4.0, 9.0, 5.0]}
-    >>> never_above(pd.DataFrame(rows), "a", "b")
-    0.8
-    """
+    """Return the largest mean of ``lower`` over that of ``upper`` at the places both have."""
     return max(ratios(table, lower, upper))
 
 
-def knee(table: pd.DataFrame, series: str, factor: float = 2.0) -> float:
-    """Return the last place before the mean exceeds ``factor`` times its lowest value.
+def knee(table: pd.DataFrame, series: str) -> float:
+    """Return the last place before the mean exceeds twice its lowest value.
 
     Examples
     --------
@@ -312,31 +199,20 @@ def knee(table: pd.DataFrame, series: str, factor: float = 2.0) -> float:
     2.0
     """
     rows = table[table["series"] == series].sort_values("x")
-    steep = (rows["mean"] > factor * rows["mean"].min()).cummax()
+    steep = (rows["mean"] > 2.0 * rows["mean"].min()).cummax()
     return float(rows.loc[~steep, "x"].max())
 
 
 def rate_label(inputs: Mapping[str, Any]) -> str:
-    """Return the label of an axis of job rates, which a smaller cluster divides.
-
-    Examples
-    --------
-    >>> rate_label({"scale": 3})
-    'input job rate (jobs/h; 1/3 of it on 1/3 of the GPUs)'
-    """
-    scale = inputs["scale"]
-    part = "" if scale == 1 else f"; 1/{scale:g} of it on 1/{scale:g} of the GPUs"
-    return f"input job rate (jobs/h{part})"
+    """Return the label of an axis of job rates, which a smaller cluster divides."""
+    return f"input job rate (jobs/h{_scaled(inputs['scale'], 'it')})"
 
 
 def size_label(inputs: Mapping[str, Any]) -> str:
-    """Return the label of an axis of numbers of jobs, which a smaller cluster divides.
+    """Return the label of an axis of numbers of jobs, which a smaller cluster divides."""
+    return f"jobs, all submitted at 0{_scaled(inputs['scale'], 'them')}"
 
-    Examples
-    --------
-    >>> size_label({"scale": 1})
-    'jobs, all submitted at 0'
-    """
-    scale = inputs["scale"]
-    part = "" if scale == 1 else f"; 1/{scale:g} of them on 1/{scale:g} of the GPUs"
-    return f"jobs, all submitted at 0{part}"
+
+def _scaled(scale: float, load: str) -> str:
+    """Return what a label adds where cluster and load are so many times smaller."""
+    return "" if scale == 1 else f"; 1/{scale:g} of {load} on 1/{scale:g} of the GPUs"

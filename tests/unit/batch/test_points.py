@@ -9,8 +9,8 @@ from repro import figure
 from repro.batch import kernel
 from repro.batch.execute import points_news
 from repro.batch.task import Task
-from repro.experiments.gavel import sweep
 from repro.figures.progress import ENV_POINTS
+from repro.figures.sweep import Case
 from repro.testing import small_trace
 
 
@@ -23,11 +23,7 @@ def task(tmp_path):
 
 @pytest.fixture
 def sweep_of_two():
-    options = {"throughputs": "gavel-like-throughputs"}
-    inputs = {"trace": "gavel-static", "options": options, "cluster": "8xv100", "seeds": [0]}
-    inputs |= {"jobs": [1, 2], "scale": 1, "rules": "gavel", "rounds": {}}
-    inputs["throughputs"] = "gavel-like-throughputs"
-    return sweep.size_points({**inputs, "series": {"gavel-las": {}}})
+    return {jobs: Case(small_trace().head(jobs), "1x4", "srtf") for jobs in (1, 2)}
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +38,7 @@ def test_a_kernel_tells_its_points_in_the_file_that_the_batch_reads(
     monkeypatch.setenv(ENV_POINTS, environment[ENV_POINTS])
     news = points_news([task], every_s=0.0)
     assert next(news) == []
-    sweep.run_points(sweep_of_two, workers=1)
+    figure("tiresias/alg01_priority").sweep(sweep_of_two, workers=1)
     assert next(news) == ["gavel/fig08_las_single 2/2 points"]
     assert next(news) == []
 
@@ -63,7 +59,7 @@ def test_without_a_batch_on_this_machine_nothing_is_written(
         monkeypatch.delenv(ENV_POINTS, raising=False)
     else:
         monkeypatch.setenv(ENV_POINTS, str(tmp_path / place))
-    sweep.run_points(sweep_of_two, workers=1)
+    figure("tiresias/alg01_priority").sweep(sweep_of_two, workers=1)
     assert [path.name for path in tmp_path.iterdir()] == ["cache"]
 
 

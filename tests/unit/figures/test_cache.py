@@ -15,7 +15,7 @@ from repro.cluster.spec import Cluster
 from repro.core.policy import Order, make
 from repro.core.records import Result
 from repro.errors import CacheWarning, ParamError
-from repro.figures import cache
+from repro.figures import cache, sweep
 from repro.sim.simulate import simulate
 from repro.testing import small_trace
 
@@ -29,23 +29,25 @@ def own_cache(tmp_path, monkeypatch):
 
 
 def counted(monkeypatch):
-    from repro.sim import simulate as module
-
     calls = []
-    real = module.simulate
 
-    def simulate(*args, **kwargs):
+    def counting(*args, **kwargs):
         calls.append(args)
-        return real(*args, **kwargs)
+        return simulate(*args, **kwargs)
 
-    monkeypatch.setattr(module, "simulate", simulate)
+    monkeypatch.setattr(sweep, "simulate", counting)
     return calls
+
+
+def run(trace, cluster, policy, rules="paper", **settings):
+    """Return a simulation, computed now or remembered."""
+    return sweep.outcome(sweep.Case(trace, cluster, policy, rules, settings=settings).resolved())
 
 
 def test_the_same_run_is_simulated_once(monkeypatch):
     calls = counted(monkeypatch)
-    first = cache.cached_simulate(small_trace(), "1x4", "srtf")
-    second = cache.cached_simulate(small_trace(), Cluster.parse("1x4"), make("srtf"))
+    first = run(small_trace(), "1x4", "srtf")
+    second = run(small_trace(), Cluster.parse("1x4"), make("srtf"))
     assert len(calls) == 1
     assert first.jobs.equals(second.jobs) and first.intervals.equals(second.intervals)
     assert isinstance(second, Result) and second.summary() == first.summary()
@@ -65,22 +67,22 @@ def test_the_same_run_is_simulated_once(monkeypatch):
     ],
 )
 def test_whatever_differs_is_another_run(monkeypatch, trace, cluster, policy, settings):
-    cache.cached_simulate(small_trace(), "1x4", "srtf")
+    run(small_trace(), "1x4", "srtf")
     calls = counted(monkeypatch)
-    cache.cached_simulate(trace, cluster, policy, **settings)
+    run(trace, cluster, policy, **settings)
     assert len(calls) == 1
 
 
 def test_other_sources_are_another_address(monkeypatch):
-    cache.cached_simulate(small_trace(), "1x4", "srtf")
+    run(small_trace(), "1x4", "srtf")
     calls = counted(monkeypatch)
     monkeypatch.setattr(cache, "source_hash", lambda: "0" * 64)
-    cache.cached_simulate(small_trace(), "1x4", "srtf")
+    run(small_trace(), "1x4", "srtf")
     assert len(calls) == 1
 
 
 def test_any_damage_is_noticed_and_repaired(own_cache):
-    good = cache.cached_simulate(small_trace(), "1x4", "srtf")
+    good = run(small_trace(), "1x4", "srtf")
     (entry,) = own_cache.rglob("*.pkl")
     whole = entry.read_bytes()
     flipped = [
@@ -89,12 +91,12 @@ def test_any_damage_is_noticed_and_repaired(own_cache):
     for damaged in (b"", whole[: len(whole) // 2], b"<html>", *flipped):
         entry.write_bytes(damaged)
         with pytest.warns(CacheWarning, match="computed again") as caught:
-            again = cache.cached_simulate(small_trace(), "1x4", "srtf")
+            again = run(small_trace(), "1x4", "srtf")
         assert len(caught) == 1 and "\n" not in str(caught[0].message)
         assert again.jobs.equals(good.jobs)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        cache.cached_simulate(small_trace(), "1x4", "srtf")
+        run(small_trace(), "1x4", "srtf")
 
 
 def test_a_policy_from_a_notebook_is_never_remembered(monkeypatch, own_cache):
@@ -108,8 +110,8 @@ def test_a_policy_from_a_notebook_is_never_remembered(monkeypatch, own_cache):
 
     calls = counted(monkeypatch)
     for _ in range(2):
-        cache.cached_simulate(small_trace(), "1x4", Mine())
-    cache.cached_simulate(small_trace(), "1x4", "srtf", processes=[visitor])
+        run(small_trace(), "1x4", Mine())
+    run(small_trace(), "1x4", "srtf", processes=[visitor])
     assert len(calls) == 3
     assert not list(own_cache.rglob("*.pkl"))
 
@@ -144,18 +146,17 @@ def test_processes_that_want_the_same_run_simulate_it_once(tmp_path):
     log = tmp_path / "log"
     code = f"""
 import time
-from repro.figures import cache
-from repro.sim import simulate as module
+from repro.figures import cache, sweep
 from repro.testing import small_trace
 cache.STARTED = float("inf")
-real = module.simulate
+real = sweep.simulate
 def slow(*args, **kwargs):
     with open({str(log)!r}, "a") as stream:
         stream.write("simulated\\n")
     time.sleep(1)
     return real(*args, **kwargs)
-module.simulate = slow
-cache.cached_simulate(small_trace(), "1x4", "srtf")
+sweep.simulate = slow
+sweep.outcome(sweep.Case(small_trace(), "1x4", "srtf").resolved())
 """
     batch = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(3)]
     assert [one.wait(300) for one in batch] == [0, 0, 0]
@@ -169,7 +170,7 @@ def test_sources_that_changed_since_the_process_began_are_not_those_that_run(
     monkeypatch.setattr(cache, "STARTED", 0.0)
     for _ in range(2):
         with pytest.warns(CacheWarning, match=r"\.py changed since this process began") as told:
-            result = cache.cached_simulate(small_trace(), "1x4", "srtf")
+            result = run(small_trace(), "1x4", "srtf")
         assert len(told) == 1 and result.summary()["n_finished"] == 6
     assert not list(own_cache.rglob("*.pkl"))
 
@@ -177,7 +178,7 @@ def test_sources_that_changed_since_the_process_began_are_not_those_that_run(
 def test_a_source_that_changes_during_the_run_keeps_its_result_from_being_filed(
     monkeypatch, own_cache
 ):
-    first = cache.cached_simulate(small_trace(), "1x4", "srtf")
+    first = run(small_trace(), "1x4", "srtf")
 
     def edited_meanwhile():
         monkeypatch.setattr(cache, "STARTED", 0.0)
@@ -198,18 +199,18 @@ def folders(own_cache):
 @pytest.mark.parametrize("mode", [0o777, 0o770, 0o1777])
 @pytest.mark.parametrize("which", [0, 1, 2])
 def test_a_folder_others_can_write_to_is_refused(own_cache, monkeypatch, which, mode):
-    cache.cached_simulate(small_trace(), "1x4", "srtf")
+    run(small_trace(), "1x4", "srtf")
     folder = folders(own_cache)[which]
     folder.chmod(mode)
     calls = counted(monkeypatch)
     with pytest.raises(ParamError) as caught:
-        cache.cached_simulate(small_trace(), "1x4", "srtf")
+        run(small_trace(), "1x4", "srtf")
     line = str(caught.value)
     assert f"cache folder {folder}:" in line and "\n" not in line
     assert f"`chmod -R go-w {own_cache}`" in line and "set REPRO_CACHE_DIR" in line
     assert not calls
     subprocess.run(["chmod", "-R", "go-w", str(own_cache)], check=True)
-    cache.cached_simulate(small_trace(), "1x4", "srtf")
+    run(small_trace(), "1x4", "srtf")
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="needs permissions of files")
@@ -225,20 +226,20 @@ def test_a_batch_does_not_begin_with_a_folder_others_can_write_to(project):
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="needs permissions of files")
 def test_a_folder_of_another_user_is_refused(own_cache, monkeypatch):
-    cache.cached_simulate(small_trace(), "1x4", "srtf")
+    run(small_trace(), "1x4", "srtf")
     monkeypatch.setattr(os, "getuid", lambda: 12345)
     own_cache.chmod(0o755)
     if own_cache.stat().st_uid == 0:  # root's are trusted, so give it to a third
         os.chown(own_cache, 4321, -1)
     with pytest.raises(ParamError, match=r"belongs to user .*; set REPRO_CACHE_DIR"):
-        cache.cached_simulate(small_trace(), "1x4", "srtf")
+        run(small_trace(), "1x4", "srtf")
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="needs permissions of files")
 def test_new_folders_are_private_whatever_the_umask(own_cache):
     before = os.umask(0)
     try:
-        cache.cached_simulate(small_trace(), "1x4", "srtf")
+        run(small_trace(), "1x4", "srtf")
     finally:
         os.umask(before)
     assert {folder.stat().st_mode & 0o777 for folder in folders(own_cache)} == {0o700}
@@ -248,7 +249,7 @@ def test_without_a_cache_folder_the_simulation_still_runs(tmp_path, monkeypatch)
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("REPRO_CACHE_DIR", str(tmp_path / "file"))
     with pytest.warns(CacheWarning, match="set REPRO_CACHE_DIR"):
-        result = cache.cached_simulate(small_trace(), "1x4", "srtf")
+        result = run(small_trace(), "1x4", "srtf")
     assert result.summary()["n_finished"] == 6
 
 
@@ -264,10 +265,11 @@ from repro.figures import cache
 '
 dd if=/dev/zero of={folder}/filler bs=4k 2>/dev/null || true
 {python} -c '
-from repro.figures import cache
+from repro.figures import cache, sweep
 from repro.testing import small_trace
 cache.STARTED = float("inf")
-print(cache.cached_simulate(small_trace(), "1x4", "srtf").summary()["n_finished"])
+case = sweep.Case(small_trace(), "1x4", "srtf")
+print(sweep.outcome(case.resolved()).summary()["n_finished"])
 '
 find {folder}/cache -name '*.pkl*'
 """

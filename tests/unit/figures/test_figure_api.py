@@ -21,6 +21,7 @@ from repro.errors import (
 )
 from repro.figures import data, params
 from repro.figures.saved import damaged
+from repro.figures.sweep import Case, named_files
 from repro.files import public
 from repro.plot import line_chart
 from repro.testing import small_trace
@@ -65,10 +66,7 @@ class FakeSynth:
 
 @pytest.fixture
 def synth(monkeypatch):
-    import repro.trace
-
-    monkeypatch.setitem(__import__("sys").modules, "repro.trace.synth", FakeSynth)
-    monkeypatch.setattr(repro.trace, "synth", FakeSynth, raising=False)
+    monkeypatch.setattr(data, "synth", FakeSynth)
     return FakeSynth
 
 
@@ -187,9 +185,37 @@ def test_a_policy_that_names_public_data_leaves_a_record(fig, synth, offline):
         fig.simulate(small_trace(), cluster="1x4", policy=policy)
     assert saved(fig)[1]["data"] == []
     history = repro.make("tiresias-g", history="tiresias-history-5000")
-    from repro.figures.cache import named_files
-
     assert named_files(history) == ["tiresias-history-5000"]
+
+
+def test_a_misspelt_setting_is_refused_with_the_one_that_is_near(fig):
+    with pytest.raises(ParamError, match=r"no setting 'interva'; did you mean interval\?"):
+        fig.simulate(small_trace(), cluster="1x4", policy="srtf", interva=5.0)
+
+
+def missing_jobs(case):
+    return {"missing": 6 - len(case.trace)}
+
+
+def test_a_sweep_gives_what_each_case_measures_by_label(fig):
+    whole = fig.sweep({jobs: Case(small_trace().head(jobs), "1x4", "srtf") for jobs in (6, 3)})
+    assert [(jobs, len(result.jobs)) for jobs, result in whole.items()] == [(6, 6), (3, 3)]
+    case = Case(small_trace().head(4), "1x4", "srtf", measure=missing_jobs)
+    found = fig.sweep({"a": case, "b": case}, workers=2)
+    assert [found[label]["missing"] for label in "ab"] == [2, 2]
+    assert found["a"]["wall_s"] >= 0
+
+
+def test_own_files_of_a_sweep_are_recorded_and_make_other_cases(fig, project):
+    text = "job_type,scale_factor,gpu_type,steps_per_second\nA3C,1,v100,8\n"
+    own(project, "speeds.csv", text)
+    own(project, "mine.csv")
+    case = Case("data/mine.csv", "1x4", "srtf", options={"format": "repro"})
+    assert len(fig.sweep({0: case}, workers=1)[0].jobs) == 2
+    own(project, "mine.csv", JOBS + "2,6,30,1\n")
+    assert len(fig.sweep({0: case}, workers=1)[0].jobs) == 3
+    names = [used["name"] for used in saved(fig)[1]["data"]]
+    assert names == ["data/mine.csv"]
 
 
 def test_saved_files(fig):

@@ -1,4 +1,4 @@
-"""Gavel's sweeps: which points, what is measured, what is remembered, what is compared."""
+"""Gavel's sweeps: which simulations, what is measured, remembered and compared."""
 
 import sys
 import types
@@ -9,7 +9,10 @@ import pytest
 
 import repro
 from repro.errors import ParamError
-from repro.experiments.gavel import cases, cluster, published, sweep
+from repro.experiments.gavel import cluster, published
+from repro.experiments.gavel import series as gavel
+from repro.figures import sweep
+from repro.figures.figure import Inputs
 from repro.optimise import ecos
 
 TABLE = "gavel-like-throughputs"
@@ -38,33 +41,40 @@ def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("REPRO_CACHE_DIR", str(tmp_path))
 
 
+def figure(seed=0, **changes):
+    """Return a figure with the small inputs."""
+    fig = repro.figure("gavel/fig08_las_single", seed=seed)
+    fig.inputs = Inputs({**inputs(), "workers": 1, **changes})
+    return fig
+
+
+def cases(seed=0, **changes):
+    """Return the cases of the small inputs, in order."""
+    return list(gavel.cases(figure(seed, **changes)).values())
+
+
 def test_each_series_goes_as_far_as_it_may_highest_rate_first():
-    points = sweep.rate_points(inputs(), seed=4)
-    assert [(p.series, p.x) for p in points] == [
-        ("gavel-las", 3.0), ("gavel-las", 0.6), ("las-agnostic", 0.6)
-    ]  # fmt: skip
-    assert {p.case.seed for p in points} == {4}
-    assert points[0].case.options["rate"] == pytest.approx(1.0)
+    found = gavel.cases(figure(seed=4))
+    assert list(found) == [("gavel-las", 3.0, 4), ("gavel-las", 0.6, 4), ("las-agnostic", 0.6, 4)]
+    first = next(iter(found.values()))
+    assert first.options["rate"] == pytest.approx(1.0) and first.seed == 4
 
 
 def test_series_may_not_set_what_does_not_exist():
     with pytest.raises(ParamError, match="'LAS': unknown colour"):
-        sweep.rate_points(inputs(series={"LAS": {"colour": "red"}}))
+        cases(series={"LAS": {"colour": "red"}})
 
 
 def test_without_its_solver_the_centre_stands_in(monkeypatch):
-    from repro.experiments.gavel.cases import solvable
-
     asked = {"lp_backend": "ecos", "tolerance": 0.05}
     monkeypatch.setattr("repro.optimise.ecos.is_installed", lambda: True)
-    assert solvable(asked) == (asked, False)
+    assert gavel.solvable(figure(), {"a": asked}) == {"a": asked}
     monkeypatch.setattr("repro.optimise.ecos.is_installed", lambda: False)
-    assert solvable(asked) == ({"lp_backend": "centre", "tolerance": 0.05}, True)
+    replaced = {"lp_backend": "centre", "tolerance": 0.05}
+    assert gavel.solvable(figure(), {"a": asked}) == {"a": replaced}
 
 
-def test_without_its_solver_a_figure_says_so_and_other_results_are_remembered(
-    monkeypatch, tmp_path
-):
+def test_without_its_solver_a_figure_says_so_and_other_results_are_remembered(monkeypatch):
     series = {"LAS": {"policy": "gavel-las", "settings": {"lp_backend": "ecos"}}, "gavel-las": {}}
     is_installed = ecos.is_installed.__wrapped__
     monkeypatch.setattr(ecos, "is_installed", is_installed)
@@ -74,96 +84,102 @@ def test_without_its_solver_a_figure_says_so_and_other_results_are_remembered(
             monkeypatch.setitem(sys.modules, "ecos", types.ModuleType("ecos"))
         else:
             monkeypatch.setitem(sys.modules, "ecos", None)  # what an absent package is to import
-        points = sweep.rate_points(inputs(series=series))
-        keys.append({point.series: sweep.digest(point.case) for point in points})
-        fig = repro.figure("gavel/fig08_las_single", out=tmp_path)
-        sweep.note_traces(fig, points)
+        fig = figure(series=series)
+        found = gavel.cases(fig)
+        keys.append(dict(zip([label for label, *_ in found], digests(found.values()), strict=True)))
         notes.append(fig._notes)
     assert notes == [[], ["without the solver ECOS, by the centre of the optima: LAS"]]
     assert keys[0]["LAS"] != keys[1]["LAS"] and keys[0]["gavel-las"] == keys[1]["gavel-las"]
 
 
+def digests(cases):
+    return sweep.digests(case.resolved() for case in cases)
+
+
 def test_an_own_table_that_changes_is_another_case(tmp_path):
     speeds = tmp_path / "speeds.csv"
     head = "job_type,scale_factor,gpu_type,steps_per_second\n"
-    digests = []
+    found = []
     for rate in (1, 2):
         speeds.write_text(f"{head}A3C,1,v100,{rate}\n")
-        case = sweep.rate_points(inputs(throughputs=str(speeds)))[0].case
-        digests.append(sweep.digest(case))
-        assert case.throughputs == str(speeds)
-    assert digests[0] != digests[1]
+        found += digests(cases(throughputs=str(speeds))[:1])
+    assert found[0] != found[1]
 
 
-def test_a_figure_records_a_trace_of_each_seed_and_the_throughputs(tmp_path):
-    fig = repro.figure("gavel/fig08_las_single", out=tmp_path)
-    sweep.note_traces(fig, sweep.rate_points(inputs(seeds=[3, 5])))
+def test_a_figure_records_a_trace_of_each_seed_and_the_throughputs():
+    fig = figure(seeds=[3, 5], rates=[0.6])
+    gavel.jobs(fig, gavel.cases(fig))
     assert [(used.name, used.seed) for used in fig._used.values()] == [
         ("gavel-single", 3), ("gavel-single", 5), (TABLE, None)
     ]  # fmt: skip
 
 
 def test_only_measured_jobs_are_kept_and_arrivals_outlast_them():
-    point = sweep.rate_points(inputs())[0]
-    result = cases.measure(point.case)
+    result = sweep.outcome(cases()[0].resolved())
     assert result.jobs["job_id"].tolist() == [5, 6, 7, 8, 9]
     assert result.intervals.empty
-    assert result.jobs["jct_h"].gt(0).all()
+    assert result.jobs["jct"].gt(0).all()
 
 
 def test_measured_jobs_that_outlast_the_arrivals_have_no_end():
-    point = sweep.rate_points(inputs())[0]
-    found = cases.measure(replace(point.case, horizon_h=1e-3)).jobs
+    fig, short = figure(), {"gavel-las": {"horizon_h": 1e-3}}
+    label, case = next(iter(gavel.cases(fig).items()))
+    found = gavel.jobs(fig, {label: gavel.cases(figure(series=short))[label]})
     assert found["job_id"].tolist() == [5, 6, 7, 8, 9]
     late = found["jct_h"].isna()
     assert late.any() and (found["end_h"].isna() == late).all()
-    whole = cases.measure(point.case).jobs
+    whole = gavel.jobs(fig, {label: case})
     # those that ended in time ended as they do with more arrivals
     assert found.loc[~late, "end_h"].tolist() == whole.loc[~late, "end_h"].tolist()
-    jobs = found.assign(series="a", x=1.0, seed=0)
-    assert sweep.unfinished(jobs)["jobs"].tolist() == [late.sum()]
-    assert published.means(jobs).empty
+    assert gavel.unfinished(found)["jobs"].tolist() == [late.sum()]
+    assert published.means(found).empty
 
 
 def test_a_killed_sweep_goes_on_from_the_points_it_has(monkeypatch):
-    points = sweep.rate_points(inputs())
-    done = sweep.run_points(points[:1], workers=1)
+    fig = figure()
+    found = gavel.cases(fig)
+    done = gavel.jobs(fig, dict([next(iter(found.items()))]))
     counted = []
-    real = sweep.measure
-    monkeypatch.setattr(sweep, "measure", lambda case: counted.append(case) or real(case))
-    both = sweep.run_points(points, workers=1)
-    assert len(counted) == len(points) - 1
+    real = sweep._computed
+    monkeypatch.setattr(sweep, "_computed", lambda case: counted.append(case) or real(case))
+    both = gavel.jobs(fig, found)
+    assert len(counted) == len(found) - 1
     # the longest first
     rates = [case.options["rate"] for case in counted]
     assert rates == sorted(rates, reverse=True)
     pd.testing.assert_frame_equal(both[: len(done)], done)
     counted.clear()
-    pd.testing.assert_frame_equal(sweep.run_points(points, workers=2), both)
+    fig.inputs["workers"] = 2
+    pd.testing.assert_frame_equal(gavel.jobs(fig, found), both)
     assert counted == []
 
 
 def test_same_answers_in_several_processes():
-    points = sweep.rate_points(inputs())
-    apart = sweep.run_points(points, workers=2)
-    again = pd.concat([cases.measure(point.case).jobs for point in points])
-    assert apart["jct_h"].tolist() == again["jct_h"].tolist()
+    fig = figure(workers=2)
+    found = gavel.cases(fig)
+    apart = gavel.jobs(fig, found)
+    again = pd.concat([case.measure(case.resolved()).jobs for case in found.values()])
+    assert apart["jct_h"].tolist() == (again["jct"] / 3600).tolist()
 
 
 def test_cases_that_differ_are_told_apart_and_labels_are_not():
-    case = sweep.rate_points(inputs())[0].case
-    same = sweep.rate_points(inputs(series={"Gavel": {"policy": "gavel-las"}}))[0].case
-    longer = replace(case, rounds={"min_realloc_interval_s": 1920})
-    assert cases.digest(case) == cases.digest(same) != cases.digest(longer)
+    case = cases()[0]
+    same = cases(series={"Gavel": {"policy": "gavel-las"}})[0]
+    rounds = {"min_realloc_interval_s": 1920}
+    longer = replace(case, settings={**case.settings, "rounds": rounds})
+    keys = digests([case, same, longer])
+    assert keys[0] == keys[1] != keys[2]
 
 
 def test_static_jobs_are_all_measured():
     both = {"gavel-las": {}, "las-agnostic": {}}
-    given = inputs(trace="gavel-static", cluster="8xv100,8xp100,8xk80", jobs=[30], series=both)
-    jobs = sweep.run_points(sweep.size_points(given), workers=1)
+    fig = figure(trace="gavel-static", cluster="8xv100,8xp100,8xk80", jobs=[30], series=both)
+    fig.inputs["options"] = {"throughputs": TABLE}
+    jobs = gavel.jobs(fig, gavel.cases(fig))
     assert jobs.groupby("series")["job_id"].count().to_dict() == {
         "gavel-las": 10, "las-agnostic": 10
     }  # fmt: skip
-    ends = sweep.makespans(jobs).set_index("series")["makespan_h"]
+    ends = gavel.makespans(jobs).set_index("series")["makespan_h"]
     assert ends["gavel-las"] == jobs.loc[jobs["series"] == "gavel-las", "end_h"].max()
 
 
@@ -189,13 +205,18 @@ def test_published_curve_agrees_with_itself():
 
 def test_cluster_sweep_pairs_policies_at_each_part():
     roles = {"agnostic": {"policy": "las-agnostic"}, "aware": {"policy": "gavel-las"}}
-    given = inputs(
+    fig = figure(
         clusters={0.5: "8xv100,8xk80"},
         jct={"trace": "gavel-single", **roles, "measured": [3, 5], "rates": {0.5: [1.0]}},
         makespan={"trace": "gavel-static", **roles, "jobs": 30},
     )
-    points = cluster.sweep_points(given)
-    jobs = sweep.run_points(points["makespan"], workers=1)
-    found = cluster.quotients(sweep.makespans(jobs), "makespan_h")
-    assert found[["series", "x"]].to_numpy().tolist() == [["all", 0.5]]
-    assert {p.series for p in points["jct"]} == {"V100s: 0.5 agnostic", "V100s: 0.5 aware"}
+    found = cluster.part_cases(fig)
+    jobs = gavel.jobs(fig, found["makespan"])
+    pairs = cluster.quotients(gavel.makespans(jobs), "makespan_h")
+    assert pairs[["series", "x"]].to_numpy().tolist() == [["all", 0.5]]
+    assert {label for label, *_ in found["jct"]} == {"V100s: 0.5 agnostic", "V100s: 0.5 aware"}
+
+
+def test_the_jobs_of_a_series_are_split_by_weight():
+    jobs = pd.DataFrame({"series": "a", "priority_weight": [1.0, 5.0]})
+    assert gavel.by_weight(jobs)["series"].tolist() == ["a (low)", "a (high)"]

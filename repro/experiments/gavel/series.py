@@ -1,0 +1,159 @@
+"""The series of a Gavel figure, as its parameter file names them: simulated job by job."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from repro.core.policy import make
+from repro.errors import ParamError
+from repro.figures.sweep import Case, MeasuredJobs
+from repro.optimise import ecos
+
+if TYPE_CHECKING:
+    from repro.figures.figure import FigureRun
+
+HOUR_S = 3600.0
+#: Series, place in the chart, seed.
+Label = tuple[str, float, int]
+_TIMES = {"submit_time": "submit_h", "end_time": "end_h", "jct": "jct_h", "duration": "duration_h"}
+
+
+@dataclass(frozen=True)
+class Series:
+    """What a series may set where it differs from the figure; ``to`` is the last rate."""
+
+    policy: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    rules: str | None = None
+    rounds: Mapping[str, Any] = field(default_factory=dict)
+    cluster: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    horizon_h: float = MeasuredJobs.horizon_h
+    rates: Sequence[float] | None = None
+    seeds: Sequence[int] | None = None
+    to: float = math.inf
+
+    @classmethod
+    def read(cls, label: str, given: Mapping[str, Any]) -> Series:
+        """Return a series of a parameter file."""
+        known = [one.name for one in fields(cls)]
+        if unknown := sorted(set(given) - set(known)):
+            raise ParamError(
+                f"series {label!r}: unknown {', '.join(unknown)} (accepted: {', '.join(known)})"
+            )
+        return cls(**given)
+
+
+def cases(fig: FigureRun, **changes: Any) -> dict[Label, Case]:
+    """Return the simulations of a figure's series, those at the highest places, the longest, first.
+
+    Read are the inputs trace, options, cluster, throughputs, rules, rounds, seeds, scale (the
+    cluster is so many times smaller, and so is the load simulated), series, and either jobs, all
+    there at time 0, or rates (jobs per hour on the paper's cluster) and measured (the first and the
+    last job that count).
+
+    Raises
+    ------
+    ParamError
+        If a series sets something else.
+    """
+    inputs = {**fig.inputs, **changes}
+    series = {label: Series.read(label, given) for label, given in inputs["series"].items()}
+    settings = solvable(fig, {label: one.settings for label, one in series.items()})
+    is_static = "jobs" in inputs
+    found: dict[Label, Case] = {}
+    for label, one in series.items():
+        rules = one.rules or inputs["rules"]
+        policy = make(one.policy or label, rules, **settings[label])
+        cluster = one.cluster or inputs["cluster"]
+        how = {"perf": inputs["throughputs"], "rounds": {**inputs["rounds"], **one.rounds}}
+        first, last = (0, None) if is_static else map(int, inputs["measured"])
+        measure = MeasuredJobs(first, last, one.horizon_h)
+        places = inputs["jobs" if is_static else "rates"]
+        for place in places if one.rates is None else one.rates:
+            load = place / inputs["scale"]
+            options = {**inputs["options"], **one.options}
+            options |= {"jobs": round(load)} if is_static else {"rate": load}
+            for each in inputs["seeds"] if one.seeds is None else one.seeds:
+                seed = fig.seed + int(each)
+                case = Case(inputs["trace"], cluster, policy, rules, seed, options, how, measure)
+                if place <= one.to + 1e-9:
+                    found[label, float(place), seed] = case
+    return dict(sorted(found.items(), key=lambda item: -item[0][1]))
+
+
+def jobs(fig: FigureRun, cases: Mapping[Label, Case]) -> pd.DataFrame:
+    """Return all measured jobs of simulations that are remembered or run now, in parallel.
+
+    Columns are series, x, seed, job_id, submit_h, end_h, jct_h, duration_h (hours), num_gpus and
+    the trace's own; jobs that wait without end have neither end_h nor jct_h.
+    """
+    results = fig.sweep(cases, fig.inputs.workers)
+    frames = [
+        result.jobs.assign(series=series, x=x, seed=seed)
+        for (series, x, seed), result in results.items()
+    ]
+    table: pd.DataFrame = pd.concat(frames, ignore_index=True).rename(columns=_TIMES)
+    hours = list(_TIMES.values())
+    table[hours] = table[hours] / HOUR_S
+    order = ["series", "x", "seed", "job_id", *hours]
+    return table.reindex(columns=[*order, *table.columns.difference(order, sort=False)])
+
+
+def solvable(
+    fig: FigureRun, settings: Mapping[str, Mapping[str, Any]]
+) -> dict[str, dict[str, Any]]:
+    """Return each series' settings; where Gavel's own solver is missing, the centre stands in.
+
+    The figure then says so.
+    """
+    theirs = {
+        label: [name for name, value in given.items() if value == "ecos"]
+        for label, given in settings.items()
+    }
+    without = [label for label, names in theirs.items() if names and not ecos.is_installed()]
+    if without:
+        fig.note(f"without the solver ECOS, by the centre of the optima: {'; '.join(without)}")
+    replaced = {label: dict.fromkeys(theirs[label], "centre") for label in without}
+    return {label: {**given, **replaced.get(label, {})} for label, given in settings.items()}
+
+
+def over(jobs: pd.DataFrame, reference: str) -> pd.DataFrame:
+    """Return the jobs with a column ftf, their JCT over that in a reference series.
+
+    Finish-time fairness, section 4.2, where each job of the reference is alone on its share of the
+    cluster; NaN where the reference was not run at the same place and seed.
+
+    Examples
+    --------
+    >>> rows = {"series": ["a", "r"], "x": 1.0, "seed": 0, "job_id": 7, "jct_h": [3.0, 4.0]}
+    >>> over(pd.DataFrame(rows), "r")["ftf"].tolist()
+    [0.75, 1.0]
+    """
+    where = ["x", "seed", "job_id"]
+    base = jobs.loc[jobs["series"] == reference, [*where, "jct_h"]].set_index(where)["jct_h"]
+    under = base.reindex(pd.MultiIndex.from_frame(jobs[where])).to_numpy()
+    return jobs.assign(ftf=jobs["jct_h"] / under)
+
+
+def makespans(jobs: pd.DataFrame) -> pd.DataFrame:
+    """Return series, x, seed and makespan_h: when the last job of each run ended."""
+    ends = jobs.groupby(["series", "x", "seed"], sort=False)["end_h"].max()
+    return ends.rename("makespan_h").reset_index()
+
+
+def by_weight(jobs: pd.DataFrame) -> pd.DataFrame:
+    """Return the jobs with each series split into ``(low)`` and ``(high)`` priority weights."""
+    part = jobs["priority_weight"].gt(1).map({False: " (low)", True: " (high)"})
+    return jobs.assign(series=jobs["series"] + part)
+
+
+def unfinished(jobs: pd.DataFrame) -> pd.DataFrame:
+    """Return series, x and how many measured jobs of all seeds wait there without end."""
+    count = jobs["jct_h"].isna().groupby([jobs["series"], jobs["x"]], sort=False).sum()
+    return count[count > 0].rename("jobs").reset_index()
