@@ -7,15 +7,17 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
 from repro.errors import ParamError
+from repro.files import public
+from repro.trace import synth
+from repro.typing import Floats
 
 #: sample of the Microsoft trace published with the Tiresias simulator (1,001 quantiles)
 PUBLIC_SAMPLE = "tiresias-history-1000"
 
 
-def history(source: str | Sequence[float]) -> npt.NDArray[np.float64]:
+def history(source: str | Sequence[float]) -> Floats:
     """Return a sorted sample of total service times (GPU-seconds).
 
     Parameters
@@ -47,10 +49,7 @@ def history(source: str | Sequence[float]) -> npt.NDArray[np.float64]:
 
 
 @lru_cache(maxsize=8)
-def _public(name: str) -> npt.NDArray[np.float64]:
-    from repro.files import public
-    from repro.trace import synth
-
+def _public(name: str) -> Floats:
     if public.is_known(name) and (kind := public.entry(name).format) != "history":
         known = ", ".join(one for one, item in public.entries().items() if item.format == "history")
         raise ParamError(f"{name!r} is no history but {kind!r}; histories are {known}")

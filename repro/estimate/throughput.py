@@ -7,12 +7,11 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from repro.errors import ParamError
 from repro.estimate._completion import complete
+from repro.typing import Flags, Floats
 
-Array = npt.NDArray[np.float64]
 Pair = Mapping[str, tuple[float, float]]
 #: What decides an estimate: the model (its speed alone is known) and the reference it resembles.
 Kind = tuple[str, str]
@@ -33,9 +32,7 @@ class MeasuredPairs(Protocol):
         """(model, other model, gang size) to steps/s of both on each GPU type."""
 
 
-def slowdowns(
-    table: MeasuredPairs, models: Sequence[str], gpu_types: Sequence[str], gang: int = 1
-) -> Array:
+def slowdowns(table: MeasuredPairs, models: Sequence[str], gpu_types: Sequence[str]) -> Floats:
     """Return how much of its speed each model keeps beside each other one.
 
     Parameters
@@ -44,8 +41,6 @@ def slowdowns(
         Steps/s.
     models, gpu_types : sequence of str
         Order of the axes.
-    gang : int
-        Gang size of both jobs.
 
     Returns
     -------
@@ -63,11 +58,11 @@ def slowdowns(
     kept = np.zeros((len(models), len(gpu_types), len(models)))
     for i, one in enumerate(models):
         for k, other in enumerate(models):
-            pair, own = table.pairs.get((one, other, gang)), 0
+            pair, own = table.pairs.get((one, other, 1)), 0
             if pair is None:
-                pair, own = table.pairs.get((other, one, gang), {}), 1
+                pair, own = table.pairs.get((other, one, 1), {}), 1
             for j, kind in enumerate(gpu_types):
-                alone = table.rows[one, gang].get(kind, 0.0)
+                alone = table.rows[one, 1].get(kind, 0.0)
                 if alone > 0 and kind in pair:
                     kept[i, j, k] = min(1.0, pair[kind][own] / alone)
     return kept
@@ -96,8 +91,6 @@ class PairEstimator:
     artifact_index : bool
         Read measurements at the columns the artifact reads them from: those of the table's first
         models instead of the references.
-    gang : int
-        Gang size of the jobs.
     models : sequence of str, optional
         Order of the models, which references are drawn from; that of the table if left out. The
         artifact's is that of its workload generator.
@@ -116,17 +109,16 @@ class PairEstimator:
         references: int = 16,
         seed: int = 0,
         artifact_index: bool = False,
-        gang: int = 1,
         models: Sequence[str] | None = None,
     ) -> None:
         if models is None:
-            models = [model for model, width in table.rows if width == gang]
+            models = [model for model, width in table.rows if width == 1]
         if not 0 <= fraction <= 1:
             raise ParamError(f"profiling fraction is {fraction:g}; give a number from 0 to 1")
         if not 1 <= references <= len(models):
             raise ParamError(
                 f"{references} reference models for profiling; the throughput table has "
-                f"{len(models)} models on {gang} GPU(s): give 1 to {len(models)}"
+                f"{len(models)} models on 1 GPU(s): give 1 to {len(models)}"
             )
         self._fraction, self._artifact = fraction, artifact_index
         self._at = {model: row for row, model in enumerate(models)}
@@ -134,16 +126,16 @@ class PairEstimator:
         chosen = sorted(self._rng.sample(range(len(models)), references))
         self.references = tuple(models[row] for row in chosen)
         self._alone = np.array(
-            [[table.rows[model, gang].get(kind, 0.0) for kind in gpu_types] for model in models]
+            [[table.rows[model, 1].get(kind, 0.0) for kind in gpu_types] for model in models]
         )
-        self._true = slowdowns(table, models, gpu_types, gang)
+        self._true = slowdowns(table, models, gpu_types)
         #: rows of the references beside each other, flattened over GPU types
         self._known = self._true[chosen][:, :, chosen].reshape(references, -1)
         self._norms = np.linalg.norm(self._known, axis=1)
         self._chosen = chosen
         self._kinds: dict[Hashable, Kind] = {}
         self._types = {kind: column for column, kind in enumerate(gpu_types)}
-        self._seen: dict[frozenset[Kind], npt.NDArray[np.bool_]] = {}
+        self._seen: dict[frozenset[Kind], Flags] = {}
 
     def kind(self, job: Hashable, model: str) -> Kind:
         """Return what is believed of a job: its model and the reference it resembles."""
@@ -159,7 +151,7 @@ class PairEstimator:
             self._kinds[job] = (model, nearest)
         return self._kinds[job]
 
-    def pair_speeds(self, one: Kind, other: Kind) -> Array:
+    def pair_speeds(self, one: Kind, other: Kind) -> Floats:
         """Return steps/s of both jobs when they share GPUs, shape (2, GPU types)."""
         seen = self._seen.get(frozenset((one, other)))
         return np.array([self._speed(a, b, seen) for a, b in ((one, other), (other, one))])
@@ -171,12 +163,12 @@ class PairEstimator:
         )
         seen[slice(None) if gpu_type is None else self._types[gpu_type]] = True
 
-    def _speed(self, one: Kind, other: Kind, seen: npt.NDArray[np.bool_] | None) -> Array:
+    def _speed(self, one: Kind, other: Kind, seen: Flags | None) -> Floats:
         (model, likened), (beside, likened_to) = one, other
         kept = self._true[self._at[likened], :, self._at[likened_to]]
         if seen is not None:
             kept = np.where(seen, self._true[self._at[model], :, self._at[beside]], kept)
-        speed: Array = self._alone[self._at[model]] * kept
+        speed: Floats = self._alone[self._at[model]] * kept
         return speed
 
     def _nearest(self, model: int) -> str | None:

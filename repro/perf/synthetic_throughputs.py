@@ -6,13 +6,8 @@ import functools
 import itertools
 import math
 from dataclasses import dataclass
-from typing import Any
 
-import pandas as pd
-
-from repro import paths
-from repro.errors import DataMissingError, TraceError
-from repro.files.quantiles import table
+from repro.files.tables import ModelTable, measured
 from repro.perf.throughput import UNCONSOLIDATED, ThroughputTable
 
 GPU_TYPES = ("k80", "p100", "v100")
@@ -21,7 +16,7 @@ GANGS = (2, 4, 8)
 REFERENCE = "v100"
 #: Room of a gang's member, in multiples of what the model needs on one GPU.
 _GANG_MEMORY = 1.5
-_COLUMNS = ["model", "task", "dataset", "batch_sizes", "distributed"]
+_MODELS = ModelTable("gavel_models.csv", ("model", "task", "dataset", "batch_sizes", "distributed"))
 
 
 @dataclass(frozen=True)
@@ -47,19 +42,12 @@ class JobType:
 
 @functools.cache
 def job_types() -> tuple[JobType, ...]:
-    """Return the 26 job types in the order in which the generators draw them."""
-    path = paths.params_dir() / "gavel_models.csv"
-    if not path.is_file():
-        raise DataMissingError(f"{path}: the table of models is missing; restore it")
-    read = pd.read_csv(path, comment="#", dtype={"batch_sizes": str}, keep_default_na=False)
-    if lost := [column for column in _COLUMNS if column not in read]:
-        raise TraceError(f"{path}: no column {', '.join(lost)}; restore it from the checkout")
-    found: list[JobType] = []
-    for _, row in read.iterrows():
-        sizes = [int(text) for text in row["batch_sizes"].split()]
-        for size in sizes or (None,):
-            found.append(JobType(row["model"], size, bool(row["distributed"])))
-    return tuple(found)
+    """Return the 26 job types in the order in which the generators draw them (Gavel, Table 2)."""
+    return tuple(
+        JobType(row["model"], int(size) if size else None, bool(row["distributed"]))
+        for row in _MODELS.frame.fillna({"batch_sizes": ""}).to_dict("records")
+        for size in row["batch_sizes"].split() or (None,)
+    )
 
 
 @functools.cache
@@ -71,16 +59,17 @@ def gavel_like() -> ThroughputTable:
     model and batch size and on those of the other. Pairs whose memory does not fit have speed 0,
     as have all pairs of distributed gangs, which were never measured.
     """
-    fitted = _Fitted.read()
+    held = measured("gavel_speeds").itertuples(index=False)
+    fitted = _Fitted({(q, m, kind, int(gang)): terms for q, m, kind, gang, *terms in held})
     every = job_types()
     wide = [job for job in every if job.distributed]
-    rows = {(job.name, 1): fitted.alone(job) for job in every}
+    rows = {(job.name, 1): fitted.one_gpu(job) for job in every}
     rows |= {(job.name, gang): fitted.gang(job, gang) for gang in GANGS for job in wide}
     pairs = {}
     for gang, members in ((1, every), *((gang, wide) for gang in GANGS)):
         for one, other in itertools.combinations_with_replacement(members, 2):
             first, second = sorted((one, other), key=lambda job: job.name)
-            kinds = [kind for kind in rows[first.name, gang] if gang == 1 or not _spread(kind)]
+            kinds = [k for k in rows[first.name, gang] if gang == 1 or k in GPU_TYPES]
             pairs[first.name, second.name, gang] = {
                 kind: fitted.pair(first, second, kind) if gang == 1 else (0.0, 0.0)
                 for kind in kinds
@@ -88,30 +77,22 @@ def gavel_like() -> ThroughputTable:
     return ThroughputTable(rows, REFERENCE, pairs)
 
 
-def _spread(kind: str) -> bool:
-    return kind.endswith(UNCONSOLIDATED)
-
-
+@dataclass(frozen=True)
 class _Fitted:
-    """The fitted trends, by quantity, model, GPU type and gang."""
+    """The fitted trends, by quantity, model, GPU type and gang: constant, slope and curvature."""
 
-    def __init__(self, trends: dict[tuple[str, str, str, int], tuple[float, float, float]]) -> None:
-        self.trends = trends
+    trends: dict[tuple[str, str, str, int], list[float]]
 
-    @classmethod
-    def read(cls) -> _Fitted:
-        """Read ``traces/gavel_speeds.csv``."""
-        held = table("gavel_speeds").itertuples(index=False)
-        return cls({(q, m, kind, int(gang)): tuple(terms) for q, m, kind, gang, *terms in held})
-
-    def _at(self, quantity: str, job: JobType, kind: str, gang: int, x: float) -> Any:
+    def _at(self, quantity: str, job: JobType, kind: str, gang: int = 1) -> float:
+        """Return the trend at a job's batch size: its logarithm, or for memory its thousands."""
         constant, slope, curvature = self.trends[quantity, job.model, kind, gang]
+        x = (job.batch_size or 0) / 1000 if quantity == "memory" else job.size
         return constant + slope * x + curvature * x * x
 
     def _alone(self, job: JobType, kind: str) -> float:
-        return float(2 ** self._at("alone", job, kind, 1, job.size))
+        return float(2 ** self._at("alone", job, kind))
 
-    def alone(self, job: JobType) -> dict[str, float]:
+    def one_gpu(self, job: JobType) -> dict[str, float]:
         """Return steps/s on one GPU of each type; one GPU is always consolidated."""
         speeds = {kind: self._alone(job, kind) for kind in GPU_TYPES}
         return speeds | {kind + UNCONSOLIDATED: speed for kind, speed in speeds.items()}
@@ -120,24 +101,20 @@ class _Fitted:
         """Return steps/s of a gang on each type, on few and on many servers."""
         near, far = {}, {}
         for kind in GPU_TYPES:
-            gain = 2 ** self._at("scale_out", job, kind, gang, job.size)
-            fits = _GANG_MEMORY * self._memory(job, kind) < 1.0
+            gain = 2 ** self._at("scale_out", job, kind, gang)
+            fits = _GANG_MEMORY * self._at("memory", job, kind) < 1.0
             near[kind] = self._alone(job, kind) * float(gain) if fits else 0.0
-            loss = 2 ** self._at("unconsolidated", job, kind, gang, job.size)
+            loss = 2 ** self._at("unconsolidated", job, kind, gang)
             far[kind + UNCONSOLIDATED] = near[kind] * float(loss)
         return near | far
-
-    def _memory(self, job: JobType, kind: str) -> float:
-        return float(self._at("memory", job, kind, 1, (job.batch_size or 0) / 1000))
 
     def pair(self, one: JobType, other: JobType, kind: str) -> tuple[float, float]:
         """Return steps/s of each of two one-GPU jobs on one GPU."""
         base = kind.removesuffix(UNCONSOLIDATED)
-        if self._memory(one, base) + self._memory(other, base) > 1.0:
+        if self._at("memory", one, base) + self._at("memory", other, base) > 1.0:
             return 0.0, 0.0
         return self._beside(one, other, base), self._beside(other, one, base)
 
     def _beside(self, job: JobType, other: JobType, kind: str) -> float:
-        kept = self._at("kept", job, kind, 1, job.size)
-        pressed = self._at("pressure", other, kind, 1, other.size)
-        return self._alone(job, kind) * min(1.0, float(2 ** (kept + pressed)))
+        lost = self._at("kept", job, kind) + self._at("pressure", other, kind)
+        return self._alone(job, kind) * min(1.0, float(2**lost))

@@ -9,18 +9,16 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
-import pandas as pd
 
 from repro.core.decision import Run
 from repro.core.jobs import JobTable
 from repro.core.records import Nodes
 from repro.errors import ParamError
+from repro.typing import Floats
 
 Row = Mapping[str, float]
 #: GPU type to the steps per second of the first and of the second model.
 PairRow = Mapping[str, tuple[float, float]]
-Array = npt.NDArray[np.float64]
 
 #: Ends the name of a GPU type in the entries of gangs spread over more servers than they need.
 UNCONSOLIDATED = "_unconsolidated"
@@ -78,15 +76,6 @@ class ThroughputTable:
         """Make a table of one-GPU jobs from model → GPU type → steps per second."""
         return cls({(model, 1): dict(row) for model, row in single.items()}, reference, pairs or {})
 
-    @classmethod
-    def from_frame(cls, frame: pd.DataFrame, reference: str) -> ThroughputTable:
-        """Make a table from a tidy frame."""
-        rows: dict[tuple[str, int], dict[str, float]] = {}
-        columns = ["job_type", "scale_factor", "gpu_type", "steps_per_second"]
-        for model, width, kind, speed in frame[columns].itertuples(index=False):
-            rows.setdefault((str(model), int(width)), {})[str(kind)] = float(speed)
-        return cls(rows, reference)
-
     @cached_property
     def gpu_types(self) -> tuple[str, ...]:
         """GPU types of the table, alphabetical."""
@@ -131,23 +120,11 @@ class ThroughputTable:
         model_b: str | None,
         gang_b: int,
         gpu_types: Sequence[str | None],
-    ) -> Array:
-        """Return what two jobs reach that share their GPUs, on each of several types.
+    ) -> Floats:
+        """Return steps/s of two jobs that share their GPUs, read-only, shape (2, GPU types).
 
-        Parameters
-        ----------
-        model_a, model_b : str
-            The two models.
-        gang_a, gang_b : int
-            GPUs of each gang.
-        gpu_types : sequence of str
-            GPU types.
-
-        Returns
-        -------
-        ndarray, shape (2, GPU types)
-            Steps per second; 0 for gangs of different sizes, for pairs the table does not have,
-            and where the two do not fit into memory. Read-only.
+        0 for gangs of different sizes, for pairs the table does not have, and where the two do not
+        fit into memory.
         """
         key = (model_a, gang_a, model_b, gang_b, tuple(gpu_types))
         known = self._pair_speeds.get(key)
@@ -249,5 +226,5 @@ class ThroughputTable:
         return {}
 
     @cached_property
-    def _pair_speeds(self) -> dict[object, Array]:
+    def _pair_speeds(self) -> dict[object, Floats]:
         return {}

@@ -6,18 +6,19 @@ import functools
 import os
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pandas as pd
+
+from repro import paths
 from repro.errors import DataMissingError, StandInWarning, TraceError
 from repro.files import public
 from repro.files.table import Document
+from repro.perf.synthetic_throughputs import gavel_like
 from repro.perf.throughput import ThroughputTable
 from repro.perf.throughput_formats import from_csv, from_json
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-    Source = str | Path | pd.DataFrame | ThroughputTable
+Source = str | Path | pd.DataFrame | ThroughputTable
 
 #: The table of the simulations and, under ``STAND_IN``, the calibrated one that replaces it.
 PUBLIC = "gavel-throughputs"
@@ -103,7 +104,7 @@ def throughputs_of(trace: pd.DataFrame) -> ThroughputTable | None:
     if source is None:
         return None
     reference = str(trace.attrs.get("reference_gpu", "v100"))
-    # Whoever made the trace has said so already, and its steps belong to the stand-in.
+    # the warning came when the trace was made, and its steps belong to the stand-in
     if trace.attrs.get("stand_in"):
         return _stand_in(reference)
     return load_throughputs(source, reference)
@@ -113,7 +114,7 @@ def is_stand_in(source: Source) -> bool:
     """Tell whether the calibrated table replaces (or is) what ``source`` names."""
     if not isinstance(source, str | Path) or os.path.isfile(Path(source).expanduser()):
         return False
-    return str(source) == STAND_IN or isinstance(_fetched(str(source), *_places()), str)
+    return str(source) == STAND_IN or isinstance(_fetched(str(source)), str)
 
 
 def _public(name: str) -> Path | None:
@@ -127,7 +128,7 @@ def _public(name: str) -> Path | None:
         )
     if (kind := public.entry(name).format) != "throughputs":
         raise TraceError(f"{name}: a public file of kind {kind}, not a throughput table")
-    found = _fetched(name, *_places())
+    found = _fetched(name)
     if isinstance(found, Path):
         return found
     line = f"{found}; a synthetic stand-in takes its place ({STAND_IN})"
@@ -135,15 +136,13 @@ def _public(name: str) -> Path | None:
     return None
 
 
-def _places() -> tuple[Path | None, Path]:
-    from repro import paths
-
-    return paths.mirror_dir(), paths.cache_dir()
+def _fetched(name: str) -> Path | str:
+    """Return the file of a public table, or why it cannot be had; a process tries once."""
+    return _fetched_to(name, paths.mirror_dir(), paths.cache_dir())
 
 
 @functools.lru_cache(maxsize=64)
-def _fetched(name: str, mirror: Path | None, cache: Path) -> Path | str:
-    """Return the file of a public table, or why it cannot be had; a process tries once."""
+def _fetched_to(name: str, mirror: Path | None, cache: Path) -> Path | str:
     try:
         return public.fetch(name)
     except DataMissingError as error:
@@ -160,8 +159,6 @@ def _read(path: Path, changed_ns: int, size: int, reference: str) -> ThroughputT
 
 @functools.lru_cache(maxsize=8)
 def _stand_in(reference: str) -> ThroughputTable:
-    from repro.perf.synthetic_throughputs import gavel_like
-
     table = gavel_like()
     return _referred(table.rows, table.pairs, reference, STAND_IN)
 

@@ -20,7 +20,7 @@ from repro.optimise.placement_ilp import (
     solve,
 )
 from repro.placement.base import Allocation, Placement, register
-from repro.placement.skewed_models import look_up, model_sizes, tensor_shares
+from repro.placement.skewed_models import by_model, look_up
 from repro.placement.yarn import YarnPlacer
 
 __all__ = [
@@ -141,6 +141,5 @@ class Ilp(Placement):
         """Return a placer with every GPU of ``cluster`` idle and no traffic."""
         if not self.other_mb > 0:
             raise ParamError(f"placement 'ilp': other_mb {self.other_mb!r} must be above 0 MB")
-        return IlpPlacer(
-            cluster, model_sizes(self.model_mb), tensor_shares(self.skew), self.other_mb
-        )
+        sizes, shares = by_model(self.model_mb, "size_mb"), by_model(self.skew, "largest_ratio")
+        return IlpPlacer(cluster, sizes, shares, self.other_mb)

@@ -12,7 +12,7 @@ from repro.cluster.spec import Cluster
 from repro.errors import ParamError
 from repro.placement.base import Allocation, Placement, Placer, register
 from repro.placement.idle_nodes import NodeSet, take_by_level
-from repro.placement.skewed_models import look_up, tensor_shares
+from repro.placement.skewed_models import by_model, look_up
 
 
 class SkewPlacer(Placer):
@@ -83,4 +83,4 @@ class Skew(Placement):
                 f"placement 'skew': pack_limit {self.pack_limit!r} is outside 0..1; the skew is "
                 "the share of the largest tensor, e.g. 0.5"
             )
-        return SkewPlacer(cluster, tensor_shares(self.skew), self.pack_limit)
+        return SkewPlacer(cluster, by_model(self.skew, "largest_ratio"), self.pack_limit)

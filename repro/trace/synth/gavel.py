@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import NamedTuple
 
 import pandas as pd
 
 from repro.errors import ParamError
 from repro.perf.synthetic_throughputs import REFERENCE, JobType, job_types
 from repro.perf.throughput_files import PUBLIC, is_stand_in, load_throughputs, source_name
-from repro.trace.synth.registry import generators, positive
+from repro.trace.synth.draws import flags, positive
+from repro.trace.synth.registry import generators
 
 Source = str | Path
+_COLUMNS = [
+    "job_id", "submit_time", "duration", "num_gpus", "model", "iterations", "priority_weight", "slo"
+]  # fmt: skip
 
 
 @generators.register("gavel-single")
@@ -37,8 +40,6 @@ def gavel_single(
 
     Parameters
     ----------
-    seed : int
-        Seed of the experiment.
     jobs : int
         Number of jobs.
     rate : float
@@ -60,9 +61,8 @@ def gavel_single(
     ----------
     Gavel, OSDI 2020, section 7.1; artifact ``scheduler.py``.
     """
-    positive("rate", rate)
     streams = _Streams(seed, False, priorities, slos, fixed_duration, job_table)
-    return as_trace(streams.draw(jobs, 3600.0 / rate), throughputs)
+    return as_trace(streams.draw(jobs, rate), throughputs)
 
 
 @generators.register("gavel-multiple")
@@ -76,10 +76,12 @@ def gavel_multiple(
     job_table: str = "public",
     throughputs: Source = PUBLIC,
 ) -> pd.DataFrame:
-    """Draw Gavel's continuous-multiple trace: as ``gavel-single``, on 1, 2, 4 or 8 GPUs."""
-    positive("rate", rate)
+    """Draw Gavel's continuous-multiple trace: as ``gavel-single``, on 1, 2, 4 or 8 GPUs.
+
+    Options as for :func:`gavel_single`; the same seed gives the same durations.
+    """
     streams = _Streams(seed, True, priorities, slos, fixed_duration, job_table)
-    return as_trace(streams.draw(jobs, 3600.0 / rate), throughputs)
+    return as_trace(streams.draw(jobs, rate), throughputs)
 
 
 @generators.register("gavel-static")
@@ -94,18 +96,17 @@ def gavel_static(
 ) -> pd.DataFrame:
     """Draw Gavel's static-multiple trace: the jobs of ``gavel-multiple``, all submitted at 0."""
     streams = _Streams(seed, True, priorities, slos, fixed_duration, job_table)
-    return as_trace(streams.draw(jobs, 0.0), throughputs)
+    return as_trace(streams.draw(jobs, None), throughputs)
 
 
-@dataclass(frozen=True)
-class Job:
+class Job(NamedTuple):
     """A drawn job; times in seconds, ``model`` the name of its job type."""
 
-    submit: float
+    submit_time: float
     model: str
-    gpus: int
+    num_gpus: int
     duration: float
-    weight: float = 1.0
+    priority_weight: float = 1.0
     slo: float = math.nan
 
 
@@ -116,9 +117,7 @@ class _Streams:
         self, seed: int, multiple: bool, priorities: bool, slos: bool,
         fixed_duration: float | None, job_table: str,
     ) -> None:  # fmt: skip
-        for option, value in (("priorities", priorities), ("slos", slos)):
-            if not isinstance(value, bool):
-                raise ParamError(f"{option}={value!r}: give true or false")
+        flags(priorities=priorities, slos=slos)
         if fixed_duration is not None:
             positive("fixed_duration", fixed_duration)
         self.jobs, self.gaps, self.deadlines = Random(seed + 2), Random(seed + 3), Random(seed + 6)
@@ -126,22 +125,24 @@ class _Streams:
         self.fixed_duration = fixed_duration
         self.kinds = job_types() if job_table == "public" else _published_order(job_table)
 
-    def draw(self, jobs: int, mean_gap: float) -> list[Job]:
-        """Return so many jobs, on average ``mean_gap`` seconds apart (0: all at once)."""
+    def draw(self, jobs: int, rate: float | None) -> list[Job]:
+        """Return so many jobs that arrive at so many per hour (None: all at once)."""
         positive("jobs", jobs, whole=True)
-        kinds, now, drawn = self.kinds, 0.0, []
+        if rate is not None:
+            positive("rate", rate)
+        now, drawn = 0.0, []
         for _ in range(jobs):
             gpus = gang_size(self.jobs.random(), wide=True)
             duration = self._duration()
             gpus = gpus if self.multiple else 1
-            kind = self.jobs.choice(kinds)
+            kind = self.jobs.choice(self.kinds)
             while gpus > 1 and not kind.distributed:
-                kind = self.jobs.choice(kinds)
+                kind = self.jobs.choice(self.kinds)
             weight = 5.0 if self.priorities and self.jobs.random() <= 0.2 else 1.0
             slo = self._slo() if self.slos else math.nan
             drawn.append(Job(now, kind.name, gpus, duration, weight, slo))
-            if mean_gap > 0:
-                now += -math.log(1.0 - self.gaps.random()) / (1.0 / mean_gap)
+            if rate is not None:
+                now += gap(self.gaps, rate)
         return drawn
 
     def _duration(self) -> float:
@@ -155,7 +156,7 @@ class _Streams:
         return 1.2 if drawn < 0.33 else 2.0 if drawn < 0.67 else 10.0
 
 
-def _published_order(job_table: str) -> list[JobType]:
+def _published_order(job_table: str) -> tuple[JobType, ...]:
     """Return the job types with A3C before LM, the first to differ in the stored results.
 
     Of all orders of the models, only this one gives the mean durations of jobs 4000 to 4999 of
@@ -164,11 +165,11 @@ def _published_order(job_table: str) -> list[JobType]:
     """
     if job_table != "published":
         raise ParamError(f"job_table={job_table!r}: give public or published")
-    every = list(job_types())
-    moved = next(kind for kind in every if kind.model == "A3C")
-    every.remove(moved)
-    every.insert(next(place for place, kind in enumerate(every) if kind.model == "LM"), moved)
-    return every
+    every = job_types()
+    moved = [kind for kind in every if kind.model == "A3C"]
+    others = [kind for kind in every if kind.model != "A3C"]
+    place = [kind.model for kind in others].index("LM")
+    return (*others[:place], *moved, *others[place:])
 
 
 def gang_size(drawn: float, *, wide: bool) -> int:
@@ -180,26 +181,22 @@ def gang_size(drawn: float, *, wide: bool) -> int:
     return 8 if wide and drawn > 0.95 else 4
 
 
+def gap(stream: Random, rate: float) -> float:
+    """Return the seconds to the next of ``rate`` arrivals per hour."""
+    # divided twice, as the artifact does
+    return -math.log(1.0 - stream.random()) / (1.0 / (3600.0 / rate))
+
+
 def as_trace(drawn: list[Job], throughputs: Source, *, whole: bool = False) -> pd.DataFrame:
     """Return the jobs as a trace; with whole steps, durations are what these take."""
     table = load_throughputs(throughputs, REFERENCE)
-    speeds = [table.steps_per_s(job.model, job.gpus, REFERENCE) for job in drawn]
-    durations = [job.duration for job in drawn]
-    steps = [duration * speed for duration, speed in zip(durations, speeds, strict=True)]
+    frame = pd.DataFrame(drawn).astype({"model": "str"})
+    speeds = [table.steps_per_s(job.model, job.num_gpus, REFERENCE) for job in drawn]
+    steps = frame["duration"] * speeds
     if whole:
-        steps = [float(max(int(count), 1)) for count in steps]
-        durations = [count / speed for count, speed in zip(steps, speeds, strict=True)]
-    columns: dict[str, Any] = {
-        "job_id": range(len(drawn)),
-        "submit_time": [job.submit for job in drawn],
-        "duration": durations,
-        "num_gpus": [job.gpus for job in drawn],
-        "model": pd.Series([job.model for job in drawn], dtype="str"),
-        "iterations": steps,
-        "priority_weight": [job.weight for job in drawn],
-        "slo": [job.slo for job in drawn],
-    }
-    frame = pd.DataFrame(columns)
+        steps = steps.astype(int).clip(lower=1).astype(float)
+        frame["duration"] = steps / speeds
+    frame = frame.assign(job_id=range(len(drawn)), iterations=steps)[_COLUMNS]
     frame.attrs = {"throughputs": source_name(throughputs), "reference_gpu": REFERENCE}
     if is_stand_in(throughputs):
         frame.attrs["stand_in"] = True

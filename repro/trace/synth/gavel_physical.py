@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from random import Random
 
 import numpy as np
@@ -11,8 +10,9 @@ import pandas as pd
 from repro.errors import ParamError
 from repro.perf.synthetic_throughputs import job_types
 from repro.perf.throughput_files import PUBLIC
-from repro.trace.synth.gavel import Job, Source, as_trace, gang_size
-from repro.trace.synth.registry import generators, positive
+from repro.trace.synth.draws import flags, positive
+from repro.trace.synth.gavel import Job, Source, as_trace, gang_size, gap
+from repro.trace.synth.registry import generators
 
 
 @generators.register("gavel-physical")
@@ -32,8 +32,6 @@ def gavel_physical(
 
     Parameters
     ----------
-    seed : int
-        Seed of the job types; arrivals, durations and gangs have the next three.
     jobs : int
         Number of jobs.
     rate : float, optional
@@ -61,9 +59,7 @@ def gavel_physical(
     positive("max_hours", max_hours)
     if min_hours > max_hours:
         raise ParamError(f"max_hours={max_hours!r}: give {min_hours:g} (min_hours) or more")
-    for option, flag in (("multiple", multiple), ("large_batches", large_batches)):
-        if not isinstance(flag, bool):
-            raise ParamError(f"{option}={flag!r}: give true or false")
+    flags(multiple=multiple, large_batches=large_batches)
     if rate is not None:
         positive("rate", rate)
     kinds = job_types()
@@ -72,6 +68,7 @@ def gavel_physical(
         held = [kind.model for kind in kinds]
         kinds = tuple(k for n, k in enumerate(kinds) if held[n:].count(k.model) <= 2)
     lengths = np.linspace(min_hours, max_hours, durations).tolist()
+    # the seed is that of the job types; arrivals, durations and gangs have the next three
     types, gaps, hours, gangs = (Random(seed + offset) for offset in range(4))
     now, drawn = 0.0, []
     for number in range(jobs):
@@ -79,5 +76,5 @@ def gavel_physical(
         gpus = gang_size(gangs.random(), wide=False) if multiple and kind.distributed else 1
         drawn.append(Job(float(int(now)), kind.name, gpus, 3600.0 * hours.choice(lengths)))
         if rate is not None and number + 1 >= at_start:
-            now += -math.log(1.0 - gaps.random()) / (1.0 / (3600.0 / rate))
+            now += gap(gaps, rate)
     return as_trace(drawn, throughputs, whole=True)

@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 
 from repro.errors import ParamError
-from repro.files.quantiles import table
+from repro.files.tables import measured
+from repro.trace.synth.draws import positive, strata
 from repro.trace.synth.history import gpu_time_at
-from repro.trace.synth.registry import generators, positive
+from repro.trace.synth.registry import generators
 
 
 @generators.register("philly-gpu-time")
@@ -22,8 +23,6 @@ def philly_gpu_time(
 
     Parameters
     ----------
-    rng : numpy.random.Generator
-        Source of randomness.
     jobs : int
         Number of jobs.
     num_gpus : int
@@ -38,22 +37,15 @@ def philly_gpu_time(
     positive("jobs", jobs, whole=True)
     positive("num_gpus", num_gpus, whole=True)
     positive("load", load)
-    mix = table("philly_gpu_mix")
+    mix = measured("philly_gpu_mix")
     mix = mix[mix["num_gpus"] <= num_gpus]
     shares = np.cumsum(mix["share"].to_numpy(float))
     widths = mix["num_gpus"].to_numpy(np.int64)
-    gpus = widths[np.searchsorted(shares / shares[-1], _strata(rng, jobs), side="right")]
-    duration = np.maximum(gpu_time_at(_strata(rng, jobs)) / gpus, 1.0)
+    gpus = widths[np.searchsorted(shares / shares[-1], strata(rng, jobs), side="right")]
+    duration = np.maximum(gpu_time_at(strata(rng, jobs)) / gpus, 1.0)
     submit = np.concatenate([[0.0], np.cumsum(rng.standard_exponential(jobs - 1))])
-    frame = pd.DataFrame(
-        {
-            "job_id": np.arange(jobs),
-            "submit_time": submit,
-            "duration": duration,
-            "num_gpus": gpus,
-        }
-    )
-    return at_load(frame, num_gpus, load)
+    columns = {"submit_time": submit, "duration": duration, "num_gpus": gpus}
+    return at_load(pd.DataFrame({"job_id": np.arange(jobs), **columns}), num_gpus, load)
 
 
 def at_load(frame: pd.DataFrame, num_gpus: int, load: float) -> pd.DataFrame:
@@ -64,8 +56,3 @@ def at_load(frame: pd.DataFrame, num_gpus: int, load: float) -> pd.DataFrame:
         raise ParamError(f"load={load}: {len(frame)} job(s) submitted at once offer no load")
     work = float((frame["duration"] * frame["num_gpus"]).sum())
     return frame.assign(submit_time=(submit - submit[0]) * (work / (num_gpus * load) / span))
-
-
-def _strata(rng: np.random.Generator, size: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """Return one uniform number in each of ``size`` equal strata, in random order."""
-    return np.asarray((rng.permutation(size) + rng.random(size)) / size)

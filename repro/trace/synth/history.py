@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from repro.files.quantiles import inverse_cdf, table
-from repro.trace.synth.registry import positive
+from repro.files.tables import measured
+from repro.trace.synth.draws import inverse_cdf
+from repro.typing import Floats
 
 
-def gpu_time_at(u: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def gpu_time_at(u: Floats) -> Floats:
     """Return the GPU-time (GPU-seconds) below which a share ``u`` of past jobs lies."""
-    facts = table("tiresias_gpu_time_quantiles")
+    facts = measured("tiresias_gpu_time_quantiles")
     return inverse_cdf(u, facts["level"].to_numpy(float), facts["gpu_time_s"].to_numpy(float))
 
 
-def history_quantiles(samples: int = 1001) -> npt.NDArray[np.float64]:
-    """Return the GPU-time history of the Tiresias simulator, rebuilt from its quantiles."""
-    positive("samples", samples, whole=True)
-    return np.asarray(np.round(gpu_time_at(np.linspace(0, 1, samples))))
+def history_quantiles() -> Floats:
+    """Return the history of the Tiresias simulator: 1,001 quantiles, whole GPU-seconds, ascending.
+
+    Rebuilt from those of ``simulator/yarn-gput10000.csv``; jobs under 2 minutes had been dropped.
+    """
+    return np.asarray(np.round(gpu_time_at(np.linspace(0, 1, 1001))))

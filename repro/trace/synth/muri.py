@@ -5,22 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from repro.errors import ParamError
-from repro.files.quantiles import inverse_cdf, table
+from repro.files.tables import measured
 from repro.perf.muri_models import muri_profiles
-from repro.trace.muri_profile import LEVELS, TRACES, quantile_columns
-from repro.trace.synth.registry import generators, positive
+from repro.trace.calibrate.muri import LEVELS, TRACES, quantile_columns
+from repro.trace.synth.draws import flags, inverse_cdf, positive, scaled, spread
+from repro.trace.synth.registry import generators
+from repro.typing import Floats
 
 #: Models that each further job type adds (artifact, job_type_1.csv to job_type_4.csv).
 JOB_TYPES = (
-    ("bert", "gpt2"),
-    ("vgg16", "vgg19"),
-    ("resnet18", "shufflenet_v2_x1_0"),
-    ("a2c", "dqn"),
-)
+    ("bert", "gpt2"), ("vgg16", "vgg19"), ("resnet18", "shufflenet_v2_x1_0"), ("a2c", "dqn"),
+)  # fmt: skip
 _PROFILE = {
     "iteration_time": "iteration_time",
     "stage_data": "stage_storage",
@@ -31,9 +29,6 @@ _COLUMNS = [
     "job_id", "submit_time", "duration", "num_gpus", "model", "batch_size", "iterations",
     "iteration_time", "priority", "stage_storage", "stage_gpu", "stage_network",
 ]  # fmt: skip
-
-_Floats = npt.NDArray[np.float64]
-_Ints = npt.NDArray[np.int64]
 
 
 @generators.register("muri-like")
@@ -54,8 +49,6 @@ def muri_like(
 
     Parameters
     ----------
-    rng : numpy.random.Generator
-        Source of randomness.
     trace : {"1", "2", "3", "4", "testbed"}
         Which public trace to follow.
     jobs : int, optional
@@ -72,16 +65,15 @@ def muri_like(
     """
     if trace not in TRACES:
         raise ParamError(f"trace={trace!r}: give one of {', '.join(TRACES)}")
-    if not isinstance(at_once, bool):
-        raise ParamError(f"at_once={at_once!r}: give true or false")
+    flags(at_once=at_once)
     if isinstance(job_types, bool) or job_types not in range(1, len(JOB_TYPES) + 1):
         raise ParamError(f"job_types={job_types!r}: give 1 to {len(JOB_TYPES)}")
     if jobs is not None:
         positive("jobs", jobs, whole=True)
-    classes = table("muri_durations").query("trace == @trace")
+    classes = measured("muri_durations").query("trace == @trace")
     published = int(classes["jobs"].sum())
     wanted = published if jobs is None else int(jobs)
-    counts = _scaled(classes["jobs"].to_numpy(np.int64), wanted)
+    counts = scaled(classes["jobs"].to_numpy(np.int64), wanted)
     num_gpus = rng.permutation(np.repeat(classes["num_gpus"].to_numpy(np.int64), counts))
     duration = np.empty(wanted)
     for _, row in classes.iterrows():
@@ -102,37 +94,23 @@ def muri_like(
     return _with_profile(frame).assign(priority=priority)[_COLUMNS]
 
 
-def _scaled(counts: _Ints, wanted: int) -> _Ints:
-    """Return ``wanted`` jobs in these proportions, largest remainders first."""
-    exact = counts * wanted / counts.sum()
-    whole = np.floor(exact).astype(np.int64)
-    order = np.argsort(whole - exact, kind="stable")
-    whole[order[: wanted - whole.sum()]] += 1
-    return np.asarray(whole)
-
-
-def _stratified(rng: np.random.Generator, size: int) -> _Floats:
-    """Return probabilities spread evenly from 0 to 1, in random order."""
-    order = rng.permutation(size) + rng.random(size) - 0.5
-    return np.asarray(np.clip(order / max(size - 1, 1), 0, 1))
-
-
-def _durations(rng: np.random.Generator, row: pd.Series[Any], size: int) -> _Floats:
+def _durations(rng: np.random.Generator, row: pd.Series[Any], size: int) -> Floats:
     """Return whole seconds; what the quantiles leave open in the tail meets the total duration."""
     quantiles = row[quantile_columns()].to_numpy(float)
-    drawn = inverse_cdf(_stratified(rng, size), np.asarray(LEVELS), quantiles)
+    drawn = inverse_cdf(spread(rng, rng.permutation(size)), np.asarray(LEVELS), quantiles)
     return _to_total(drawn, row["total_s"] * size / row["jobs"], quantiles[-1])
 
 
-def _submissions(rng: np.random.Generator, trace: str, jobs: int, share: float) -> _Floats:
-    row = table("muri_gaps").query("trace == @trace").iloc[0]
+def _submissions(rng: np.random.Generator, trace: str, jobs: int, share: float) -> Floats:
+    row = measured("muri_gaps").query("trace == @trace").iloc[0]
     quantiles = row[quantile_columns()].to_numpy(float)
-    drawn = inverse_cdf(_stratified(rng, jobs - 1), np.asarray(LEVELS), quantiles + 1) - 1
+    u = spread(rng, rng.permutation(jobs - 1))
+    drawn = inverse_cdf(u, np.asarray(LEVELS), quantiles + 1) - 1
     gaps = _to_total(drawn, row["span_s"] * share, quantiles[-1])
     return np.concatenate([[0.0], np.cumsum(gaps)])
 
 
-def _to_total(drawn: _Floats, total: float, longest: float) -> _Floats:
+def _to_total(drawn: Floats, total: float, longest: float) -> Floats:
     """Return whole numbers whose upper tenth is stretched until the sum is about ``total``."""
     if drawn.size == 0:
         return drawn

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from repro.errors import ParamError
-from repro.trace.synth.registry import generators, positive
-
-_Floats = npt.NDArray[np.float64]
+from repro.trace.synth.draws import positive
+from repro.trace.synth.registry import generators
+from repro.typing import Floats
 
 
 @generators.register("mm")
@@ -38,8 +37,6 @@ def mg1(
 
     Parameters
     ----------
-    rng : numpy.random.Generator
-        Source of randomness.
     jobs : int
         Number of jobs, each of one GPU.
     load : float
@@ -66,7 +63,7 @@ def mg1(
     )
 
 
-def _unit_service(rng: np.random.Generator, jobs: int, service: str, scv: float) -> _Floats:
+def _unit_service(rng: np.random.Generator, jobs: int, service: str, scv: float) -> Floats:
     """Return durations of mean 1."""
     if service == "deterministic":
         return np.ones(jobs)

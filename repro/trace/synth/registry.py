@@ -11,6 +11,7 @@ import pandas as pd
 
 from repro.core.registry import Registry
 from repro.errors import ParamError
+from repro.files import public
 
 #: A generator: ``(rng, **options) -> trace``; one that repeats the random streams of a public
 #: simulator calls its first argument ``seed`` and gets a whole number instead.
@@ -107,8 +108,6 @@ def is_known(name: str) -> bool:
 
 def stand_in_for(name: str) -> str | None:
     """Return what replaces a public file that cannot be had."""
-    from repro.files import public
-
     if not public.is_known(name):
         return None
     return _STAND_INS_BY_NAME.get(name) or _STAND_INS.get(public.entry(name).format)
@@ -117,11 +116,3 @@ def stand_in_for(name: str) -> str | None:
 def stand_in_options(name: str) -> dict[str, Any]:
     """Return the options with which :func:`stand_in_for` is called for a public file."""
     return dict(_STAND_IN_OPTIONS.get(name, {}))
-
-
-def positive(option: str, value: Any, *, whole: bool = False) -> None:
-    """Raise unless an option's value is a finite number above 0."""
-    kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
-    number = isinstance(value, kinds) and not isinstance(value, bool)
-    if not number or not 0 < value < np.inf:
-        raise ParamError(f"{option}={value!r}: give a {'whole ' if whole else ''}number above 0")

@@ -5,25 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from repro.errors import ParamError
-from repro.trace.synth.registry import generators, positive
+from repro.trace.synth.draws import positive, scaled
+from repro.trace.synth.registry import generators
+from repro.typing import Floats, Ints
 
 #: Ten models, in the order of the paper's figures.
 MODELS = (
-    "vgg19",
-    "vgg16",
-    "vgg11",
-    "alexnet",
-    "resnet152",
-    "resnet101",
-    "resnet50",
-    "inception4",
-    "inception3",
-    "googlenet",
-)
+    "vgg19", "vgg16", "vgg11", "alexnet", "resnet152", "resnet101", "resnet50", "inception4",
+    "inception3", "googlenet",
+)  # fmt: skip
 #: GPUs -> jobs among 480 (section 5.1).
 GPU_COUNTS = {1: 240, 2: 40, 4: 80, 8: 90, 16: 25, 32: 5}
 SMALL_GPUS = 4
@@ -33,7 +26,6 @@ SHORT_S = 800.0
 LONG_OF_SMALL = 12.5 / 76.0
 LONG_OF_LARGE = 7.5 / 24.0
 
-_Floats = npt.NDArray[np.float64]
 # seconds: shift, scale and room of a truncated exponential; the scales are calibrated so that the
 # total work meets the published makespan and queueing delays (a free choice, made once)
 _SHORT = (120.0, 110.0, 680.0)
@@ -59,8 +51,6 @@ def testbed(
 
     Parameters
     ----------
-    rng : numpy.random.Generator
-        Source of randomness.
     jobs : int
         Number of jobs; the published counts of 480 are scaled.
     gaps : {"exponential", "poisson"}
@@ -75,7 +65,8 @@ def testbed(
     """
     positive("jobs", jobs, whole=True)
     positive("mean_gap", mean_gap)
-    num_gpus = rng.permutation(np.repeat(list(GPU_COUNTS), _scaled_counts(jobs)))
+    counts = scaled(np.array(list(GPU_COUNTS.values())), jobs)
+    num_gpus = rng.permutation(np.repeat(list(GPU_COUNTS), counts))
     duration = _durations(rng, num_gpus)
     while jobs >= _PUBLISHED_JOBS and not _like_published(duration, num_gpus):
         duration = _durations(rng, num_gpus)
@@ -92,17 +83,7 @@ def testbed(
     )
 
 
-def _scaled_counts(jobs: int) -> npt.NDArray[np.int64]:
-    """Return jobs per GPU count in the published proportions, largest remainders first."""
-    published = np.array(list(GPU_COUNTS.values()))
-    exact = published * jobs / published.sum()
-    counts = np.floor(exact).astype(np.int64)
-    order = np.argsort(counts - exact, kind="stable")
-    counts[order[: jobs - counts.sum()]] += 1
-    return np.asarray(counts)
-
-
-def _durations(rng: np.random.Generator, num_gpus: npt.NDArray[np.int64]) -> _Floats:
+def _durations(rng: np.random.Generator, num_gpus: Ints) -> Floats:
     duration = np.floor(_truncated_exponential(rng, num_gpus.size, *_SHORT))
     for members, share in (
         (np.flatnonzero(num_gpus <= SMALL_GPUS), LONG_OF_SMALL),
@@ -113,7 +94,7 @@ def _durations(rng: np.random.Generator, num_gpus: npt.NDArray[np.int64]) -> _Fl
     return np.asarray(duration)
 
 
-def _like_published(duration: _Floats, num_gpus: npt.NDArray[np.int64]) -> bool:
+def _like_published(duration: Floats, num_gpus: Ints) -> bool:
     """Tell whether mean duration and work are what makespan and queueing delays imply."""
     work = duration @ num_gpus / (duration.size / _PUBLISHED_JOBS)
     lowest, highest = _WORK
@@ -123,13 +104,13 @@ def _like_published(duration: _Floats, num_gpus: npt.NDArray[np.int64]) -> bool:
 
 def _truncated_exponential(
     rng: np.random.Generator, size: int, shift: float, scale: float, room: float
-) -> _Floats:
+) -> Floats:
     """Return ``shift`` plus an exponential conditioned to stay below ``room``."""
     below = -np.expm1(-room / scale)
     return np.asarray(shift - scale * np.log1p(-rng.random(size) * below))
 
 
-def _submissions(rng: np.random.Generator, jobs: int, gaps: str, mean_gap: float) -> _Floats:
+def _submissions(rng: np.random.Generator, jobs: int, gaps: str, mean_gap: float) -> Floats:
     draws: dict[str, Any] = {"exponential": rng.exponential, "poisson": rng.poisson}
     if gaps not in draws:
         raise ParamError(f"gaps={gaps!r}: give one of {', '.join(draws)}")

@@ -11,6 +11,7 @@ from repro.core.jobs import JobTable
 from repro.errors import ParamError
 from repro.figures import cache
 from repro.perf import ThroughputTable
+from repro.perf.throughput_files import load_throughputs
 
 TABLE = ThroughputTable(
     {("a3c", 1): {"v100": 8.0, "k80": 2.0}, ("a3c", 2): {"v100": 12.0, "k80": 4.0}}, "v100"
@@ -20,19 +21,6 @@ TABLE = ThroughputTable(
 def jobs(**columns):
     base = {"job_id": [0], "submit_time": 0.0, "duration": 3600.0, "num_gpus": 1, "model": "a3c"}
     return pd.DataFrame(base | columns)
-
-
-def test_from_frame():
-    frame = pd.DataFrame(
-        {
-            "job_type": ["a3c"] * 4,
-            "batch_size": 4,
-            "scale_factor": [1, 1, 2, 2],
-            "gpu_type": ["v100", "k80"] * 2,
-            "steps_per_second": [8.0, 2.0, 12.0, 4.0],
-        }
-    )
-    assert ThroughputTable.from_frame(frame, "v100") == TABLE
 
 
 @pytest.mark.parametrize(("cluster", "time"), [("1xv100", 1), ("1xk80", 4)])
@@ -65,7 +53,7 @@ def test_public_table(mirror):
     path = mirror.parent / "gavel_isolated_throughputs.csv"
     if not path.is_file():
         pytest.skip("no gavel_isolated_throughputs.csv beside the public traces")
-    table = ThroughputTable.from_frame(pd.read_csv(path), "v100")
+    table = load_throughputs(path, "v100")
     assert table.steps_per_s("A3C", 1, "k80") == pytest.approx(3.439, abs=1e-3)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from repro import paths
 from repro.errors import ParamError
 from repro.perf import tiresias_models
 from repro.trace.synth.testbed import MODELS
@@ -37,8 +38,8 @@ def test_pause_follows_the_number_of_tensors() -> None:
 
 def test_only_the_skewed_models_lose_from_random_placement() -> None:
     for name in tiresias_models.model_profiles()["model"]:
-        slow = tiresias_models.random_slowdown(name) > 1
-        assert slow == (name in SENSITIVE) == (tiresias_models.skew_ratio(name) > 0.5)
+        row = tiresias_models.tiresias_models().loc[name]
+        assert (row["random_speed"] < 1) == (name in SENSITIVE) == (row["largest_ratio"] > 0.5)
 
 
 def test_large_tensors_are_part_of_the_model() -> None:
@@ -54,9 +55,8 @@ def test_every_row_names_its_source() -> None:
 
 
 def test_lookups() -> None:
-    assert tiresias_models.pause_s("VGG19") == 2.7
-    assert tiresias_models.resume_s() == tiresias_models.resume_s("alexnet") == 50.0
     overhead = tiresias_models.checkpoint_overhead()
+    assert overhead.pause["vgg19"] == 2.7 and overhead.resume == 50.0
     assert len(overhead.pause) == 10
     assert overhead.default_pause == pytest.approx(10.37)
     assert tiresias_models.spread_slowdown(4).speed("resnet50", 8, machines=4) == 1.08
@@ -65,22 +65,13 @@ def test_lookups() -> None:
 def test_the_caller_cannot_change_the_table() -> None:
     table = tiresias_models.model_profiles()
     table.loc[:, "pause_s"] = 0.0
-    assert tiresias_models.pause_s("vgg19") == 2.7
-
-
-def test_unknown_model() -> None:
-    with pytest.raises(ParamError, match=r"unknown model 'vgg18'; did you mean 'vgg19'"):
-        tiresias_models.pause_s("vgg18")
-    with pytest.raises(ParamError, match="unknown model"):
-        tiresias_models.resume_s("bert")
+    assert tiresias_models.checkpoint_overhead().pause["vgg19"] == 2.7
 
 
 def test_a_damaged_table_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tiresias_models.paths, "params_dir", lambda: tmp_path)
-    tiresias_models._read.cache_clear()
+    monkeypatch.setattr(paths, "params_dir", lambda: tmp_path)
     with pytest.raises(ParamError, match=r"tiresias_models.csv: the table of models is missing"):
         tiresias_models.model_profiles()
     pd.DataFrame({"model": ["a"]}).to_csv(tmp_path / "tiresias_models.csv", index=False)
     with pytest.raises(ParamError, match="no column label, largest_ratio"):
         tiresias_models.model_profiles()
-    tiresias_models._read.cache_clear()

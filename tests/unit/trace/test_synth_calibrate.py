@@ -8,31 +8,32 @@ import pytest
 
 from repro import paths
 from repro.errors import ReproError, TraceError
-from repro.files import quantiles
-from repro.trace import calibrate
-from repro.trace.philly_profile import probes
+from repro.files import tables
+from repro.trace.calibrate import philly
+from repro.trace.calibrate import tables as measuring
+from repro.trace.calibrate.philly import probes
 
 
 def test_measuring_again_gives_the_committed_tables(mirror, monkeypatch, tmp_path):
     monkeypatch.setenv("REPRO_TRACE_MIRROR", str(mirror))
-    calibrate.main(tmp_path)
+    measuring.main(tmp_path)
     written = sorted(path.name for path in tmp_path.iterdir())
-    assert written == sorted(f"{name}.csv" for name in quantiles.COLUMNS)
+    assert written == sorted(f"{name}.csv" for name in tables.MEASURED)
     for name in written:
         assert (tmp_path / name).read_bytes() == (paths.traces_dir() / name).read_bytes(), name
 
 
 def test_tables_name_their_source_and_stay_compact():
     sizes = []
-    for name in quantiles.COLUMNS:
+    for name in tables.MEASURED:
         path = paths.traces_dir() / f"{name}.csv"
         sizes.append(path.stat().st_size)
         header = path.read_text(encoding="utf-8").splitlines()[0]
         assert header.startswith("# ")
         assert all(word in header for word in ("commit", "licence"))
         assert ".csv" in header or ".json" in header
-        assert list(quantiles.table(name))[: len(quantiles.COLUMNS[name])] == list(
-            quantiles.COLUMNS[name]
+        assert list(tables.measured(name))[: len(tables.MEASURED[name])] == list(
+            tables.MEASURED[name]
         )
     assert sum(sizes) < 300_000
 
@@ -63,7 +64,7 @@ def test_a_trace_without_a_service_has_no_probes():
 def test_virtual_clusters_are_needed():
     jobs = pd.DataFrame({"submit_time": [0.0], "duration": [9.0], "num_gpus": [1]})
     with pytest.raises(TraceError, match="no column vc"):
-        calibrate.calibrate(jobs)
+        philly.calibrate(jobs)
 
 
 def test_writing_is_atomic(tmp_path, monkeypatch):
@@ -75,6 +76,6 @@ def test_writing_is_atomic(tmp_path, monkeypatch):
 
     monkeypatch.setattr("repro.files.whole.os.replace", full)
     with pytest.raises(ReproError, match="full"):
-        calibrate.write(pd.DataFrame({"a": [1]}), target, "made up")
+        measuring.write(pd.DataFrame({"a": [1]}), target, "made up")
     assert target.read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["t.csv"]

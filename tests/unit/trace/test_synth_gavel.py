@@ -13,10 +13,11 @@ import pytest
 from repro.errors import ParamError, StandInWarning
 from repro.figures import data
 from repro.files import public as public_files
-from repro.files import quantiles
-from repro.perf import gavel_profile, synthetic_throughputs
+from repro.files import tables
+from repro.perf import synthetic_throughputs
 from repro.perf.throughput_files import load_throughputs, throughputs_of
 from repro.trace import synth
+from repro.trace.calibrate import gavel
 
 LIKE = "gavel-like-throughputs"
 KINDS = ("k80", "p100", "v100")
@@ -224,8 +225,8 @@ def test_physical_durations_gangs_and_large_batches():
 
 
 def test_the_fitted_table_is_what_the_calibration_gives(public):
-    fitted = gavel_profile.calibrate(load_throughputs("gavel-throughputs"))
-    stored = quantiles.table("gavel_speeds")
+    fitted = gavel.calibrate(load_throughputs("gavel-throughputs"))
+    stored = tables.measured("gavel_speeds")
     keys = ["quantity", "model", "gpu_type", "gpus"]
     pd.testing.assert_frame_equal(fitted[keys], stored[keys])
     speeds = fitted["quantity"] != "memory"

@@ -12,7 +12,7 @@ from repro.figures.data import STAND_IN, open_trace
 from repro.files import public
 from repro.perf.muri_models import muri_profiles
 from repro.trace import load, synth
-from repro.trace.muri_profile import TRACES
+from repro.trace.calibrate.muri import TRACES
 from repro.trace.synth.muri import JOB_TYPES
 
 SEEDS = (0, 1, 2)

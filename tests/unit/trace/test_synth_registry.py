@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from repro.errors import DataMissingError, ParamError, TraceError
-from repro.files import public, quantiles
+from repro.files import public, tables
 from repro.trace import schema, synth
 
 SMALL = {
@@ -60,7 +60,7 @@ def test_the_same_state_gives_the_same_trace(name):
     assert not draws[0].equals(draws[2])
 
 
-@pytest.mark.filterwarnings("ignore::repro.figures.StandInWarning")
+@pytest.mark.filterwarnings("ignore::repro.errors.StandInWarning")
 @settings(max_examples=25, deadline=None)
 @given(st.sampled_from(sorted(SMALL)), st.integers(1, 700), st.integers(0, 2**32))
 def test_any_number_of_jobs(name, jobs, seed):
@@ -127,8 +127,8 @@ def test_stand_ins_follow_the_format_of_the_public_file():
 
 
 def test_missing_and_damaged_tables_are_named(tmp_path, monkeypatch):
-    monkeypatch.setattr(quantiles.paths, "traces_dir", lambda: tmp_path)
-    quantiles.table.cache_clear()
+    monkeypatch.setattr(tables.paths, "traces_dir", lambda: tmp_path)
+    tables._read.cache_clear()
     with pytest.raises(DataMissingError, match=r"philly_hours.csv: .* missing; restore it"):
         synth.make("philly-like", np.random.default_rng(0))
     (tmp_path / "philly_hours.csv").write_text("# source\nhour,jobs\n0,1\n")
@@ -137,4 +137,4 @@ def test_missing_and_damaged_tables_are_named(tmp_path, monkeypatch):
     (tmp_path / "philly_hours.csv").write_text("")
     with pytest.raises(TraceError, match=r"philly_hours.csv: not a table"):
         synth.make("philly-like", np.random.default_rng(0))
-    quantiles.table.cache_clear()
+    tables._read.cache_clear()

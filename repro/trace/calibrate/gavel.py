@@ -6,27 +6,27 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
+from scipy.optimize import linprog
 
+from repro.files.tables import MEASURED
 from repro.perf.synthetic_throughputs import GANGS, GPU_TYPES, JobType, job_types
 from repro.perf.throughput import UNCONSOLIDATED, ThroughputTable
+from repro.typing import Floats
 
-COLUMNS = ("quantity", "model", "gpu_type", "gpus", "constant", "slope", "curvature")
+COLUMNS = MEASURED["gavel_speeds"]
 #: Room left and right of the limit of the memory, so that the two kinds of pairs stay apart.
 _MARGIN = 0.02
 
-_Floats = npt.NDArray[np.float64]
 _Term = tuple[str, str, str, int, float, float, float]
 
 
 def calibrate(measured: ThroughputTable) -> pd.DataFrame:
     """Fit the trends behind :func:`repro.perf.synthetic_throughputs.gavel_like`."""
     terms = [*_alone(measured), *_gangs(measured)]
-    for kind in GPU_TYPES:
-        terms += _kept(measured, kind)
-    for kind in GPU_TYPES:
-        terms += _memory(measured, kind)
+    for fit in (_kept, _memory):
+        for kind in GPU_TYPES:
+            terms += fit(measured, kind)
     frame = pd.DataFrame(terms, columns=COLUMNS)
     order = {name: place for place, name in enumerate(frame["quantity"].unique())}
     frame = frame.sort_values("quantity", key=lambda column: column.map(order), kind="stable")
@@ -100,7 +100,7 @@ def _kept(measured: ThroughputTable, kind: str) -> list[_Term]:
     ]
 
 
-def _indicators(models: list[str], job: JobType, other: JobType) -> _Floats:
+def _indicators(models: list[str], job: JobType, other: JobType) -> Floats:
     features = np.zeros((2, len(models), 2))
     features[0, models.index(job.model)] = 1.0, job.size
     features[1, models.index(other.model)] = 1.0, other.size
@@ -109,8 +109,6 @@ def _indicators(models: list[str], job: JobType, other: JobType) -> _Floats:
 
 def _memory(measured: ThroughputTable, kind: str) -> list[_Term]:
     """Separate the pairs that run from those that do not: least sum of violations."""
-    from scipy.optimize import linprog
-
     models = list(_models())
     rows, limits = [], []
     for place, job in enumerate(job_types()):

@@ -7,6 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
+from repro.files.tables import MEASURED
+from repro.typing import Floats
+
 #: Traces as the generator names them.
 TRACES = ("1", "2", "3", "4", "testbed")
 LEVELS = (
@@ -31,12 +34,10 @@ def calibrate(frames: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
             durations.append((*head, *_quantiles(seconds.to_numpy(float))))
     names = quantile_columns()
     return {
-        "muri_gaps": pd.DataFrame(gaps, columns=["trace", "span_s", *names]),
-        "muri_durations": pd.DataFrame(
-            durations, columns=["trace", "num_gpus", "jobs", "total_s", *names]
-        ),
+        "muri_gaps": pd.DataFrame(gaps, columns=[*MEASURED["muri_gaps"], *names]),
+        "muri_durations": pd.DataFrame(durations, columns=[*MEASURED["muri_durations"], *names]),
     }
 
 
-def _quantiles(values: np.ndarray) -> list[float]:
-    return [float(value) for value in np.quantile(values, LEVELS).round(1)]
+def _quantiles(values: Floats) -> list[float]:
+    return np.quantile(values, LEVELS).round(1).tolist()  # type: ignore[no-any-return]

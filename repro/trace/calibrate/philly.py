@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from repro.errors import TraceError
+from repro.typing import Flags
 
 HOUR_S = 3600
 WEEK_H = 168
@@ -35,8 +35,6 @@ DURATION_LEVELS = (
     0.99, 0.9925, 0.995, 0.9965, 0.998, 0.999, 0.9994, 0.9997, 0.9999, 1.0,
 )  # fmt: skip
 
-_Mask = npt.NDArray[np.bool_]
-
 
 def calibrate(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Measure the tables of the ``philly-like`` generator."""
@@ -54,13 +52,14 @@ def calibrate(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
     }
 
 
-def probes(frame: pd.DataFrame) -> _Mask:
+def probes(frame: pd.DataFrame) -> Flags:
     """Return which jobs are those of the periodic service."""
     candidate = (frame["num_gpus"] == 1) & (frame["duration"] < PROBE_LONGEST_S)
     gaps = frame[candidate].groupby("vc")["submit_time"].diff()
     exact = frame.loc[gaps.index[gaps == PROBE_PERIOD_S]]
+    keep = np.zeros(len(frame), bool)
     if exact.empty:
-        return np.zeros(len(frame), bool)
+        return keep
     vc = exact["vc"].value_counts().index[0]
     submit = frame["submit_time"].to_numpy(float)
     phase = float(np.median(exact.loc[exact["vc"] == vc, "submit_time"] % PROBE_PERIOD_S))
@@ -68,12 +67,11 @@ def probes(frame: pd.DataFrame) -> _Mask:
     late = np.abs(submit - phase - beat * PROBE_PERIOD_S)
     on = (candidate & (frame["vc"] == vc)).to_numpy() & (late <= PROBE_TOLERANCE_S)
     rows = np.flatnonzero(on)
-    keep = np.zeros(len(frame), bool)
     keep[rows[np.unique(beat[rows], return_index=True)[1]]] = True
     return keep
 
 
-def _hours(frame: pd.DataFrame, probe: _Mask) -> pd.DataFrame:
+def _hours(frame: pd.DataFrame, probe: Flags) -> pd.DataFrame:
     hour = (frame["submit_time"].to_numpy(float) // HOUR_S).astype(np.int64)
     every = np.arange(hour[-1] + 1)
     return pd.DataFrame(
@@ -97,11 +95,10 @@ def _gaps(jobs: pd.DataFrame) -> pd.DataFrame:
     return table.round({"level": 4, "gap_s": 2})
 
 
-def _durations(frame: pd.DataFrame, probe: _Mask) -> pd.DataFrame:
+def _durations(frame: pd.DataFrame, probe: Flags) -> pd.DataFrame:
     levels = np.asarray(DURATION_LEVELS)
     rows = []
-    streams = [("probe", frame[probe]), ("job", frame[~probe])]
-    for stream, jobs in streams:
+    for stream, jobs in (("probe", frame[probe]), ("job", frame[~probe])):
         for gpus, seconds in jobs.groupby("num_gpus")["duration"]:
             values = np.quantile(seconds, levels).round(1)
             head = {"stream": stream, "num_gpus": gpus, "jobs": len(seconds)}

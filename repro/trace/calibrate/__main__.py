@@ -1,0 +1,5 @@
+"""Measure every table of ``traces/`` again and write it."""
+
+from repro.trace.calibrate.tables import main
+
+main()

@@ -1,0 +1,50 @@
+"""What several generators need: checks of options, proportions, stratified draws."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from repro.errors import ParamError
+from repro.typing import Floats, Ints
+
+
+def positive(option: str, value: Any, *, whole: bool = False) -> None:
+    """Raise unless an option's value is a finite (whole) number above 0."""
+    kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
+    number = isinstance(value, kinds) and not isinstance(value, bool)
+    if not number or not 0 < value < np.inf:
+        raise ParamError(f"{option}={value!r}: give a {'whole ' if whole else ''}number above 0")
+
+
+def flags(**options: Any) -> None:
+    """Raise unless every option is true or false."""
+    for option, value in options.items():
+        if not isinstance(value, bool):
+            raise ParamError(f"{option}={value!r}: give true or false")
+
+
+def scaled(counts: Ints, wanted: int) -> Ints:
+    """Return ``wanted`` jobs in these proportions, largest remainders first."""
+    exact = counts * wanted / counts.sum()
+    whole = np.floor(exact).astype(np.int64)
+    order = np.argsort(whole - exact, kind="stable")
+    whole[order[: wanted - whole.sum()]] += 1
+    return np.asarray(whole)
+
+
+def strata(rng: np.random.Generator, size: int) -> Floats:
+    """Return one uniform number in each of ``size`` equal strata, in random order."""
+    return np.asarray((rng.permutation(size) + rng.random(size)) / max(size, 1))
+
+
+def spread(rng: np.random.Generator, order: Ints) -> Floats:
+    """Return probabilities spread evenly from 0 to 1, in this order and blurred."""
+    last = max(order.size - 1, 1)
+    return np.asarray(np.clip((order + rng.random(order.size) - 0.5) / last, 0, 1))
+
+
+def inverse_cdf(u: Floats, levels: Floats, values: Floats) -> Floats:
+    """Return quantiles between tabulated positive ones, interpolated in the logarithm."""
+    return np.asarray(np.exp(np.interp(u, levels, np.log(values))))
