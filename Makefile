@@ -12,7 +12,7 @@ TEST := $(CORE:%.core=%.test)
 PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check \
 	$(if $(LOCK),-c $(LOCK),--upgrade --upgrade-strategy eager)
 
-.PHONY: figures test paper lab lab-filter bench lint clean help FORCE
+.PHONY: figures test paper lab lab-filter bench lint architecture clean help FORCE
 
 help:
 	@echo "make figures  every figure and table, quick profile, gallery under build/figures"
@@ -21,6 +21,7 @@ help:
 	@echo "make lab      JupyterLab on the notebooks; what cells print stays out of git"
 	@echo "make bench    speed in units U"
 	@echo "make lint     ruff and mypy"
+	@echo "make architecture  draw the floors and count the lines for docs/architecture.md"
 	@echo "make clean    remove .venv, build and caches inside the checkout"
 	@echo "LOCK=         after any of them: the newest versions, not those of constraints.txt"
 	@echo "BIN=folder    after any of them: the environment of that folder, not .venv"
@@ -41,6 +42,9 @@ lint: $(TEST)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+architecture: $(TEST)
+	$(BIN)/python docs/architecture.py
 
 lab: lab-filter
 	JUPYTER_CONFIG_PATH="$(CURDIR)/.jupyter$${JUPYTER_CONFIG_PATH:+:$$JUPYTER_CONFIG_PATH}" \

@@ -1,1 +1,1 @@
-"""Figures in bulk: the notebook's API, the cache, the runner and the gallery page."""
+"""Many figures: run them, check them, show them."""

@@ -1,1 +1,1 @@
-"""Files as the rest of the package writes them."""
+"""Text tables, strict YAML and JSON, public files, and one writer for all of them."""
