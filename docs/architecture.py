@@ -1,4 +1,4 @@
-"""Draw the floors of the package and count its lines: `make architecture` writes both into docs/."""
+"""Draw the floors of the package and count its lines: `make architecture`."""
 
 from __future__ import annotations
 
@@ -114,10 +114,11 @@ def table(found: dict[str, Count]) -> str:
     whole = total(found)
     share = whole.docstrings / whole.lines
     rows.append(f"| **all** | **{whole.files}** | **{whole.lines:,}** | **{share:.0%}** |")
+    long, wide = len(whole.long), len(whole.wide)
     rows += [
         "",
-        f"Functions above {LONGEST_FUNCTION} lines that are no compiled kernels: {len(whole.long)}. "
-        f"Functions with more than {MOST_PARAMETERS} parameters: {len(whole.wide)}.",
+        f"Functions above {LONGEST_FUNCTION} lines that are no compiled kernels: {long}. "
+        f"Functions with more than {MOST_PARAMETERS} parameters: {wide}.",
     ]
     return "\n".join(rows)
 
