@@ -20,7 +20,7 @@ help:
 	@echo "make paper    every figure and table at the paper's size, into figures/"
 	@echo "make lab      JupyterLab on the notebooks; what cells print stays out of git"
 	@echo "make bench    speed in units U"
-	@echo "make lint     ruff and mypy"
+	@echo "make lint     ruff, mypy and the floors of the package"
 	@echo "make architecture  draw the floors and count the lines for docs/architecture.md"
 	@echo "make status   write README's status table from the committed results"
 	@echo "make clean    remove .venv, build and caches inside the checkout"
@@ -43,6 +43,7 @@ lint: $(TEST)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 architecture: $(TEST)
 	$(BIN)/python docs/architecture.py

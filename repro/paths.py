@@ -13,39 +13,48 @@ ENV_CACHE = "REPRO_CACHE_DIR"
 ENV_MIRROR = "REPRO_TRACE_MIRROR"
 
 
-def project_root() -> Path:
-    """Return the checkout that holds ``notebooks/`` and ``params/``.
+#: Where the code is.
+PACKAGE = Path(__file__).resolve().parent
 
-    Looked for in ``$REPRO_HOME``, then upwards from the working folder, then beside the package.
 
-    Returns
-    -------
-    Path
-        Absolute path of the checkout.
+def checkout() -> Path | None:
+    """Return the project's checkout, a folder with ``notebooks/`` and ``params/``, if there is one.
 
-    Raises
-    ------
-    ParamError
-        If no folder with ``notebooks/`` and ``params/`` is found.
-
-    Examples
-    --------
-    >>> (project_root() / "params").is_dir()
-    True
+    ``$REPRO_HOME``, which must be one, or the first at or above the working folder, or the one
+    that the package lies in.
     """
-    override = os.environ.get(ENV_HOME)
-    here = Path.cwd().resolve()
-    beside = Path(__file__).resolve().parent.parent
-    candidates = [here, *here.parents, beside]
-    if override:
+    if override := os.environ.get(ENV_HOME):
         candidates = [Path(override).expanduser().resolve()]
+    else:
+        here = Path.cwd().resolve()
+        candidates = [here, *here.parents, PACKAGE.parent]
     for folder in candidates:
         if (folder / "notebooks").is_dir() and (folder / "params").is_dir():
             return folder
-    raise ParamError(
-        f"no project checkout (a folder with notebooks/ and params/) at or above {here}; "
-        f"run inside a checkout or set {ENV_HOME} to one"
+    if override:
+        raise ParamError(_missing(candidates[0]))
+    return None
+
+
+def project_root() -> Path:
+    """Return the checkout, or raise a ParamError that tells how to get one."""
+    root = checkout()
+    if root is None:
+        raise ParamError(_missing(Path.cwd()))
+    return root
+
+
+def _missing(folder: Path) -> str:
+    return (
+        f"no project checkout (a folder with notebooks/ and params/) at or above {folder}; get one "
+        f"with `git clone` and run inside it, or set {ENV_HOME} to it"
     )
+
+
+def _tables(name: str) -> Path:
+    """Return where tables are: in an installed package beside its code, else in the checkout."""
+    packed = PACKAGE / "tables" / name
+    return packed if packed.is_dir() else project_root() / name
 
 
 def notebooks_dir() -> Path:
@@ -54,8 +63,8 @@ def notebooks_dir() -> Path:
 
 
 def params_dir() -> Path:
-    """Return ``params/`` of the checkout."""
-    return project_root() / "params"
+    """Return ``params/``: tables of models, prices and curves."""
+    return _tables("params")
 
 
 def figures_dir() -> Path:
@@ -65,7 +74,7 @@ def figures_dir() -> Path:
 
 def traces_dir() -> Path:
     """Return ``traces/``: the registry of public traces and the calibrated tables."""
-    return project_root() / "traces"
+    return _tables("traces")
 
 
 def build_dir() -> Path:
@@ -83,31 +92,9 @@ def private(folder: Path, top: Path | None = None, variable: str = ENV_CACHE) ->
     """Make a folder that only this user may write to, and refuse one that others may write to.
 
     What is loaded from a cache can run code: whoever may write there runs programs as this user.
+    Looked at are the folders from ``top`` down; ``variable`` is the one that names another place.
+    Windows has no such permissions, and nothing is refused there.
 
-    Parameters
-    ----------
-    folder : Path
-        Where something is kept.
-    top : Path, optional
-        The first folder to look at, above ``folder``.
-    variable : str
-        The environment variable that names another one.
-
-    Returns
-    -------
-    Path
-        ``folder``.
-
-    Raises
-    ------
-    ParamError
-        If others may write to a folder from ``top`` down to ``folder``, or own it. Windows has
-        no such permissions, and nothing is refused there.
-    OSError
-        If a folder cannot be made.
-
-    Examples
-    --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as top:
     ...     private(Path(top) / "mine", Path(top)).stat().st_mode & 0o777 in (0o700, 0o777)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TextIO
 
 import typer
+
+from repro.errors import ParamError
 
 #: Control characters, marks that turn the direction of text, bytes that were no text.
 _HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -18,13 +20,6 @@ _LONGEST = 2000
 def visible(text: str) -> str:
     r"""Return text that a terminal shows and never obeys.
 
-    Parameters
-    ----------
-    text : str
-        Anything, a title set by a cell of somebody's trace included.
-
-    Examples
-    --------
     >>> visible("a\x1b]0;b\x07")
     'a\\x1b]0;b\\x07'
     """
@@ -74,3 +69,24 @@ def warnings_in_lines() -> Iterator[None]:
         yield
     for text in of_numbers:
         complain(f"warning: {text}")
+
+
+def join_pairs(words: Sequence[str]) -> list[str]:
+    """Turn ``-p NAME VALUE`` into one word after ``-p``, which the parser can take repeatedly.
+
+    >>> join_pairs(["run", "-p", "seed", "3", "-p", "knob=2"])
+    ['run', '-p', 'seed=3', '-p', 'knob=2']
+    """
+    if not words or words[0] != "run":
+        return list(words)
+    joined: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        joined.append(word)
+        if word == "-p":
+            name = next(rest, None)
+            value = None if name is None or "=" in name else next(rest, None)
+            if name is None or ("=" not in name and value is None):
+                raise ParamError("-p takes NAME VALUE, such as -p seed 3")
+            joined.append(name if value is None else f"{name}={value}")
+    return joined

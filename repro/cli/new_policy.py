@@ -1,14 +1,18 @@
-"""``repro new-policy NAME``: a policy and its test to fill in."""
+"""``repro new-policy NAME``: a policy and its test to fill in, here or as a package of its own."""
 
 from __future__ import annotations
 
 import keyword
 import re
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from repro import paths
+from repro.core.policy import policies
 from repro.errors import ParamError
+from repro.files.whole import write_whole
 
 _POLICY = '''"""{title}: say in one line what it does."""
 
@@ -16,8 +20,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from repro.core.policy import Policy, register
 from repro.core.decision import RunSet
+from repro.core.policy import Policy, register
 from repro.core.view import View
 
 
@@ -43,8 +47,9 @@ class {cls}(Policy):
 
 _TEST = '''"""{title} keeps every rule a policy must keep, and does what it is for."""
 
+from {package}{module} import {cls}
+
 from repro import simulate
-from repro.policies.{module} import {cls}
 from repro.testing import check_policy, small_trace
 
 
@@ -56,35 +61,69 @@ def test_every_job_of_a_small_trace_ends():
     assert simulate(small_trace(), "1x4", "{name}").summary()["n_finished"] == 6
 '''
 
+_PROJECT = """[build-system]
+requires = ["hatchling"]
+build-backend = "hatchling.build"
+
+[project]
+name = "{name}-policy"
+version = "0.1"
+description = "{title}, a scheduling policy for repro."
+requires-python = ">=3.11"
+
+[project.entry-points."repro.policies"]
+{name} = "{module}"
+
+[tool.hatch.build.targets.wheel]
+only-include = ["{module}.py"]
+"""
+
 
 def new_policy(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Registered name, such as my-las.")],
+    package: Annotated[
+        bool, typer.Option("--package", help="Write a package of its own into the folder NAME.")
+    ] = False,
 ) -> None:
-    """Write repro/policies/NAME.py and its test, ready to run and to change."""
-    from repro import paths
-    from repro.core.policy import policies
-    from repro.files.whole import write_whole
+    """Write repro/policies/NAME.py and its test, ready to run and to change.
 
+    With --package, and outside a checkout, it is a package of its own: once it is installed, its
+    policy is found by name like any other.
+    """
     if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name) or keyword.iskeyword(name):
         raise ParamError(
             f"policy name {name!r}: use lower-case letters, digits and single hyphens, "
             "beginning with a letter, such as my-las"
         )
     module = name.replace("-", "_")
-    root = paths.project_root()
-    files = {
-        root / "repro" / "policies" / f"{module}.py": _POLICY,
-        root / "tests" / "unit" / "policies" / f"test_{module}.py": _TEST,
-    }
+    root = paths.checkout()
+    # a package that was installed does not read the files of a checkout
+    inside = not package and root is not None and root == paths.PACKAGE.parent
+    if inside and root is not None:
+        files = {
+            root / "repro" / "policies" / f"{module}.py": _POLICY,
+            root / "tests" / "unit" / "policies" / f"test_{module}.py": _TEST,
+        }
+    else:
+        root = Path.cwd()
+        files = {
+            root / name / "pyproject.toml": _PROJECT,
+            root / name / f"{module}.py": _POLICY,
+            root / name / f"test_{module}.py": _TEST,
+        }
     if name in policies or any(path.exists() for path in files):
         raise ParamError(f"policy {name!r} exists already; choose another name")
     words = {
         "name": name,
         "module": module,
+        "package": "repro.policies." if inside else "",
         "cls": "".join(part.capitalize() for part in name.split("-")),
         "title": name.replace("-", " ").capitalize(),
     }
     for path, text in files.items():
         write_whole(path, text.format(**words).encode())
         typer.echo(f"wrote {path.relative_to(root)}")
-    typer.echo(f"next: fill in decide(), then pytest -k {module}")
+    if inside:
+        typer.echo(f"next: fill in decide(), then pytest -k {module}")
+    else:
+        typer.echo(f"next: fill in decide(), then pip install -e ./{name} and pytest {name}")

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
+from repro import paths
+from repro.batch import check, execute
+from repro.batch.execute import Begun, Watch
+from repro.batch.report import write_report
+from repro.batch.task import FAILED, Outcome, Task
 from repro.cli.lines import say, visible
 from repro.errors import ParamError
-
-if TYPE_CHECKING:
-    from rich.progress import TaskID
-
-    from repro.batch.execute import Begun, Watch
-    from repro.batch.task import Outcome, Task
+from repro.figures import params
+from repro.figures.result_files import ERROR
+from repro.figures.saved import read_error
+from repro.files.strict_yaml import parse_value
 
 
 def run(
@@ -48,11 +53,6 @@ def run(
     force: Annotated[bool, typer.Option("--force", help="Run also what is current.")] = False,
 ) -> None:
     """Regenerate figures and tables; write the gallery page; exit 1 if a notebook failed."""
-    from repro import paths
-    from repro.batch import execute
-    from repro.batch.task import FAILED
-    from repro.figures import params
-
     if not ids and not everything and paper is None:
         raise ParamError("nothing to run; name figures (`repro list`), or give --paper P or --all")
     if ids and everything:
@@ -94,44 +94,12 @@ def run(
     _finish(folder, everywhere, entries, [one for one in outcomes if one.status == FAILED])
 
 
-def join_pairs(words: Sequence[str]) -> list[str]:
-    """Turn ``-p NAME VALUE`` into one word after ``-p``, which the parser can take repeatedly.
-
-    Raises
-    ------
-    ParamError
-        If the name or the value is missing.
-
-    Examples
-    --------
-    >>> join_pairs(["run", "-p", "seed", "3", "-p", "knob=2"])
-    ['run', '-p', 'seed=3', '-p', 'knob=2']
-    """
-    if not words or words[0] != "run":
-        return list(words)
-    joined: list[str] = []
-    rest = iter(words)
-    for word in rest:
-        joined.append(word)
-        if word == "-p":
-            name = next(rest, None)
-            value = None if name is None or "=" in name else next(rest, None)
-            if name is None or ("=" not in name and value is None):
-                raise ParamError("-p takes NAME VALUE, such as -p seed 3")
-            joined.append(name if value is None else f"{name}={value}")
-    return joined
-
-
 def parse_pairs(pairs: Sequence[str]) -> dict[str, Any]:
     """Return parameters by name, values read as in parameter files.
 
-    Examples
-    --------
     >>> parse_pairs(["seed=3", "seeds=[0, 1]", "gap=1e3"])
     {'seed': 3, 'seeds': [0, 1], 'gap': 1000.0}
     """
-    from repro.files.strict_yaml import parse_value
-
     found = {}
     for pair in pairs:
         name, _, value = pair.partition("=")
@@ -142,9 +110,6 @@ def parse_pairs(pairs: Sequence[str]) -> dict[str, Any]:
 def _finish(
     folder: Path, everywhere: Sequence[Any], entries: Sequence[Any], failed: Sequence[Outcome]
 ) -> None:
-    from repro.batch import check
-    from repro.batch.report import write_report
-
     page = write_report(folder, check.stored(everywhere, folder))
     typer.echo(f"verdicts: {check.tally_line(check.stored(entries, folder))}")
     typer.echo(f"gallery:  {page}")
@@ -166,8 +131,6 @@ def _heed_signals() -> None:
 
 def _stop(kill: Callable[[], None], done: int, total: int, scratch: Path) -> None:
     """Leave at once: no thread, kernel or worker is waited for."""
-    import shutil
-
     kill()
     shutil.rmtree(scratch, ignore_errors=True)
     line = f"repro: interrupted, {done} of {total} figures done; the same command goes on from here"
@@ -177,17 +140,7 @@ def _stop(kill: Callable[[], None], done: int, total: int, scratch: Path) -> Non
 
 
 class Told:
-    """What has been said of a batch, in lines.
-
-    Parameters
-    ----------
-    tasks : sequence of Task
-        What is to run.
-    total : int
-        Figures asked for.
-    debug : bool
-        Whether a failed figure's traceback is shown.
-    """
+    """What has been said of a batch of ``total`` figures, of which ``tasks`` are to run."""
 
     def __init__(self, tasks: Sequence[Task], total: int, *, debug: bool) -> None:
         self._tasks = {task.id: task for task in tasks}
@@ -205,10 +158,8 @@ class Told:
 
     def of(self, outcome: Outcome) -> list[str]:
         """Return the lines of a figure, and of the warnings that no figure has given yet."""
-        from repro.batch.check import counts
-
         self.count += 1
-        tally = counts([{"verdict": verdict} for verdict in outcome.verdicts])
+        tally = check.counts([{"verdict": verdict} for verdict in outcome.verdicts])
         text = ", ".join(f"{n} {name}" for name, n in tally.items()) or "no claims"
         if outcome.error:
             where = "" if outcome.cell is None else f" in cell [{outcome.cell}]"
@@ -222,9 +173,6 @@ class Told:
 
     def _of_failure(self, task: Task) -> list[str]:
         """Return where to look, or the traceback itself."""
-        from repro.figures.result_files import ERROR
-        from repro.figures.saved import read_error
-
         places = [Path(task.folder) / ERROR, Path(task.copy)]
         found = " and ".join(_from_here(path) for path in places if path.is_file())
         if not self._debug:
@@ -249,8 +197,6 @@ def _shown(told: Told) -> Iterator[tuple[Watch | None, Callable[[Outcome], None]
 
         yield None, plain
         return
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=20),

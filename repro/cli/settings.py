@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from repro.core.policy import Order, policies
 from repro.errors import ParamError
+from repro.sim.rounds.settings import RoundSettings
 
 _WORDS = {"true": True, "false": False, "none": None}
 _LARGEST = 2.0**53  # whole numbers beyond are not exact
@@ -14,19 +16,9 @@ _LARGEST = 2.0**53  # whole numbers beyond are not exact
 def parse_settings(pairs: list[str]) -> dict[str, Any]:
     """Return policy parameters from ``K=V`` texts.
 
-    Parameters
-    ----------
-    pairs : list of str
-        Values are whole numbers, numbers (``inf`` too), true, false, none, or text; a comma makes
-        a tuple.
+    Values are whole numbers, numbers (``inf`` too), true, false, none, or text; a comma makes a
+    tuple.
 
-    Raises
-    ------
-    ParamError
-        For a text without ``=`` and for a parameter with an option of its own.
-
-    Examples
-    --------
     >>> parse_settings(["thresholds=3250,7200", "promote_knob=inf", "exact=true"])
     {'thresholds': (3250, 7200), 'promote_knob': inf, 'exact': True}
     """
@@ -49,14 +41,9 @@ def parse_settings(pairs: list[str]) -> dict[str, Any]:
 def round_settings(policy: str, settings: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Split settings into those of the policy and those of the round mechanism.
 
-    Examples
-    --------
     >>> round_settings("las-agnostic", {"round_s": 720})
     ({}, {'round_s': 720})
     """
-    from repro.core.policy import Order, policies
-    from repro.sim.rounds.settings import RoundSettings
-
     cls = policies[policy]
     if issubclass(cls, Order):
         return settings, {}

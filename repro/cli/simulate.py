@@ -1,23 +1,31 @@
-"""``repro simulate``: any trace, any cluster, any policy; and the list of policies."""
+"""``repro simulate``: any trace, any cluster, any policy."""
 
 from __future__ import annotations
 
 import dataclasses
 import inspect
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
+import pandas as pd
 import typer
 
+import repro
 from repro.cli.lines import complain
 from repro.cli.settings import parse_settings, round_settings
+from repro.cluster.spec import Cluster
+from repro.core.policy import make
 from repro.errors import ParamError
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from repro.cluster.spec import Cluster
-    from repro.perf.throughput import ThroughputTable
+from repro.figures.data import open_trace
+from repro.figures.result_files import to_json
+from repro.files import public
+from repro.files.spreadsheet import safe_cells
+from repro.files.whole import write_whole
+from repro.perf.throughput import ThroughputTable
+from repro.perf.throughput_files import load_throughputs, throughputs_of
+from repro.trace import synth
+from repro.trace.load import load
+from repro.trace.synth.registry import generators
 
 COLUMNS = ("job_id", "submit_time", "start_time", "end_time", "jct", "num_gpus")
 
@@ -62,12 +70,6 @@ def simulate(
     ] = None,
 ) -> None:
     """Simulate a trace on a cluster under a policy and print the headline numbers."""
-    import repro
-    from repro.cluster.spec import Cluster
-    from repro.core.policy import make
-    from repro.figures.result_files import to_json
-    from repro.files.whole import write_whole
-
     if seed < 0:
         raise ParamError(f"--seed {seed}: give a whole number of 0 or more")
     if out is not None and not out.parent.is_dir():
@@ -110,15 +112,11 @@ def jobs_csv(jobs: pd.DataFrame) -> str:
 
     A job id that a spreadsheet would run as a formula begins with a quote.
 
-    Examples
-    --------
     >>> import pandas as pd
     >>> row = {"job_id": 1, "submit_time": 0.0, "start_time": 0.5, "end_time": 3.0, "jct": 3.0}
     >>> print(jobs_csv(pd.DataFrame([row | {"num_gpus": 2}])).splitlines()[1])
     1,0,0.5,3,3,2
     """
-    from repro.files.spreadsheet import safe_cells
-
     shown = safe_cells(jobs.loc[:, list(COLUMNS)])
     for name in COLUMNS:
         if shown[name].dtype.kind == "f":
@@ -129,8 +127,6 @@ def jobs_csv(jobs: pd.DataFrame) -> str:
 def ignored_lines(ignored: dict[str, Any]) -> list[str]:
     """Return one line for each sort of thing a run did not use.
 
-    Examples
-    --------
     >>> ignored_lines({"columns": ["user", "gpu_share"], "rows": {"no end": 1200}})
     ['not used: trace columns user, gpu_share (every job holds whole GPUs)', \
 'left out: rows of the trace (no end: 1,200)']
@@ -156,26 +152,6 @@ def ignored_lines(ignored: dict[str, Any]) -> list[str]:
     return lines
 
 
-def policy_rows() -> list[dict[str, Any]]:
-    """Return name, one-line summary, parameters with defaults and needs of every policy."""
-    from repro.core.policy import policies
-
-    rows = []
-    for name in policies:
-        cls = policies[name]
-        summary = (cls.__doc__ or "").strip().splitlines()
-        rows.append(
-            {
-                "name": name,
-                "summary": summary[0] if summary else "",
-                "parameters": {f.name: _default(f) for f in dataclasses.fields(cls)},
-                "needs": sorted(cls.needs),
-                "placement": cls.placement,
-            }
-        )
-    return rows
-
-
 class _Opened(NamedTuple):
     """A trace, the options it used itself, and whether it was drawn with the seed."""
 
@@ -186,10 +162,6 @@ class _Opened(NamedTuple):
 
 def _trace(name: str, format: str | None, gpus: int, seed: int, speeds: dict[str, str]) -> _Opened:
     """Open a trace; the speeds matter to those whose work is given in training steps."""
-    from repro.files import public
-    from repro.trace import synth
-    from repro.trace.load import load
-
     if Path(name).exists() or not synth.is_known(name):
         known = public.entry(name).format if public.is_known(name) else None
         options = speeds if (format or known) == "gavel" else {}
@@ -197,9 +169,6 @@ def _trace(name: str, format: str | None, gpus: int, seed: int, speeds: dict[str
         return _Opened(frame, frozenset(options), False)
     if format is not None:
         raise ParamError(f"--format {format}: {name!r} is a generator, not a file")
-    from repro.figures.data import open_trace
-    from repro.trace.synth.registry import generators
-
     taken = inspect.signature(generators[name]).parameters
     options = {key: speeds[key] for key in speeds if key in taken}
     return _Opened(open_trace(name, seed, **options)[0], frozenset(options), True)
@@ -220,8 +189,6 @@ def _performance(
     elif "throughputs" not in speeds or not machines.gpu_types:
         _check_speeds_used(opened, machines, speeds)
         return None
-    from repro.perf.throughput_files import load_throughputs, throughputs_of
-
     reference = speeds.get("reference_gpu") or frame.attrs.get("reference_gpu", "v100")
     named = speeds.get("throughputs")
     table = throughputs_of(frame) if named is None else load_throughputs(named, reference)
@@ -261,12 +228,6 @@ def _number(value: float) -> str:
     if value != value:
         return ""
     return str(int(value)) if value == int(value) else repr(value)
-
-
-def _default(field: dataclasses.Field[Any]) -> str:
-    if field.default is not dataclasses.MISSING:
-        return repr(field.default)
-    return "…" if field.default_factory is dataclasses.MISSING else repr(field.default_factory())
 
 
 def _table(summary: dict[str, Any]) -> list[str]:

@@ -1,21 +1,22 @@
-"""``repro trace``: list, fetch, info, convert."""
+"""``repro trace``: list, formats, fetch, info, convert."""
 
 from __future__ import annotations
 
+import inspect
 import json
+import textwrap
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+import pandas as pd
 import typer
 
+from repro.cli.lines import say
+from repro.cluster.spec import Cluster
 from repro.errors import ParamError
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-app = typer.Typer(
-    help="Public and own traces: list, fetch, look at, convert.", no_args_is_help=True
-)
+from repro.files import public
+from repro.trace.formats import FORMATS
+from repro.trace.load import describe, load, write
 
 FormatOption = Annotated[
     str | None, typer.Option("--format", help="Trace format; not needed for a public trace.")
@@ -27,15 +28,11 @@ SetOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object, nothing else.")]
 
 
-@app.command("list")
 def list_(
     tables: Annotated[bool, typer.Option("--tables", help="Also tables, not only traces.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """List the public files, and which of them are here."""
-    from repro.files import public
-    from repro.trace.formats import FORMATS
-
     items = [item for item in public.entries().values() if tables or item.format in FORMATS]
     if as_json:
         held = [
@@ -52,7 +49,33 @@ def list_(
         )
 
 
-@app.command()
+def formats(as_json: JsonOption = False) -> None:
+    """List the formats of traces: what each reads, its columns and options."""
+    rows = [_format(name) for name in FORMATS]
+    if as_json:
+        typer.echo(json.dumps(rows, indent=2, ensure_ascii=False))
+        return
+    width = max(len(row["name"]) for row in rows)
+    for row in rows:
+        lines = [row["reads"], *textwrap.wrap(row["columns"], 78 - width)]
+        lines += [f"--set {name}={value}" for name, value in row["options"].items()]
+        for first, line in zip([row["name"], *[""] * len(lines)], lines, strict=False):
+            say(f"{first:<{width}}  {line}")
+
+
+def _format(name: str) -> dict[str, Any]:
+    """Return what the docstring of a format says of it: first line, and where columns are named."""
+    first, *rest = (inspect.getdoc(FORMATS[name]) or "").split("\n\n")
+    columns = next((part for part in rest if part.startswith("Columns:")), "")
+    options = list(inspect.signature(FORMATS[name]).parameters.values())[1:]
+    return {
+        "name": name,
+        "reads": " ".join(first.split()),
+        "columns": " ".join(columns.split()),
+        "options": {option.name: option.default for option in options},
+    }
+
+
 def fetch(
     names: Annotated[
         list[str] | None, typer.Argument(help="Names from `repro trace list`.")
@@ -60,15 +83,12 @@ def fetch(
     everything: Annotated[bool, typer.Option("--all", help="Every public file.")] = False,
 ) -> None:
     """Bring public files here, verified; print where each is."""
-    from repro.files import public
-
     if bool(names) == everything:
         raise ParamError("repro trace fetch takes names from `repro trace list`, or --all")
     for name in names or list(public.entries()):
         typer.echo(f"{name}  {public.fetch(name)}")
 
 
-@app.command()
 def info(
     trace: Annotated[str, typer.Argument(metavar="FILE|NAME", help="A file or a public trace.")],
     format: FormatOption = None,
@@ -79,14 +99,11 @@ def info(
     as_json: JsonOption = False,
 ) -> None:
     """Print jobs, span, GPU mix, duration quantiles and offered load of a trace."""
-    from repro.trace.load import describe
-
     gpus = _gpus(cluster)
     facts = describe(_load(trace, format, gpus, options), gpus)
     typer.echo(json.dumps(facts, indent=2) if as_json else "\n".join(_lines(facts)))
 
 
-@app.command()
 def convert(
     trace: Annotated[str, typer.Argument(metavar="FILE|NAME", help="A file or a public trace.")],
     out: Annotated[Path, typer.Option(help="CSV file to write, in format 'repro'.")],
@@ -94,8 +111,6 @@ def convert(
     options: SetOption = None,
 ) -> None:
     """Write a trace as CSV in the package's own columns, validated."""
-    from repro.trace.load import write
-
     frame = _load(trace, format, None, options)
     typer.echo(f"{len(frame):,} jobs written to {write(frame, out)} (format repro)")
 
@@ -103,8 +118,6 @@ def convert(
 def _load(
     trace: str, format: str | None, gpus: int | None, options: list[str] | None
 ) -> pd.DataFrame:
-    from repro.trace.load import load
-
     settings: dict[str, Any] = {}
     for option in options or []:
         key, equals, value = option.partition("=")
@@ -117,8 +130,6 @@ def _load(
 def _gpus(cluster: str | None) -> int | None:
     if cluster is None:
         return None
-    from repro.cluster.spec import Cluster
-
     return int(Cluster.parse(cluster).num_gpus)
 
 

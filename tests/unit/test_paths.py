@@ -60,12 +60,30 @@ def test_outside_a_checkout_the_one_beside_the_package_serves(tmp_path, monkeypa
     assert paths.project_root() == Path(paths.__file__).resolve().parent.parent
 
 
-def test_no_checkout_at_all(tmp_path, monkeypatch):
+@pytest.fixture
+def site(tmp_path, monkeypatch):
+    """A working folder outside any checkout, and where an installed package is."""
     monkeypatch.delenv(paths.ENV_HOME, raising=False)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(paths, "__file__", str(tmp_path / "site" / "repro" / "paths.py"))
-    with pytest.raises(ParamError, match="no project checkout"):
-        paths.project_root()
+    monkeypatch.setattr(paths, "PACKAGE", tmp_path / "site" / "repro")
+    return tmp_path / "site" / "repro"
+
+
+def test_no_checkout_at_all(site):
+    assert paths.checkout() is None
+    for folder in (paths.project_root, paths.params_dir, paths.notebooks_dir):
+        with pytest.raises(ParamError, match=r"no project checkout .* get one with `git clone`"):
+            folder()
+
+
+def test_an_installed_package_has_its_own_tables(site, tmp_path, monkeypatch):
+    for name in ("params", "traces"):
+        (site / "tables" / name).mkdir(parents=True)
+    assert paths.params_dir() == site / "tables" / "params"
+    (tmp_path / "notebooks").mkdir()
+    (tmp_path / "params").mkdir()
+    assert paths.project_root() == tmp_path
+    assert paths.traces_dir() == site / "tables" / "traces"
 
 
 def test_cache(monkeypatch, tmp_path):

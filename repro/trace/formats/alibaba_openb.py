@@ -15,7 +15,10 @@ _SECONDS = f"a time is seconds from the start of the trace, 0 to {MAX_TIME_S:,.0
 
 @FORMATS.register("alibaba-openb")
 def read(document: Document) -> Parsed:
-    """Read the pod list: name, num_gpu, gpu_milli, gpu_spec, creation/deletion/scheduled_time, ….
+    """Read the pod list of Alibaba's GPU-sharing trace of 2023 (openb).
+
+    Columns: name, num_gpu, gpu_milli, creation_time, deletion_time, scheduled_time; optional:
+    gpu_spec.
 
     A pod is a job: it arrives at ``creation_time`` and runs from ``scheduled_time`` to
     ``deletion_time``. A pod asking for part of a GPU has ``num_gpus`` 1 and ``gpu_share`` =

@@ -38,11 +38,11 @@ def read(
     throughputs: str | Path | pd.DataFrame = PUBLIC,
     reference_gpu: str = "v100",
 ) -> Parsed:
-    """Read tab-separated lines without header, of ten fields or (``traces/msr``) of seven.
+    """Read Gavel's lines of tab-separated fields, ten or (``traces/msr``) seven, no header.
 
-    Ten: job type, command, working directory, steps argument, needs data directory, total steps,
-    scale factor, priority weight, SLO (-1 = none), arrival. Seven: job type, command, steps
-    argument, needs data directory, total steps, arrival, scale factor.
+    Columns: job_type, command, working_dir, steps_arg, needs_data_dir, steps, scale_factor,
+    priority_weight, slo (-1 = none), arrival; or job_type, command, steps_arg, needs_data_dir,
+    steps, arrival, scale_factor.
 
     ``model`` is the job type with its batch size, the key of the throughput tables. Duration is
     steps over the throughput of (job type, scale factor) on the reference GPU. Types that are not

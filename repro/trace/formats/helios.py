@@ -13,7 +13,9 @@ _REQUIRED = ("job_id", "gpu_num", "submit_time", "start_time", "end_time", "dura
 
 @FORMATS.register("helios")
 def read(document: Document) -> Parsed:
-    """Read ``cluster_log.csv``: job_id, user, (vc,) gpu_num, …, submit_time, …, duration, queue.
+    """Read ``cluster_log.csv`` of Helios, a Slurm record of GPU and CPU jobs.
+
+    Columns: job_id, gpu_num, submit_time, start_time, end_time, duration; optional: user, vc.
 
     Duration is the recorded run time in seconds. Dropped and counted: jobs without a GPU, jobs
     without start, end or duration, and jobs that ran for 0 s. Submit times count from the

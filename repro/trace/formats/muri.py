@@ -26,7 +26,10 @@ _MS = "a time in milliseconds"
 
 @FORMATS.register("muri")
 def read(document: Document) -> Parsed:
-    """Read Muri's columns; every time is turned from milliseconds into seconds.
+    """Read Muri's job CSV; every time is turned from milliseconds into seconds.
+
+    Columns: job_id, num_gpu, submit_time, duration, iteration_time, resource_time_0,
+    resource_time_1, resource_time_2; optional: model_name, batch_size, iterations, priority.
 
     ``resource_time_0`` is the data stage (storage read plus preprocessing on the CPU or the RL
     simulation); how it splits is not published, so it becomes ``stage_storage`` and there is no

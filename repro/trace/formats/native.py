@@ -11,7 +11,11 @@ from repro.trace.schema import COLUMNS, REQUIRED
 
 @FORMATS.register("repro")
 def read(document: Document) -> Parsed:
-    """Read what ``repro trace convert`` and ``repro.trace.load.write`` write.
+    """Read the package's own CSV, as ``repro trace convert`` writes it.
+
+    Columns: job_id, submit_time, duration, num_gpus; optional: gpu_share, gpu_type, user, vc,
+    model, batch_size, iterations, iteration_time, num_ps, min_gpus, max_gpus, priority,
+    priority_weight, slo, stage_storage, stage_cpu, stage_gpu, stage_network.
 
     Columns the schema does not know are left out. Ids that all look like whole numbers come back
     as integers. A ``'`` in front of text that would be a formula to a spreadsheet is taken off.

@@ -15,7 +15,9 @@ _GPUS = "an app asks for 1 or more GPUs"
 
 @FORMATS.register("pcs")
 def read(document: Document) -> Parsed:
-    """Read ``app_id,submit_time,service,num_jobs,sleep_time[,model_name]``.
+    """Read PCS's app CSV: work in GPU-seconds, arrivals as gaps.
+
+    Columns: app_id, service, num_jobs, sleep_time; optional: model_name.
 
     As in the artifact an app arrives at the running sum of ``sleep_time`` (the first row's counts)
     and its ``submit_time`` is not looked at: the two differ in the testbed trace. ``num_jobs`` is

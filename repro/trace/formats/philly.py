@@ -11,7 +11,9 @@ from repro.trace.formats import FORMATS
 
 @FORMATS.register("philly")
 def read(document: Document) -> Parsed:
-    """Read ``timestamp,duration,num_gpus,gpu_time,cluster``.
+    """Read the flat Philly CSV, one row per job of the trace of 2017.
+
+    Columns: timestamp, duration, num_gpus; optional: cluster.
 
     The file has no ids: a job's id is its row number from 0. Submit times count from the earliest
     timestamp; the virtual cluster (``cluster``) becomes ``vc``; ``gpu_time`` is not used.

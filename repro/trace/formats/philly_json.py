@@ -33,7 +33,9 @@ _COLUMNS = {
 
 @FORMATS.register("philly-json")
 def read(document: Document) -> Parsed:
-    """Read a list of {status, vc, jobid, attempts, submitted_time, user}.
+    """Read the published Philly job log, a JSON list with every attempt of every job.
+
+    Columns: jobid, submitted_time, attempts; optional: vc, user.
 
     An attempt is {start_time, end_time, detail: [{ip, gpus: [...]}]}; times may be missing, null
     or the text "None". Duration is the summed run time of the attempts that have both times;

@@ -10,9 +10,11 @@ from repro.trace.formats import FORMATS
 
 @FORMATS.register("tiresias")
 def read(document: Document) -> Parsed:
-    """Read ``job_id,num_gpu,submit_time,iterations,model_name,duration,interval``.
+    """Read the job CSV of Tiresias's simulator, times in seconds.
 
-    ``interval`` (gap to the next job) is not used; ``iterations`` and ``model_name`` may be absent.
+    Columns: job_id, num_gpu, submit_time, duration; optional: model_name, iterations.
+
+    ``interval`` (gap to the next job) is not used.
 
     References
     ----------

@@ -1,6 +1,8 @@
 """The command line: exact flags, exit codes, one clear line for each mistake."""
 
 import csv
+import importlib
+import inspect
 import io
 import json
 import os
@@ -15,9 +17,11 @@ import numpy as np
 import pytest
 
 import repro
+from repro import paths, simulate
 from repro.cli import app
 from repro.errors import ParamError
 from repro.figures.result_files import to_json
+from repro.testing import small_trace
 
 TRACE = """\
 job_id,num_gpu,submit_time,duration
@@ -413,7 +417,8 @@ def test_policies(capsys):
     assert "--set thresholds=" in shown and "srtf" in shown
 
 
-def test_new_policy_writes_a_policy_that_runs(root, capsys):
+def test_new_policy_writes_a_policy_that_runs(root, capsys, monkeypatch):
+    monkeypatch.setattr(paths, "PACKAGE", root / "repro")
     shown = run(capsys, "new-policy", "my-first").out
     assert "wrote repro/policies/my_first.py" in shown
     policy, test = (
@@ -422,9 +427,6 @@ def test_new_policy_writes_a_policy_that_runs(root, capsys):
     )
     names: dict = {"__name__": "my_first"}
     exec(compile(policy.read_text(), str(policy), "exec"), names)
-    from repro import simulate
-    from repro.testing import small_trace
-
     assert simulate(small_trace(), "1x4", names["MyFirst"]()).summary()["n_finished"] == 6
     assert "from repro.policies.my_first import MyFirst" in test.read_text()
     assert "exists already" in refused(capsys, "new-policy", "my-first")
@@ -434,8 +436,10 @@ def test_new_policy_writes_a_policy_that_runs(root, capsys):
 
 
 def test_wrong_use(capsys, root):
-    assert "No such command" in refused(capsys, "lst")
-    assert "No such option" in refused(capsys, "list", "--jsn")
+    assert "No such command 'lst'. Did you mean 'list'" in refused(capsys, "lst")
+    assert "Did you mean 'formats'?" in refused(capsys, "trace", "format")
+    line = refused(capsys, "list", "--jsn")
+    assert "No such option" in line and "--json" in line
     assert "Missing option" in refused(capsys, "simulate", "--cluster", "1x4")
     assert "expected K=V" in refused(capsys, "trace", "info", "x.csv", "--set", "x")
 
@@ -447,22 +451,80 @@ def test_debug_shows_the_traceback(root, capsys):
         app.main(["list", "--paper", "muri", "--debug"])
 
 
+def child(*words, **env):
+    code = f"import sys; from repro.cli import main; sys.exit(main({list(words)!r}))"
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **env}
+    )
+
+
+NAMES = ("list", "run", "check", "report", "simulate", "policies", "new-policy", "trace")
+
+
 def test_help_is_quick_and_names_every_command():
-    code = "import sys; from repro.cli import main; sys.exit(main(['--help']))"
+    child("--help")
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = child("--help")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    for name in ("list", "run", "check", "report", "simulate", "policies", "new-policy", "trace"):
+    for name in NAMES:
         assert f"\n  {name} " in done.stdout
     assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 0.5
 
 
 def test_help_imports_nothing_heavy():
     code = (
-        "import sys; from repro.cli import main; main(['run', '--help']);"
-        "sys.exit(bool({'numpy', 'pandas', 'matplotlib', 'papermill'} & set(sys.modules)))"
+        "import sys; from repro.cli import main; main(['trace', '--help']); main([]);"
+        "sys.exit(bool({'numpy', 'pandas', 'matplotlib', 'papermill', 'yaml'} & set(sys.modules)))"
     )
     subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+
+
+def test_one_command_does_not_import_the_others():
+    code = (
+        "import sys; from repro.cli import main; main(['policies']);"
+        "sys.exit(any(f'repro.cli.{n}' in sys.modules for n in ('run', 'figures', 'simulate')))"
+    )
+    subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+
+
+@pytest.mark.parametrize("words", [(), ("trace",)])
+def test_no_command_shows_the_help_as_help(words):
+    bare, asked = child(*words), child(*words, "--help")
+    assert (bare.returncode, bare.stdout, bare.stderr) == (0, asked.stdout, "")
+    assert bare.stdout.startswith(" ".join(("Usage: repro", *words)))
+
+
+@pytest.mark.parametrize("group", [app.Commands, app.TraceCommands])
+def test_every_command_has_the_line_of_its_help_and_answers_to_h(group, capsys):
+    for name, (place, line) in group.places.items():
+        module, _, function = place.partition(":")
+        doc = inspect.getdoc(getattr(importlib.import_module(module), function))
+        assert " ".join(doc.split("\n\n")[0].split()) == line
+        words = (name,) if group is app.Commands else ("trace", name)
+        shown = run(capsys, *words, "-h").out
+        assert shown.startswith(f"Usage: repro {' '.join(words)} ") and "-h, --help" in shown
+
+
+def test_version(capsys):
+    assert run(capsys, "--version").out == f"repro {repro.__version__}\n"
+
+
+def test_the_shell_completes_commands_and_options():
+    def completed(line):
+        words = line.split(" ")
+        asked = {"COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
+        return child(_REPRO_COMPLETE="complete_bash", **asked).stdout.split()
+
+    assert completed("repro ") == list(NAMES)
+    assert completed("repro trace f") == ["formats", "fetch"]
+    assert completed("repro simulate --pol") == ["--policy"]
+    assert "_repro_completion" in child("--show-completion", "bash", SHELL="/bin/bash").stdout
+
+
+def test_list_of_a_paper(root, capsys):
+    assert run(capsys, "list", "gavel").out == run(capsys, "list", "--paper", "gavel").out
+    assert "unknown paper 'muri'" in refused(capsys, "list", "muri")
+    assert "two papers" in refused(capsys, "list", "gavel", "--paper", "tiresias")
 
 
 def test_a_closed_pipe_is_no_error(root):

@@ -2,15 +2,16 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 
 import pytest
 from typer.testing import CliRunner
 
-from repro.cli.trace import app
+from repro.cli.app import trace as app
 from repro.errors import DataMissingError, ParamError, TraceError
+from repro.files.table import Document
+from repro.trace.formats import FORMATS
 from repro.trace.load import load
+from repro.trace.schema import COLUMNS, REQUIRED
 
 CSV = "job_id,num_gpu,submit_time,duration\n0,1,0,60\n1,2,60,30\n2,4,100,90\n"
 
@@ -111,7 +112,36 @@ def test_fetch_unknown():
         run("fetch", "pcs-to")
 
 
-def test_importing_the_commands_stays_light():
-    code = "import sys, repro.cli.trace; print({'pandas', 'numpy', 'pooch'} & set(sys.modules))"
-    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert shown.stdout.strip() == "set()"
+def formats() -> dict[str, dict]:
+    return {row["name"]: row for row in json.loads(run("formats", "--json"))}
+
+
+def test_formats_are_listed_with_columns_and_options():
+    rows = formats()
+    assert list(rows) == list(FORMATS)
+    assert rows["gavel"]["options"] == {
+        "throughputs": "gavel-throughputs",
+        "reference_gpu": "v100",
+    }
+    shown = run("formats")
+    assert "Columns: timestamp, duration, num_gpus; optional: cluster." in shown
+    assert "--set reference_gpu=v100" in shown
+    named, _, optional = rows["repro"]["columns"].removeprefix("Columns: ").partition("; optional:")
+    assert tuple(named.split(", ")) == REQUIRED
+    assert {*named.split(", "), *re.findall(r"\w+", optional)} == set(COLUMNS)
+
+
+@pytest.mark.parametrize("name", list(FORMATS))
+def test_a_format_names_the_columns_it_asks_for(name):
+    """Those that it says are missing from a file without any."""
+    text = b'[{"x": 1}]' if name == "philly-json" else b"x,y\n1,2\n"
+    with pytest.raises(TraceError) as caught:
+        FORMATS[name](Document("f", text))
+    shown = formats()[name]["columns"]
+    if name == "gavel":
+        assert "12 fields" not in str(caught.value) and shown.startswith("Columns: job_type,")
+        return
+    missing = re.search(r":1:([\w,]+): missing", str(caught.value))
+    assert missing, caught.value
+    required = shown.removeprefix("Columns: ").partition(";")[0].rstrip(".")
+    assert set(missing[1].split(",")) == set(required.split(", "))

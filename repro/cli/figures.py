@@ -1,0 +1,112 @@
+"""``repro list``, ``check`` and ``report``: which figures there are, and what came of them."""
+
+from __future__ import annotations
+
+import json
+import webbrowser
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from repro.batch import check as checks
+from repro.batch.report import write_report
+from repro.cli.lines import complain, say
+from repro.errors import ParamError, ReproError
+from repro.figures import params
+
+Ids = Annotated[
+    list[str] | None, typer.Argument(metavar="[ID]...", help="Figure ids or unique prefixes.")
+]
+Paper = Annotated[str | None, typer.Option("--paper", metavar="P", help="Only this paper.")]
+Json = Annotated[bool, typer.Option("--json", help="One JSON document, nothing else.")]
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="DIR",
+        help="Folder of results (default: build/figures once a batch has ended there, else the "
+        "committed figures).",
+    ),
+]
+
+
+def list_(
+    only: Annotated[
+        str | None, typer.Argument(metavar="[PAPER]", help="Only this paper, as --paper.")
+    ] = None,
+    paper: Paper = None,
+    as_json: Json = False,
+) -> None:
+    """List the figures and tables that can be regenerated."""
+    if only is not None and paper not in (None, only):
+        raise ParamError(f"two papers, {only} and --paper {paper}; give one")
+    specs, broken = params.loaded(params.select([], params.discover(), paper=only or paper))
+    if broken and not specs:
+        raise next(iter(broken.values()))
+    if as_json:
+        rows = [
+            {
+                "id": entry.id,
+                "paper": entry.paper,
+                "title": spec.title,
+                "reference": spec.reference,
+                "shows": spec.shows,
+                "claims": len(spec.claims),
+                "stand_in": spec.stand_in,
+            }
+            for entry, spec in specs.items()
+        ]
+        typer.echo(json.dumps(rows, indent=2, ensure_ascii=False))
+    else:
+        width = max((len(entry.id) for entry in specs), default=0)
+        for entry, spec in specs.items():
+            say(f"{entry.id:<{width}}  {spec.title} ({spec.reference})")
+    for error in broken.values():
+        complain(str(error))
+
+
+def check(ids: Ids = None, paper: Paper = None, out: Out = None, as_json: Json = False) -> None:
+    """Print the verdicts of the last results; exit 1 on a miss without a recorded deviation.
+
+    A parameter file that cannot be read counts as a miss.
+    """
+    entries = params.select(ids or [], params.discover(), paper=paper)
+    specs, broken = params.loaded(entries)
+    if broken and (ids or not specs):
+        raise next(iter(broken.values()))
+    folder, found = checks.last_results(entries, out)
+    absent = [entry.id for entry in entries if entry not in [one.entry for one in found]]
+    if ids and absent:
+        raise ReproError(f"no result of {', '.join(absent)} in {folder}; `repro run` makes it")
+    if as_json:
+        typer.echo(json.dumps(checks.as_json(folder, found), indent=2, ensure_ascii=False))
+    else:
+        for line in checks.lines(found):
+            say(line)
+        for line in checks.headline_lines(found):
+            typer.echo(line)
+        typer.echo(f"{len(found)} figures in {folder}: {checks.tally_line(found)}")
+        if absent:
+            typer.echo(f"{len(absent)} figures have no result yet")
+        if out is None and (note := checks.elsewhere(entries, folder)):
+            typer.echo(note)
+    for error in broken.values():
+        complain(str(error))
+    if broken or not checks.is_fine(found):
+        raise typer.Exit(1)
+
+
+def report(
+    out: Out = None,
+    open_: Annotated[bool, typer.Option("--open", help="Show it in the browser.")] = False,
+) -> None:
+    """Write the gallery page beside the last results and print its path."""
+    entries = params.discover()
+    folder, found = checks.last_results(entries, out)
+    page = write_report(folder, found)
+    typer.echo(str(page))
+    if out is None and (note := checks.elsewhere(entries, folder)):
+        typer.echo(f"repro: {note}", err=True)
+    if open_:
+        webbrowser.open(page.resolve().as_uri())
