@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
+
+from repro.typing import Floats
 
 #: The solver takes whole numbers; weights are resolved to this part of 1.
 RESOLUTION = 1e-9
 
 
-def best_pairs(weights: npt.NDArray[np.float64]) -> list[tuple[int, int]]:
-    """Return the pairs of a matching of maximum weight.
+def best_pairs(weights: Floats) -> list[tuple[int, int]]:
+    """Return the pairs (i, j), i < j, of a matching of maximum weight, ascending.
 
-    Parameters
-    ----------
-    weights : ndarray, shape (n, n)
-        Weight of pairing i with j (upper triangle), 0 or less = never pair.
-
-    Returns
-    -------
-    list of (int, int)
-        Pairs (i, j), i < j, ascending. Among equal totals the one that pairs near neighbours, so
-        that rows in order of priority give groups of like priority.
+    ``weights[i, j]`` (upper triangle) is the weight of pairing i with j; 0 or less = never. Among
+    equal totals the answer pairs near neighbours, so that rows in order of priority give groups of
+    like priority.
 
     References
     ----------
@@ -43,25 +37,8 @@ def best_pairs(weights: npt.NDArray[np.float64]) -> list[tuple[int, int]]:
     return heaviest_pairs(n, rows.tolist(), columns.tolist(), values)
 
 
-def first_pairs(weights: npt.NDArray[np.float64]) -> list[tuple[int, int]]:
-    """Return the pairs of a matching of maximum weight, the first one the solver finds.
-
-    Parameters
-    ----------
-    weights : ndarray, shape (n, n)
-        Weight of pairing i with j (symmetric), 0 or less = never pair.
-
-    Returns
-    -------
-    list of (int, int)
-        Pairs (i, j), i < j, ascending.
-
-    Examples
-    --------
-    >>> gamma = np.array([[0, 1, 0.75, 1], [1, 0, 1, 0.75], [0.75, 1, 0, 1], [1, 0.75, 1, 0]])
-    >>> sum(gamma[pair] for pair in first_pairs(gamma))
-    np.float64(2.0)
-    """
+def first_pairs(weights: Floats) -> list[tuple[int, int]]:
+    """Return a matching as `best_pairs` does, but of equal totals the first the solver finds."""
     later, earlier = np.tril_indices(len(weights), -1)
     values = np.rint(weights[later, earlier] / RESOLUTION).astype(np.int64)
     edges = values > 0
@@ -73,23 +50,10 @@ def first_pairs(weights: npt.NDArray[np.float64]) -> list[tuple[int, int]]:
 def heaviest_pairs(
     n: int, rows: list[int], columns: list[int], values: list[int], *, perfect: bool = False
 ) -> list[tuple[int, int]]:
-    """Return a matching of maximum total over edges with whole-number values.
+    """Return a matching (pairs ascending) of maximum total over edges with whole-number values.
 
-    Parameters
-    ----------
-    n : int
-        Nodes, numbered from 0.
-    rows, columns : list of int
-        The two ends of each edge.
-    values : list of int
-        The value of each edge; any size, the sums are exact up to 2**127.
-    perfect : bool
-        Match as many nodes as possible, whatever the values, and then maximise.
-
-    Returns
-    -------
-    list of (int, int)
-        Pairs (i, j), i < j, ascending.
+    Sums are exact up to 2**127. With ``perfect`` as many of the n nodes as possible are matched,
+    whatever the values.
 
     Examples
     --------

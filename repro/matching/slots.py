@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from repro.typing import Floats, Ints
 
 #: Slots given to each type beyond what a greedy assignment uses, as a factor.
 ROOM = 1.3
 
 
-def start_now(durations: Array, free: Ints) -> list[tuple[int, int]]:
+def start_now(durations: Floats, free: Ints) -> list[tuple[int, int]]:
     """Return which waiting jobs start on free GPUs so that the mean completion time is least.
 
     A job that is k-th from the end on a GPU delays k jobs by its duration, itself included, so it
@@ -20,18 +18,10 @@ def start_now(durations: Array, free: Ints) -> list[tuple[int, int]]:
     of largest k starts. Columns are ordered by k, then by type, as in the full matrix with as many
     k as there are jobs, of which only the part that can be of use is built.
 
-    Parameters
-    ----------
-    durations : ndarray, shape (jobs, GPU types)
-        Remaining seconds of each job on each type, infinite where it cannot run; rows by arrival.
-    free : ndarray of int, shape (GPU types,)
-        Free GPUs of each type.
-
-    Returns
-    -------
-    list of (int, int)
-        Row of the job and column of the type, by column; the other jobs wait. Ties are those of
-        `scipy.optimize.linear_sum_assignment` on the full matrix; for one free GPU, arrival.
+    ``durations``, shape (jobs, types), are remaining seconds, infinite where a job cannot run, rows
+    by arrival; ``free`` counts the free GPUs of each type. Returned are the row of the job and the
+    column of the type, by column. Ties are those of `scipy.optimize.linear_sum_assignment` on the
+    full matrix; for one free GPU, arrival.
 
     References
     ----------
@@ -39,31 +29,29 @@ def start_now(durations: Array, free: Ints) -> list[tuple[int, int]]:
 
     Examples
     --------
-    >>> start_now(np.array([[3.0, 9.0], [1.0, 9.0]]), np.array([1, 1]))
-    [(1, 0)]
     >>> start_now(np.array([[3.0, 4.0], [1.0, 9.0]]), np.array([1, 1]))
     [(1, 0), (0, 1)]
     """
-    kinds = np.flatnonzero(free > 0)
-    rows = np.flatnonzero(np.isfinite(durations[:, kinds]).any(axis=1))
+    types = np.flatnonzero(free > 0)
+    rows = np.flatnonzero(np.isfinite(durations[:, types]).any(axis=1))
     if not len(rows):
         return []
-    if free[kinds].sum() == 1:
-        return [(int(durations[:, kinds[0]].argmin()), int(kinds[0]))]
-    seconds = durations[np.ix_(rows, kinds)]
+    if free[types].sum() == 1:
+        return [(int(durations[:, types[0]].argmin()), int(types[0]))]
+    seconds = durations[np.ix_(rows, types)]
     # above any sum of real costs, so that only a job without another slot is matched there
     top = float(seconds[np.isfinite(seconds)].max())
     gpu, k = _match(
-        np.where(np.isfinite(seconds), seconds, top * len(rows) ** 2 + 1.0), free[kinds]
+        np.where(np.isfinite(seconds), seconds, top * len(rows) ** 2 + 1.0), free[types]
     )
     heads: dict[int, int] = {}
     for row in np.argsort(k, kind="stable").tolist():
         heads[int(gpu[row])] = row
-    kind_of = np.repeat(kinds, free[kinds])
-    return [(int(rows[heads[g]]), int(kind_of[g])) for g in sorted(heads)]
+    type_of = np.repeat(types, free[types])
+    return [(int(rows[heads[g]]), int(type_of[g])) for g in sorted(heads)]
 
 
-def _match(seconds: Array, free: Ints) -> tuple[Ints, Ints]:
+def _match(seconds: Floats, free: Ints) -> tuple[Ints, Ints]:
     """Return the GPU of each job and its place from the end of that GPU's queue.
 
     A type whose deepest slots stay partly empty needs no deeper ones: to every job they would
@@ -72,21 +60,21 @@ def _match(seconds: Array, free: Ints) -> tuple[Ints, Ints]:
     from scipy.optimize import linear_sum_assignment
 
     jobs = len(seconds)
-    kind_of = np.repeat(np.arange(len(free)), free)
+    type_of = np.repeat(np.arange(len(free)), free)
     most = -(-jobs // free) + 1
     depth = np.minimum(most, (ROOM * _greedy(seconds, free) / free).astype(np.int64) + 2)
     while True:
         place = np.arange(1, depth.max() + 1)[:, None]
-        k, gpu = np.nonzero(place <= depth[kind_of])
-        _, slot = linear_sum_assignment(seconds[:, kind_of[gpu]] * (k + 1.0))
-        used = np.bincount(kind_of[gpu[slot]], minlength=len(free))
+        k, gpu = np.nonzero(place <= depth[type_of])
+        _, slot = linear_sum_assignment(seconds[:, type_of[gpu]] * (k + 1.0))
+        used = np.bincount(type_of[gpu[slot]], minlength=len(free))
         full = (used >= depth * free) & (depth < most)
         if not full.any():
             return gpu[slot], k[slot]
         depth = np.where(full, np.minimum(most, 2 * depth), depth)
 
 
-def _greedy(seconds: Array, free: Ints) -> Ints:
+def _greedy(seconds: Floats, free: Ints) -> Ints:
     """Return jobs per type when, longest first, each takes the slot that is cheapest to it."""
     used = np.zeros(len(free), dtype=np.int64)
     for row in np.argsort(-seconds.min(axis=1), kind="stable"):

@@ -11,16 +11,14 @@ import functools
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from repro.errors import ParamError
 from repro.optimise.centre import Centre, Crowd
 from repro.optimise.counted import solves
+from repro.typing import Floats, Ints
 
-Array = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 #: Rows and values of the entries of some unknowns, each of shape (unknowns, entries of each).
-Columns = tuple[Ints, Array]
+Columns = tuple[Ints, Floats]
 
 #: Overshoot that the simulation puts down to rounding anyway.
 ROOM = 1e-7
@@ -39,35 +37,19 @@ def is_installed() -> bool:
 
 
 @solves("LP")
-def ecos_level(crowd: Crowd, scale: Array, floor: Array | None = None) -> Centre | None:
-    """Return ECOS's shares with the largest z in v_k x_k >= scale_k z + floor_k.
-
-    Parameters
-    ----------
-    crowd, scale, floor
-        As for `repro.optimise.centre.central_level`.
-
-    Returns
-    -------
-    Centre or None
-        None if ECOS finds no solution.
-
-    Raises
-    ------
-    ParamError
-        If the package is not installed.
-    """
-    each = np.repeat(np.arange(len(crowd.worth)), crowd.counts.astype(int))
-    jobs, kinds = len(each), crowd.worth.shape[1]
+def ecos_level(crowd: Crowd, scale: Floats, floor: Floats | None = None) -> Centre | None:
+    """Return ECOS's answer to `central_level`; None if it finds none."""
+    each = np.repeat(np.arange(len(crowd.value)), crowd.counts.astype(int))
+    jobs, types = len(each), crowd.value.shape[1]
     promised = floor is not None
     floor = np.zeros(len(scale)) if floor is None else floor
     led = (scale[each] > 0) & (floor[each] > -np.inf)
     bound, least = each[led], np.where(led, scale[each], 1.0)
     values, parts, heights = _shares_of(crowd, each)
-    matrix = _level_matrix(jobs, kinds, promised)
+    matrix = _level_matrix(jobs, types, promised)
     matrix.data = np.empty(matrix.nnz)
     matrix.data[:jobs] = led
-    entries = matrix.data[jobs:].reshape(jobs * kinds, 4 + promised)
+    entries = matrix.data[jobs:].reshape(jobs * types, 4 + promised)
     # a job without a scale has an empty row, which holds whatever z is
     entries[:, 0] = np.where(led, -values / least, 0.0).ravel()
     entries[:, 1:4] = parts
@@ -82,30 +64,25 @@ def ecos_level(crowd: Crowd, scale: Array, floor: Array | None = None) -> Centre
     answer = _solve(cost, matrix, tops)
     if answer is None:
         return None
-    first = np.searchsorted(each, np.arange(len(crowd.worth)))
+    first = np.searchsorted(each, np.arange(len(crowd.value)))
     shares = _by_job(answer["x"][1:], crowd, each)[first]
     z = float(answer["x"][0])
-    value = np.maximum((crowd.worth * shares).sum(axis=1), 1e-300)
+    value = np.maximum((crowd.value * shares).sum(axis=1), 1e-300)
     slack, price = np.zeros(len(scale)), np.zeros(len(scale))
     slack[bound] = answer["s"][: len(each)][led] / value[bound]
     price[bound] = answer["z"][: len(each)][led] * value[bound] / max(abs(z), 1e-300)
     return Centre(shares, z, slack, price)
 
 
-def ecos_point(crowd: Crowd, floor: Array) -> Array | None:
-    """Return ECOS's shares of all that give every job at least its floor; None if it finds none.
+def ecos_point(crowd: Crowd, floor: Floats) -> Floats | None:
+    """Return ECOS's shares, one job per row, that give each job its floor; None if it finds none.
 
     An answer of reduced accuracy counts as none, as in the simulator.
-
-    Parameters
-    ----------
-    crowd, floor
-        As for `repro.optimise.centre.central_point`, with one job per row.
     """
-    each = np.arange(len(crowd.worth))
+    each = np.arange(len(crowd.value))
     values, parts, heights = _shares_of(crowd, each)
-    rows = _rows(*crowd.worth.shape)
-    last = len(heights) + np.tile(each, crowd.worth.shape[1])
+    rows = _rows(*crowd.value.shape)
+    last = len(heights) + np.tile(each, crowd.value.shape[1])
     entries = (np.column_stack([rows, last]), np.column_stack([parts, -values.ravel()]))
     tops = np.append(heights, -floor)
     answer = _solve(np.zeros(len(rows)), _assembled([entries], len(tops)), tops)
@@ -115,28 +92,18 @@ def ecos_point(crowd: Crowd, floor: Array) -> Array | None:
 
 
 @solves("convex")
-def ecos_ratio(crowd: Crowd, left: Array, due: Array, spent: Array) -> Centre | None:
-    """Return ECOS's shares with the least ratio max_k (spent_k + left_k / u_k) / due_k.
+def ecos_ratio(crowd: Crowd, left: Floats, due: Floats, spent: Floats) -> Centre | None:
+    """Return ECOS's answer to `central_ratio`, one job per row; None if it finds none.
 
     1 / u_k is an unknown q_k of its own, with u_k q_k >= 1 as a second-order cone.
-
-    Parameters
-    ----------
-    crowd, left, due, spent
-        As for `repro.optimise.centre.central_ratio`, with one job per row.
-
-    Returns
-    -------
-    Centre or None
-        Its level is minus the ratio; None if ECOS finds no solution.
     """
-    jobs = len(crowd.worth)
+    jobs = len(crowd.value)
     each = np.arange(jobs)
     values, parts, heights = _shares_of(crowd, each)
-    rows = jobs + _rows(*crowd.worth.shape)
+    rows = jobs + _rows(*crowd.value.shape)
     # |(u - q, 2)| <= u + q
     cone = jobs + len(heights) + 3 * each
-    mine, speed = np.tile(cone, crowd.worth.shape[1]), -values.ravel()
+    mine, speed = np.tile(cone, crowd.value.shape[1]), -values.ravel()
     level = (each[None, :], np.full((1, jobs), -1.0))
     one, zero = np.ones(jobs), np.zeros(len(mine))
     shares = (
@@ -159,68 +126,45 @@ def ecos_ratio(crowd: Crowd, left: Array, due: Array, spent: Array) -> Centre | 
     return Centre(found, -float(answer["x"][0]), nothing, nothing)
 
 
-def worth_as_written(speeds: Array, widths: Array, weights: Array, gpus: Array) -> Array:
-    """Return sf_i T_ij / (w_i thr_i(X^equal)) in the simulator's order of operations.
+def worth_as_written(speeds: Floats, widths: Floats, weights: Floats, gpus: Floats) -> Floats:
+    """Return sf_i T_ij / (w_i thr_i(X^equal)), shape (jobs, types), rounded as in the simulator.
 
     The last bit of these values can decide who runs, and with it 0.1 % of average JCT.
-
-    Parameters
-    ----------
-    speeds : ndarray, shape (jobs, GPU types)
-        Steps per second.
-    widths, weights : ndarray, shape (jobs,)
-        GPUs of each job, priority weight.
-    gpus : ndarray, shape (GPU types,)
-        GPUs of each type.
     """
     even = gpus / len(speeds)
     equal = (speeds * (even / even.sum())).sum(axis=1)
-    scaled: Array = speeds * ((1.0 / weights) * (1.0 / equal))[:, None] * widths[:, None]
+    scaled: Floats = speeds * ((1.0 / weights) * (1.0 / equal))[:, None] * widths[:, None]
     return scaled
 
 
-def _shares_of(crowd: Crowd, each: Ints) -> tuple[Array, Array, Array]:
-    """Return values by type and job, and what keeps shares within time and GPUs.
+def _shares_of(crowd: Crowd, each: Ints) -> tuple[Floats, Floats, Floats]:
+    """Return values, shape (types, jobs), each share's entries in its `_rows`, and their limits.
 
-    Parameters
-    ----------
-    crowd : Crowd
-        The jobs.
-    each : ndarray, shape (jobs,)
-        Row of each job.
-
-    Returns
-    -------
-    values : ndarray, shape (GPU types, jobs)
-        Value of all the time on a type.
-    parts : ndarray, shape (GPU types * jobs, 3)
-        Entries of each share in its `_rows`.
-    heights : ndarray
-        Limits of these rows.
+    ``each`` is the row of each job in the crowd.
     """
-    jobs, kinds = len(each), crowd.worth.shape[1]
-    values = np.where(crowd.usable, crowd.worth, 0.0)[each].T
-    size = jobs * kinds
+    jobs, types = len(each), crowd.value.shape[1]
+    values = crowd.usable_value[each].T
+    size = jobs * types
     parts = np.ones((size, 3))
     parts[:, 0] = -1.0
-    parts[:, 1].reshape(kinds, jobs)[:] = crowd.widths[each]
-    heights = np.ones(size + kinds + jobs)
+    parts[:, 1].reshape(types, jobs)[:] = crowd.widths[each]
+    heights = np.ones(size + types + jobs)
     heights[:size] = 0.0
-    heights[size : size + kinds] = crowd.gpus
+    heights[size : size + types] = crowd.gpus
     return values, parts, heights
 
 
 @functools.lru_cache(maxsize=1024)
-def _rows(jobs: int, kinds: int) -> Ints:
+def _rows(jobs: int, types: int) -> Ints:
     """Return the rows of each share: its own, that of its GPU type, that of its job."""
-    size = jobs * kinds
-    place, kind = np.arange(size), np.repeat(np.arange(kinds), jobs)
-    return np.column_stack([place, size + kind, size + kinds + np.tile(np.arange(jobs), kinds)])
+    size = jobs * types
+    place, of_type = np.arange(size), np.repeat(np.arange(types), jobs)
+    return np.column_stack([place, size + of_type, size + types + np.tile(np.arange(jobs), types)])
 
 
-def _by_job(found: Array, crowd: Crowd, each: Ints) -> Array:
+def _by_job(found: Floats, crowd: Crowd, each: Ints) -> Floats:
     """Return shares by job and type, none where the job cannot run."""
-    shares = np.clip(found.reshape(crowd.worth.shape[1], -1).T, 0.0, 1.0)
+    shares = np.clip(found.reshape(crowd.value.shape[1], -1).T, 0.0, 1.0)
     shares = np.where(crowd.usable[each], shares, 0.0)
     # an answer of reduced accuracy may promise more time or GPUs than there are
     used = (crowd.widths[each] @ shares / np.maximum(crowd.gpus, 1e-300)).max()
@@ -229,7 +173,7 @@ def _by_job(found: Array, crowd: Crowd, each: Ints) -> Array:
 
 
 def _assembled(columns: list[Columns], height: int) -> Any:
-    """Return a sparse matrix of columns, each with its zeros."""
+    """Return a sparse matrix of columns that keeps their zeros."""
     from scipy.sparse import csc_matrix
 
     entries = np.repeat([rows.shape[1] for rows, _ in columns], [len(rows) for rows, _ in columns])
@@ -240,17 +184,17 @@ def _assembled(columns: list[Columns], height: int) -> Any:
 
 
 @functools.lru_cache(maxsize=1024)
-def _level_matrix(jobs: int, kinds: int, promised: bool) -> Any:
-    """Return the matrix of `ecos_level`, all ones: the level, then shares type by type."""
-    each = np.tile(np.arange(jobs), kinds)
-    height = 2 * jobs + jobs * kinds + kinds
-    rows = np.column_stack([each, jobs + _rows(jobs, kinds)] + [height + each] * promised)
+def _level_matrix(jobs: int, types: int, promised: bool) -> Any:
+    """Return the pattern of `ecos_level`'s matrix: a column for the level, one per type and job."""
+    each = np.tile(np.arange(jobs), types)
+    height = 2 * jobs + jobs * types + types
+    rows = np.column_stack([each, jobs + _rows(jobs, types)] + [height + each] * promised)
     level = np.arange(jobs)[None, :]
     columns = [(level, np.ones(level.shape)), (rows, np.ones(rows.shape))]
     return _assembled(columns, height + jobs * promised)
 
 
-def _solve(cost: Array, matrix: Any, heights: Array, cones: int = 0) -> Any:
+def _solve(cost: Floats, matrix: Any, heights: Floats, cones: int = 0) -> Any:
     """Minimise cost x with heights - G x in the cones, the last ones of second order."""
     if not is_installed():
         raise ParamError(

@@ -6,14 +6,12 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from repro.optimise.centre import Centre, Crowd, central_level
 from repro.optimise.ecos import ecos_level
 from repro.optimise.vertex import vertex_centre, vertex_level
+from repro.typing import Flags, Floats
 
-Array = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 #: Relative slack given to floors: one that is just met would leave no interior.
 ROOM = 1e-7
 #: Gains of normalised throughput below this are rounding errors.
@@ -23,15 +21,15 @@ Filling = Literal["exact", "published"]
 
 
 def level_shares(
-    crowd: Crowd, scale: Array, backend: Backend = "centre", floor: Array | None = None
+    crowd: Crowd, scale: Floats, backend: Backend = "centre", floor: Floats | None = None
 ) -> Centre:
     """Return shares with the largest z in v_k x_k >= scale_k z + floor_k.
 
     Parameters
     ----------
     crowd : Crowd
-        Rows and GPUs.
-    scale, floor : ndarray, shape (rows,)
+        Kinds of jobs and GPUs.
+    scale, floor : ndarray, shape (kinds,)
         As for `central_level`.
     backend : {"centre", "highs", "ecos"}
         The analytic centre of the best shares; the best with the largest sum of values, which also
@@ -44,14 +42,13 @@ def level_shares(
     """
     if floor is not None:
         floor = floor * (1.0 - ROOM)
+    answer = None
     if backend == "centre":
         answer = central_level(crowd, scale, floor)
-        if answer is not None:
-            return answer
-    if backend == "ecos":
+    elif backend == "ecos":
         answer = ecos_level(crowd, scale, floor)
-        if answer is not None:
-            return answer
+    if answer is not None:
+        return answer
     if floor is None:
         nothing = np.zeros(len(scale))
         return Centre(*vertex_level(crowd, scale), nothing, nothing)
@@ -60,17 +57,17 @@ def level_shares(
 
 def fill(
     crowd: Crowd,
-    weigh: Callable[[Flags], Array],
+    weigh: Callable[[Flags], Floats],
     water_filling: Filling = "exact",
     backend: Backend = "centre",
     steady: bool = False,
-) -> Array:
+) -> Floats:
     """Return shares by water filling: raise the least level, fix who cannot rise, go on.
 
     Parameters
     ----------
     crowd : Crowd
-        Rows of normalised throughput, and GPUs.
+        Kinds of jobs with their normalised throughput, and GPUs.
     weigh : callable
         Flags of the rows that are fixed to the weight of every other row: what it gains of a
         unit of level, per job; 0 = it waits. Where all are 0, the filling ends.
@@ -83,11 +80,6 @@ def fill(
         Rows keep their weight until they are fixed. Those that end with the whole time on their
         best GPU type are then found by bisection instead of one by one.
 
-    Returns
-    -------
-    ndarray, shape (rows, GPU types)
-        Share of time of one job of each row.
-
     References
     ----------
     Gavel, OSDI 2020, section 4.3.
@@ -96,15 +88,14 @@ def fill(
     --------
     Two jobs can only use the first GPU; the third has one of its own.
 
-    >>> from repro.optimise.centre import Crowd
     >>> values = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
     >>> crowd = Crowd(values, np.ones(3), np.ones(3), np.ones(2))
     >>> fill(crowd, lambda fixed: np.where(fixed, 0.0, 1.0)).round(6).tolist()
     [[0.5, 0.0], [0.5, 0.0], [0.0, 1.0]]
     """
-    rows = len(crowd.worth)
-    fixed, reached = np.zeros(rows, dtype=bool), np.zeros(rows)
-    shares = crowd.sparse_shares()
+    kinds = len(crowd.value)
+    fixed, reached = np.zeros(kinds, dtype=bool), np.zeros(kinds)
+    shares = crowd.small_shares
     while not fixed.all():
         weight = weigh(fixed)
         rises = weight > 0
@@ -117,7 +108,7 @@ def fill(
         if gain.max() > LEAST:
             shares = answer.shares
             # what is promised from now on is what these shares give, rounding errors included
-            value = (crowd.worth * shares).sum(axis=1)
+            value = (crowd.value * shares).sum(axis=1)
             reached = np.where(rises, np.minimum(reached + gain, value), reached)
         stuck = rises & (answer.tight | (answer.slack < LEAST) | (water_filling == "published"))
         if not stuck.any():
@@ -129,81 +120,46 @@ def fill(
 
 
 def _full_time(
-    crowd: Crowd, weight: Array, shares: Array, reached: Array, fixed: Flags
-) -> tuple[Array, Array, Flags]:
-    """Let rows rise together as long as only those stop that have all the time of their best GPUs.
+    crowd: Crowd, weight: Floats, shares: Floats, reached: Floats, fixed: Flags
+) -> tuple[Floats, Floats, Flags]:
+    """Let rows rise while only those stop that have all the time of their best type; return state.
 
-    Parameters
-    ----------
-    crowd, weight
-        Rows, and what each gains of a unit of level.
-    shares, reached, fixed
-        State of the filling.
-
-    Returns
-    -------
-    shares, reached, fixed
-        The state at the last stop of that sort.
+    Raising all rows to a level, but none above all its time on its best type, is possible up to
+    some level: it is found by bisection over the levels at which a row stops.
     """
     rises = weight > 0
-    stops = np.where(rises, (crowd.best - reached) / np.where(rises, weight, 1.0), 0.0)
+    stops = np.where(rises, (crowd.best_value - reached) / np.where(rises, weight, 1.0), 0.0)
     levels = np.unique(stops[rises])
     low, high = -1, len(levels) - 1
     while low < high:
         middle = (low + high + 1) // 2
-        wanted = reached + weight * np.minimum(stops, levels[middle])
-        answer = central_level(crowd, wanted)
+        answer = central_level(crowd, reached + weight * np.minimum(stops, levels[middle]))
         if answer is None or answer.level < 1.0 - ROOM:
             high = middle - 1
-            continue
-        low, shares = middle, answer.shares
+        else:
+            low, shares = middle, answer.shares
     if low >= 0:
         reached = np.minimum(
-            reached + weight * np.minimum(stops, levels[low]), (crowd.worth * shares).sum(axis=1)
+            reached + weight * np.minimum(stops, levels[low]), (crowd.value * shares).sum(axis=1)
         )
         fixed = fixed | (rises & (stops <= levels[low]))
     return shares, reached, fixed
 
 
-def equal_share(speeds: Array, gpus: Array) -> Array:
+def equal_share(speeds: Floats, gpus: Floats) -> Floats:
     """Return the speed of a job that spends on each GPU type the type's share of all GPUs.
-
-    Parameters
-    ----------
-    speeds : ndarray, shape (..., GPU types)
-        Steps per second.
-    gpus : ndarray, shape (GPU types,)
-        GPUs of each type.
 
     Examples
     --------
     >>> equal_share(np.array([40.0, 10.0]), np.array([1.0, 1.0])).item()
     25.0
     """
-    share: Array = speeds @ gpus / gpus.sum()
+    share: Floats = speeds @ gpus / gpus.sum()
     return share
 
 
 def normalised(
-    speeds: Array, counts: Any, widths: Any, gpus: Array, name: Callable[[int], str]
+    speeds: Floats, counts: Any, widths: Any, gpus: Floats, name: Callable[[int], str]
 ) -> Crowd:
-    """Return jobs whose values are throughputs normalised by their equal share.
-
-    Parameters
-    ----------
-    speeds : ndarray, shape (rows, GPU types)
-        Steps per second.
-    counts, widths : ndarray, shape (rows,)
-        Jobs of each row, GPUs of each job.
-    gpus : ndarray, shape (GPU types,)
-        GPUs of each type.
-    name : callable
-        Row number to the words that name its jobs in messages.
-
-    Examples
-    --------
-    >>> crowd = normalised(np.array([[40.0, 10.0]]), np.ones(1), np.ones(1), np.ones(2), str)
-    >>> crowd.worth.tolist()
-    [[1.6, 0.4]]
-    """
+    """Return the `Crowd` whose values are speeds (steps/s) over those of an equal share."""
     return Crowd(speeds / equal_share(speeds, gpus)[:, None], counts, widths, gpus, name)

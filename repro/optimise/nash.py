@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from repro.errors import PolicyError
 from repro.optimise.counted import solves
+from repro.typing import Floats
 
-Array = npt.NDArray[np.float64]
-
-#: Mean product of a slack and its price at which the path ends, per job of the most common type,
+#: Mean product of a slack and its price at which the path ends, per job of the most common kind,
 #: and how it falls per step.
 END, FALL = 1e-10, 0.1
 #: Newton steps allowed, and the part of the way to the border each may go.
@@ -18,28 +16,28 @@ STEPS, NEAR = 150, 0.99
 
 
 @solves("convex")
-def nash_shares(speeds: Array, counts: Array, widths: Array, capacity: Array) -> Array:
+def nash_shares(speeds: Floats, counts: Floats, widths: Floats, gpus: Floats) -> Floats:
     """Return the shares of highest product of throughputs, for one or many problems at once.
 
     Maximises sum_k c_k log(a_k Y_k) over Y >= 0, sum_j Y_kj <= c_k, sum_k width_k Y_kj <= W_j,
-    where Y is the time of all jobs of a type together, by a primal-dual interior-point path. A
-    Newton step costs one small system per type and one for the GPU types.
+    where Y is the time of all jobs of a kind together, by a primal-dual interior-point path. A
+    Newton step costs one small system per kind and one for the GPU types.
 
     Parameters
     ----------
-    speeds : ndarray, shape (types, GPU types)
+    speeds : ndarray, shape (kinds, types)
         Steps per second (a), positive somewhere in each row.
-    counts : ndarray, shape (types,) or (problems, types)
-        Jobs of each type (c); 0 leaves the type out.
-    widths : ndarray, shape (types,)
-        GPUs of a job of each type.
-    capacity : ndarray, shape (GPU types,)
+    counts : ndarray, shape (kinds,) or (problems, kinds)
+        Jobs of each kind (c); 0 leaves the kind out.
+    widths : ndarray, shape (kinds,)
+        GPUs of a job of each kind.
+    gpus : ndarray, shape (types,)
         GPUs of each type (W).
 
     Returns
     -------
-    ndarray, shape (types, GPU types) or (problems, types, GPU types)
-        Share of time of one job of each type.
+    ndarray, shape (kinds, types) or (problems, kinds, types)
+        Share of time of one job of each kind.
 
     Raises
     ------
@@ -58,28 +56,25 @@ def nash_shares(speeds: Array, counts: Array, widths: Array, capacity: Array) ->
     """
     c = np.atleast_2d(counts).astype(float)
     present = c > 0
-    # a type that is left out becomes a job apart, which uses no GPUs of the others
+    # a kind that is left out becomes a job apart, which uses no GPUs of the others
     c, width = np.where(present, c, 1.0), np.where(present, widths, 0.0)[:, :, None]
     a = speeds / speeds.max(axis=1, keepdims=True)
     need = np.maximum((c[:, :, None] * width).sum(axis=1, keepdims=True), 1e-300)
-    y = 0.5 * c[:, :, None] * np.minimum(1.0 / len(capacity), capacity / need)
-    z, u, v = np.ones_like(y), np.ones_like(c), np.ones((len(c), 1, len(capacity)))
+    y = 0.5 * c[:, :, None] * np.minimum(1.0 / len(gpus), gpus / need)
+    z, u, v = np.ones_like(y), np.ones_like(c), np.ones((len(c), 1, len(gpus)))
     end = END * c.max(axis=1)
     # slacks are variables: computed anew from Y, one of 1e-12 would be mostly rounding
-    r, s = c - y.sum(axis=2), capacity - (width * y).sum(axis=1, keepdims=True)
+    r, s = c - y.sum(axis=2), gpus - (width * y).sum(axis=1, keepdims=True)
     for _ in range(STEPS):
         gaps = [(q * p).reshape(len(c), -1) for q, p in ((y, z), (r, u), (s, v))]
         gap = np.concatenate(gaps, axis=1).mean(axis=1)
         total = (a * y).sum(axis=2, keepdims=True)
         force = c[:, :, None] * a / total - u[:, :, None] - width * v
         if (gap < 2 * end).all() and (np.abs(force + z) < 1e-6 * (1.0 + v)).all():
-            shares: Array = np.where(a > 0, y, 0.0) / c[:, :, None] * present[:, :, None]
+            shares: Floats = np.where(a > 0, y, 0.0) / c[:, :, None] * present[:, :, None]
             return shares.reshape(*np.shape(counts), -1)
         aim = np.maximum(FALL * gap, end)[:, None]
-        short = (
-            c - y.sum(axis=2) - r,
-            capacity - (width * y).sum(axis=1, keepdims=True) - s,
-        )
+        short = c - y.sum(axis=2) - r, gpus - (width * y).sum(axis=1, keepdims=True) - s
         point = (y, r, s, z, u, v)
         moves = _newton(a / total, c, width, point, force, short, aim)
         reach = np.ones(len(c))
@@ -94,56 +89,51 @@ def nash_shares(speeds: Array, counts: Array, widths: Array, capacity: Array) ->
 
 
 def _newton(
-    slope: Array,
-    c: Array,
-    width: Array,
-    point: tuple[Array, ...],
-    force: Array,
-    short: tuple[Array, Array],
-    aim: Array,
-) -> tuple[Array, ...]:
-    """Return the Newton steps of Y, the slacks of time and GPUs, and the prices of the three."""
+    slope: Floats,
+    c: Floats,
+    width: Floats,
+    point: tuple[Floats, ...],
+    force: Floats,
+    short: tuple[Floats, Floats],
+    aim: Floats,
+) -> tuple[Floats, ...]:
+    """Return the Newton steps of Y, the slacks r and s, and the prices z, u and v of the three.
+
+    Optimal are c a / (a Y) - u - width v + z = 0, time sum_j Y + r = c, GPUs sum_k width Y + s = W,
+    and Y z = r u = s v = 0; a step aims at products of ``aim``. Of each kind dY and du follow from
+    one system (``block``) given dv, and dv from the sum of these over the kinds (``coupled``).
+    """
     y, r, s, z, u, v = point
-    kinds = y.shape[2]
-    block = np.zeros((*c.shape, kinds + 1, kinds + 1))
-    block[..., :kinds, :kinds] = c[..., None, None] * slope[..., :, None] * slope[..., None, :]
-    block[..., range(kinds), range(kinds)] += z / y
-    block[..., :kinds, kinds] = block[..., kinds, :kinds] = 1.0
-    block[..., kinds, kinds] = -r / u
+    types = y.shape[2]
+    block = np.zeros((*c.shape, types + 1, types + 1))
+    block[..., :types, :types] = c[..., None, None] * slope[..., :, None] * slope[..., None, :]
+    block[..., range(types), range(types)] += z / y
+    block[..., :types, types] = block[..., types, :types] = 1.0
+    block[..., types, types] = -r / u
     inverse = np.linalg.inv(block)
     right = np.concatenate(
         [force + aim[..., None] / y, (short[0] + r - aim / u)[..., None]], axis=2
     )
     alone = (inverse @ right[..., None])[..., 0]
-    coupled = (width[..., None] ** 2 * inverse[..., :kinds, :kinds]).sum(axis=1)
+    coupled = (width[..., None] ** 2 * inverse[..., :types, :types]).sum(axis=1)
     # as many jobs as GPUs leave all prices free to rise together: rounding must not decide there
-    diagonal = coupled[..., range(kinds), range(kinds)]
-    coupled[..., range(kinds), range(kinds)] += (s / v)[:, 0] + 1e-13 * diagonal
+    diagonal = coupled[..., range(types), range(types)]
+    coupled[..., range(types), range(types)] += (s / v)[:, 0] + 1e-13 * diagonal
     freed = aim[..., None] / v - s
-    wanted = (width * alone[..., :kinds]).sum(axis=1) + (freed - short[1])[:, 0]
+    wanted = (width * alone[..., :types]).sum(axis=1) + (freed - short[1])[:, 0]
     dv = np.linalg.solve(coupled, wanted[..., None])[:, None, :, 0]
-    both = alone - (inverse[..., :kinds] @ (width * dv)[..., None])[..., 0]
-    dy, du = both[..., :kinds], both[..., kinds]
+    both = alone - (inverse[..., :types] @ (width * dv)[..., None])[..., 0]
+    dy, du = both[..., :types], both[..., types]
     dr, ds = aim / u - r - r / u * du, freed - s / v * dv
     return dy, dr, ds, (aim[..., None] - z * dy) / y - z, du, dv
 
 
-def strategy_proof_shares(speeds: Array, counts: Array, widths: Array, capacity: Array) -> Array:
-    """Return Nash shares, each row times what the job's presence leaves to the others.
+def strategy_proof_shares(speeds: Floats, counts: Floats, widths: Floats, gpus: Floats) -> Floats:
+    """Return Nash shares (see `nash_shares`), each row times what its presence leaves to others.
 
     Row i is multiplied by prod_{l != i} thr_l(with i) / thr_l(without i). What i then gets is
     the highest product of throughputs, divided by a number its report has no part in, so that no
     other report serves it better.
-
-    Parameters
-    ----------
-    speeds, counts, widths, capacity
-        As for `nash_shares`, one problem.
-
-    Returns
-    -------
-    ndarray, shape (types, GPU types)
-        Share of time of one job of each type.
 
     References
     ----------
@@ -155,11 +145,10 @@ def strategy_proof_shares(speeds: Array, counts: Array, widths: Array, capacity:
     >>> strategy_proof_shares(np.array([[1.0], [1.0]]), one, one, one[:1]).round(6).tolist()
     [[0.25], [0.25]]
     """
-    types = len(speeds)
-    problems = np.vstack([counts, counts - np.eye(types)])
-    shares = nash_shares(speeds, problems, widths, capacity)
+    problems = np.vstack([counts, counts - np.eye(len(speeds))])
+    shares = nash_shares(speeds, problems, widths, gpus)
     throughputs = (speeds * shares).sum(axis=2)
     others = problems[1:]
     lost = np.where(others > 0, np.log(throughputs[0] / np.maximum(throughputs[1:], 1e-300)), 0.0)
-    answer: Array = shares[0] * np.minimum(np.exp((others * lost).sum(axis=1)), 1.0)[:, None]
+    answer: Floats = shares[0] * np.minimum(np.exp((others * lost).sum(axis=1)), 1.0)[:, None]
     return answer

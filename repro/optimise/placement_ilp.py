@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from repro.errors import ParamError, PolicyError
+from repro.typing import Floats, Ints
 
 MAX_NODES = MAX_WORKERS = MAX_SERVERS = 8
 # Optima whose traffic differs by less than this share of the model size count as ties.
@@ -16,22 +16,10 @@ TIE = 1e-6
 # Digits of the lexicographic tie-break decided by one solve; more would drown in tolerances.
 BLOCK = 4
 
-Floats = NDArray[np.float64]
-
 
 @dataclass(frozen=True)
 class IlpPlacement:
-    """A placement of one job.
-
-    Parameters
-    ----------
-    workers : tuple of int
-        Workers on each node.
-    servers : tuple of int
-        Node of each parameter server.
-    max_traffic : float
-        Largest traffic of any node, existing traffic included, MB per iteration.
-    """
+    """Workers on each node, node of each server, largest traffic of a node (MB per iteration)."""
 
     workers: tuple[int, ...]
     servers: tuple[int, ...]
@@ -44,23 +32,9 @@ def node_traffic(
     ps_sizes_mb: Sequence[float],
     traffic: Sequence[float],
 ) -> list[float]:
-    """Return the traffic of every node under a placement.
+    """Return T_i = t_i + w_i (M - S_i) + S_i (W - w_i) of every node, MB per iteration.
 
-    Parameters
-    ----------
-    workers : sequence of int
-        Workers w_i on each node.
-    servers : sequence of int
-        Node of each parameter server.
-    ps_sizes_mb : sequence of float
-        Size s_j of each parameter server, MB; they sum up to the model.
-    traffic : sequence of float
-        Traffic t_i already on each node, MB per iteration.
-
-    Returns
-    -------
-    list of float
-        T_i = t_i + w_i (M - S_i) + S_i (W - w_i), where S_i is what the servers on i hold.
+    w_i are its workers, S_i what its servers hold, and t_i its traffic before.
 
     Examples
     --------
@@ -92,6 +66,11 @@ def solve(
     parameter server. The products w_i p_ji are replaced by z_ji with z <= w, z <= W p and
     z >= w - W (1 - p), which is exact for binary p.
 
+    Of all optima the first in this order: most workers on the best node, then on the next and so
+    on, nodes ordered by idle GPUs (most first), existing traffic (least first), index; then
+    servers, largest first, on the best nodes. So the answer depends on nothing but the instance,
+    and permuting nodes or servers permutes it.
+
     Parameters
     ----------
     model_mb : float
@@ -100,18 +79,8 @@ def solve(
         Workers W, one GPU each; 1 to 8.
     ps_sizes_mb : sequence of float
         Size of each parameter server, MB, 1 to 8 of them; must sum up to ``model_mb``.
-    free_gpus : sequence of int
-        Idle GPUs g_i of each node; 1 to 8 nodes.
-    traffic : sequence of float
-        Traffic t_i already on each node, MB per iteration.
-
-    Returns
-    -------
-    IlpPlacement
-        Of all optima the first in this order: most workers on the best node, then on the next
-        and so on, nodes ordered by idle GPUs (most first), existing traffic (least first), index;
-        then servers, largest first, on the best nodes. So the answer depends on nothing but the
-        instance, and permuting nodes or servers permutes it.
+    free_gpus, traffic : sequence
+        Idle GPUs g_i of each of 1 to 8 nodes, and its traffic t_i so far (MB per iteration).
 
     Raises
     ------
@@ -152,19 +121,9 @@ def solve(
 
 
 def program_size(nodes: int, servers: int) -> tuple[int, int]:
-    """Return how many variables and constraints the linearised program has.
+    """Return how many variables (w, p, z and T) and rows the linearised program has.
 
-    Parameters
-    ----------
-    nodes : int
-        Number of nodes N.
-    servers : int
-        Number of parameter servers K.
-
-    Returns
-    -------
-    tuple of int
-        Variables (w, p, z and T) and rows; both are of order N K, whatever the number of workers.
+    Both are of order nodes times servers, whatever the number of workers.
 
     Examples
     --------
@@ -279,7 +238,7 @@ class _Program:
                     self._low[self._p(j, i)] = self._high[self._p(j, i)] = float(places[j] == i)
         return counts.tolist(), places.tolist()
 
-    def _minimise(self, goal: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _minimise(self, goal: Floats) -> tuple[Ints, Ints]:
         # Importing scipy.optimize takes longer than most simulations that place by another rule.
         from scipy.optimize import Bounds, milp
 

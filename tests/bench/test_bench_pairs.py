@@ -8,7 +8,7 @@ from costs import measure
 
 from repro.estimate._completion import complete
 from repro.optimise.pairs.makespan import makespan_pairs
-from repro.optimise.pairs.programme import programme, shares
+from repro.optimise.pairs.programme import PairCrowd, programme, shares
 from repro.optimise.pairs.rows import spread_evenly
 from repro.sim.rounds.ledger import Ledger
 
@@ -38,8 +38,10 @@ def test_one_allocation(benchmark, types, jobs, widths, limit):
     numbers = np.arange(jobs)
 
     def allocate():
-        problem = programme(speeds * scale, paired * scale[:, None], counts, wide, capacity)
-        return spread_evenly(numbers, place, counts, shares(problem, types, 3))
+        problem = programme(
+            PairCrowd(speeds * scale, paired * scale[:, None], wide, capacity), counts
+        )
+        return spread_evenly(numbers, place, counts, shares(problem))
 
     allocate()
     cost, rows = measure(benchmark, f"pairs of {types} types, {jobs} jobs", 9, allocate)
@@ -52,11 +54,11 @@ def test_one_makespan(benchmark):
     rng = np.random.default_rng(1)
     left = 10 ** np.where(rng.random(700) < 0.2, rng.uniform(3, 4, 700), rng.uniform(1.5, 3, 700))
     capacity = np.full(3, 36.0)
-    makespan_pairs(speeds, paired, wide, capacity, place, left)
+    crowd = PairCrowd(speeds, paired, wide, capacity)
+    makespan_pairs(crowd, place, left)
     cost, (_, end) = measure(
-        benchmark, "makespan with pairs, 700 jobs", 3, makespan_pairs, speeds, paired, wide,
-        capacity, place, left,
-    )  # fmt: skip
+        benchmark, "makespan with pairs, 700 jobs", 3, makespan_pairs, crowd, place, left
+    )
     assert end > 0
     assert cost <= 3
 

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 from repro.core.records import Result
-from repro.optimise.entities import hierarchical_shares
+from repro.optimise.entities import Hierarchy, hierarchical_shares
+from repro.optimise.max_min import normalised
 from repro.perf.throughput import ThroughputTable
 
 Table = Mapping[str, Mapping[str, Any]]
@@ -45,14 +46,15 @@ def entity_shares(jobs: Table, entities: Table, gpus: Mapping[str, int]) -> pd.D
         [[job.get("steps_per_s", {}).get(one, 1.0) for one in types] for job in jobs.values()]
     )
     counts = np.array(list(gpus.values()), dtype=float)
+    one_each = np.ones(len(jobs))
     shares = hierarchical_shares(
-        speeds,
-        [1.0] * len(jobs),
+        normalised(speeds, one_each, one_each, counts, "job {}".format),
         [float(job.get("weight", 1)) for job in jobs.values()],
         [job["entity"] for job in jobs.values()],
-        {name: float(one.get("weight", 1)) for name, one in entities.items()},
-        {name: one["inner"] for name, one in entities.items()},
-        counts,
+        Hierarchy(
+            {name: float(one.get("weight", 1)) for name, one in entities.items()},
+            {name: one["inner"] for name, one in entities.items()},
+        ),
     )
     equal = speeds @ counts / counts.sum()
     return pd.DataFrame(

@@ -1,7 +1,7 @@
 """Least makespan where two jobs may share the same GPUs, over classes of jobs.
 
-max tau subject to thr_i(X) >= left_i tau is a programme over jobs, because jobs of one type have
-different work left. Jobs of one type may nevertheless be pooled: let Y be the shares of a pool with
+max tau subject to thr_i(X) >= left_i tau is a programme over jobs, because jobs of one kind have
+different work left. Jobs of one kind may nevertheless be pooled: let Y be the shares of a pool with
 work R = sum left_i, and give each job the part left_i / R of them. Then
 
 - every job gets thr_i = thr(Y) left_i / R >= left_i tau as soon as thr(Y) >= R tau, and
@@ -19,28 +19,21 @@ from functools import partial
 
 import numpy as np
 
-from repro.optimise.pairs.programme import Array, Ints, programme, shares, solve
+from repro.optimise.pairs.programme import PairCrowd, programme, shares, solve
 from repro.optimise.pairs.rows import Rows, spread_thinly
+from repro.typing import Floats, Ints
 
-#: Jobs that need less than this part of the least possible makespan are pooled by type.
+#: Jobs that need less than this part of the least possible makespan are pooled by kind.
 SHORT = 0.2
 #: First bracket of the bisection (s).
 SHORTEST, LONGEST = 100.0, 1e6
 
 
-def classes(place: Ints, left: Array, fastest: Array, short: float = SHORT) -> Ints:
-    """Return the class of each job: one per type for short jobs, one per job for the others.
+def classes(kinds: Ints, left: Floats, fastest: Floats, short: float = SHORT) -> Ints:
+    """Return the class of each job: one per kind for short jobs, one per job for the others.
 
-    Parameters
-    ----------
-    place : ndarray of int, shape (jobs,)
-        Type of each job.
-    left : ndarray, shape (jobs,)
-        Steps left.
-    fastest : ndarray, shape (jobs,)
-        Steps per second on the job's best GPU type.
-    short : float
-        Part of the longest job's time below which a job is short.
+    ``left`` and ``fastest`` are the steps left and the best speed of each job; a job is short if it
+    needs less than a part ``short`` of the longest job's time.
 
     Examples
     --------
@@ -49,24 +42,21 @@ def classes(place: Ints, left: Array, fastest: Array, short: float = SHORT) -> I
     """
     need = left / fastest
     pooled = need < short * need.max()
-    # classes of one type lie side by side, the pool first, then by work left
-    order = np.lexsort((left, ~pooled, place))
+    # classes of one kind lie side by side, the pool first, then by work left
+    order = np.lexsort((left, ~pooled, kinds))
     fresh = ~(
-        pooled[order] & np.roll(pooled[order], 1) & (place[order] == np.roll(place[order], 1))
+        pooled[order] & np.roll(pooled[order], 1) & (kinds[order] == np.roll(kinds[order], 1))
     )
     fresh[0] = True
-    found = np.empty(len(place), dtype=np.int64)
+    found = np.empty(len(kinds), dtype=np.int64)
     found[order] = np.cumsum(fresh) - 1
     return found
 
 
 def makespan_pairs(
-    speeds: Array,
-    paired: Array,
-    widths: Array,
-    capacity: Array,
-    place: Ints,
-    left: Array,
+    crowd: PairCrowd,
+    kinds: Ints,
+    left: Floats,
     *,
     tolerance: float = 0.0,
     pairs: str = "all",
@@ -76,16 +66,10 @@ def makespan_pairs(
 
     Parameters
     ----------
-    speeds : ndarray, shape (types, GPU types)
-        Steps per second alone.
-    paired : ndarray, shape (types, types, GPU types)
-        ``paired[a, b]``: steps per second of a job of type a beside one of type b.
-    widths, capacity : ndarray
-        GPUs of a job of each type; GPUs of each GPU type.
-    place : ndarray of int, shape (jobs,)
-        Type of each job.
-    left : ndarray, shape (jobs,)
-        Steps left.
+    crowd : PairCrowd
+        Kinds of jobs and GPUs; values are speeds (steps/s).
+    kinds, left : ndarray, shape (jobs,)
+        Kind of each job and its steps left.
     tolerance : float
         0: the optimum. Otherwise the end of a bisection that stops within this part of it, and a
         point amid all that reach it.
@@ -105,41 +89,42 @@ def makespan_pairs(
 
     Examples
     --------
-    >>> alone, beside = np.array([[4.0]]), np.array([[[3.0]]])
     >>> gpus = np.array([1.0])
-    >>> _, end = makespan_pairs(alone, beside, gpus, gpus, np.array([0, 0]), np.array([6.0, 6.0]))
+    >>> crowd = PairCrowd(np.array([[4.0]]), np.array([[[3.0]]]), gpus, gpus)
+    >>> _, end = makespan_pairs(crowd, np.array([0, 0]), np.array([6.0, 6.0]))
     >>> round(end, 5)
     2.0
     """
     left = np.maximum(left, 1e-9 * max(float(left.max()), 1e-300))
-    fastest = speeds.max(axis=1)
-    of_job = classes(place, left, fastest[place], short)
+    fastest = crowd.value.max(axis=1)
+    of_job = classes(kinds, left, fastest[kinds], short)
     counts = np.bincount(of_job).astype(float)
     total = np.bincount(of_job, left)
     longest = np.zeros(len(counts))
     np.maximum.at(longest, of_job, left)
     kind = np.empty(len(counts), dtype=np.int64)
-    kind[of_job] = place
+    kind[of_job] = kinds
     scale = 1.0 / fastest[kind]
     # in units of the longest job's time on its best type
     unit = float((longest * scale).max())
     problem = programme(
-        speeds[kind] * scale[:, None],
-        paired[np.ix_(kind, kind)] * scale[:, None, None],
+        PairCrowd(
+            crowd.value[kind] * scale[:, None],
+            crowd.paired[np.ix_(kind, kind)] * scale[:, None, None],
+            crowd.widths[kind],
+            crowd.gpus,
+        ),
         counts,
-        widths[kind],
-        capacity,
         demand=total * scale / unit,
         limits=np.minimum(counts, total / longest),
         within=(counts >= 2) & (2 * longest <= total),
         pairs=pairs,
     )
-    size, kinds = len(counts), speeds.shape[1]
-    given = shares(problem, size, kinds)
+    given = shares(problem)
     end = unit / given.level
     if tolerance > 0:
         end = _bisected(end, tolerance)
-        given = shares(problem, size, kinds, partial(solve, given=unit / end))
+        given = shares(problem, partial(solve, given=unit / end))
     parts = left / total[of_job]
     return spread_thinly(np.arange(len(left)), of_job, parts, given), end
 

@@ -1,4 +1,4 @@
-"""From shares of job types to shares of jobs: rows of single jobs and of pairs of jobs."""
+"""From shares of kinds to shares of jobs: rows of single jobs and of pairs of jobs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from repro.core.decision import Shares
-from repro.optimise.pairs.programme import Array, Ints, TypeShares
+from repro.optimise.pairs.programme import KindShares
+from repro.typing import Floats, Ints
 
 #: Smaller shares of time are left out.
 FLOOR = 1e-6
@@ -15,59 +16,31 @@ FLOOR = 1e-6
 
 @dataclass(frozen=True)
 class Rows:
-    """Shares of time of jobs and of pairs of jobs.
-
-    Parameters
-    ----------
-    members : ndarray of int, shape (rows, 2)
-        Row numbers of the jobs; the second is -1 where the job is alone.
-    fractions : ndarray, shape (rows, GPU types)
-        Share of time.
-
-    Examples
-    --------
-    >>> Rows(np.array([[4, -1], [4, 7]]), np.array([[0.5], [0.25]])).shares(("v100",)).jobs.tolist()
-    [[4, -1], [4, 7]]
-    """
+    """Shares of time, shape (rows, types), of jobs and pairs of jobs (-1 = no second member)."""
 
     members: Ints
-    fractions: Array
+    fractions: Floats
 
     def shares(self, gpu_types: tuple[str | None, ...]) -> Shares:
         """Return the decision."""
         return Shares(self.members, gpu_types, self.fractions)
 
 
-def spread_evenly(jobs: Ints, kinds: Ints, counts: Array, given: TypeShares) -> Rows:
-    """Return one row per job and per pair of jobs, equal for all pairs of the same types.
+def spread_evenly(jobs: Ints, kinds: Ints, counts: Floats, given: KindShares) -> Rows:
+    """Return one row per job and per pair of jobs, equal for all pairs of the same kinds.
 
-    Each job comes after the pairs of those before it, and before its own pairs with them.
-
-    Parameters
-    ----------
-    jobs : ndarray of int, shape (jobs,)
-        Row numbers, in the order in which the rows are wanted.
-    kinds : ndarray of int, shape (jobs,)
-        Type of each job.
-    counts : ndarray, shape (types,)
-        Jobs of each type.
-    given : TypeShares
-        Shares summed over the jobs of a type.
-
-    References
-    ----------
-    Gavel, OSDI 2020, section 4.1.
+    Each job (row numbers ``jobs``, in the order in which rows are wanted, of kind ``kinds[i]``)
+    comes after the pairs of those before it, and before its own pairs with them.
 
     Examples
     --------
-    >>> given = TypeShares(np.array([[1.0]]), np.array([0]), np.array([0]), np.array([[0.6]]), 1.0)
+    >>> given = KindShares(np.array([[1.0]]), np.array([0]), np.array([0]), np.array([[0.6]]), 1.0)
     >>> spread_evenly(np.arange(3), np.zeros(3, int), np.array([3.0]), given).fractions.round(3).T
     array([[0.333, 0.333, 0.2  , 0.333, 0.2  , 0.2  ]])
     """
-    # the compiler takes longer to import than most policies to run
     from repro.optimise.pairs.columns import spread
 
-    types = len(given.alone)
+    size = len(given.alone)
     pairs = np.where(
         given.first == given.second,
         counts[given.first] * (counts[given.first] - 1) / 2,
@@ -75,54 +48,41 @@ def spread_evenly(jobs: Ints, kinds: Ints, counts: Array, given: TypeShares) -> 
     )
     each = given.together / pairs[:, None]
     each[each < FLOOR] = 0.0
-    lookup = np.full((types, types), -1)
+    lookup = np.full((size, size), -1)
     used = np.flatnonzero(each.any(axis=1))
     lookup[given.first[used], given.second[used]] = used
     lookup[given.second[used], given.first[used]] = used
     return Rows(*spread(jobs, kinds, given.alone / counts[:, None], lookup, each))
 
 
-def _cuts(parts: Array) -> Array:
-    """Return the inner ends of intervals of these lengths laid end to end on [0, 1]."""
-    return np.cumsum(parts)[:-1]
-
-
-def _facing(left: Array, right: Array, start: float, span: float) -> tuple[Ints, Ints, Array]:
+def _facing(left: Floats, right: Floats, start: float, span: float) -> tuple[Ints, Ints, Floats]:
     """Return which interval of ``left`` at t faces which of ``right`` at t + start, and how long.
 
-    t runs over [0, span].
+    The intervals of each, of these lengths, lie end to end on [0, 1]; t runs over [0, span].
     """
-    a, b = _cuts(left), _cuts(right) - start
+    a, b = np.cumsum(left)[:-1], np.cumsum(right)[:-1] - start
     cuts = np.unique(np.concatenate([a[a < span], b[(b > 0) & (b < span)], [0.0, span]]))
     middle = (cuts[1:] + cuts[:-1]) / 2
     return np.searchsorted(a, middle), np.searchsorted(b, middle), np.diff(cuts)
 
 
-def spread_thinly(jobs: Ints, kinds: Ints, parts: Array, given: TypeShares) -> Rows:
-    """Return few rows in which each job has its part of the shares of its type.
+def spread_thinly(jobs: Ints, kinds: Ints, parts: Floats, given: KindShares) -> Rows:
+    """Return few rows in which each job has its part of the shares of its kind.
 
-    The jobs of two types are laid along two circles of length one, each with an arc of the length
-    of its part; those that face each other make the pairs. A type paired with itself faces itself
-    half way round. There are at most as many pairs as jobs of both types.
-
-    Parameters
-    ----------
-    jobs, kinds, given
-        As for `spread_evenly`.
-    parts : ndarray, shape (jobs,)
-        Part of each job in the shares of its type; the parts of a type add up to one, and none
-        exceeds one half in a type that is paired with itself.
+    The jobs of two kinds are laid along two circles of length one, each with an arc of the length
+    of its part; those that face each other make the pairs. A kind paired with itself faces itself
+    half way round. There are at most as many pairs as jobs of both kinds. The parts of a kind add
+    up to one, and none exceeds one half in a kind that is paired with itself.
 
     Examples
     --------
-    >>> given = TypeShares(np.array([[1.0]]), np.array([0]), np.array([0]), np.array([[0.6]]), 1.0)
+    >>> given = KindShares(np.array([[1.0]]), np.array([0]), np.array([0]), np.array([[0.6]]), 1.0)
     >>> rows = spread_thinly(np.arange(3), np.zeros(3, int), np.full(3, 1 / 3), given)
     >>> rows.members[3:].tolist(), rows.fractions[3:].round(3).ravel().tolist()
     ([[0, 1], [0, 2], [1, 2]], [0.2, 0.2, 0.2])
     """
-    types = len(given.alone)
     order = np.argsort(kinds, kind="stable")
-    ends = np.searchsorted(kinds[order], np.arange(types + 1))
+    ends = np.searchsorted(kinds[order], np.arange(len(given.alone) + 1))
     members = [np.stack([jobs, np.full(len(jobs), -1)], axis=1)]
     fractions = [given.alone[kinds] * parts[:, None]]
     for a, b, together in zip(given.first, given.second, given.together, strict=True):

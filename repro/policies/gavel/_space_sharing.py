@@ -12,7 +12,7 @@ from repro.core.decision import Decision, Shares
 from repro.core.typed_shares import Kinds, KindTable, Solved, TypedShares
 from repro.core.view import View
 from repro.errors import PolicyError
-from repro.optimise.pairs.programme import TypeShares
+from repro.optimise.pairs.programme import KindShares
 from repro.optimise.pairs.rows import Rows, spread_evenly
 from repro.policies.gavel._estimated_pairs import EstimatedPairs
 from repro.typing import Floats, Ints
@@ -84,7 +84,7 @@ class SpaceSharing(TypedShares):
     pairs_up: ClassVar[bool] = True
     remembered: ClassVar[int] = 256
 
-    def pair_shares(self, kinds: Kinds, paired: Floats) -> TypeShares:
+    def pair_shares(self, kinds: Kinds, paired: Floats) -> KindShares:
         """Return the time of kinds and of pairs of kinds; ``paired`` as `PairTable.paired`."""
         raise PolicyError(f"policy {self.name!r} defines no `pair_shares`")
 
@@ -92,14 +92,14 @@ class SpaceSharing(TypedShares):
         """Return the estimates of one run; None: the speeds of pairs are known."""
         return None
 
-    def rows(self, jobs: Ints, row: Ints, counts: Floats, given: TypeShares) -> Rows:
+    def rows(self, jobs: Ints, row: Ints, counts: Floats, given: KindShares) -> Rows:
         """Return the shares of jobs and pairs of jobs, given the kind of each job and its count."""
         return spread_evenly(jobs, row, counts, given)
 
     def session(self, view: View) -> Callable[[View], Decision]:
         """Return the decision function of one run, which remembers solved mixes of kinds."""
         table = PairTable(self, view, self.estimates(view))
-        solved: Solved[TypeShares] = Solved(self.remembered)
+        solved: Solved[KindShares] = Solved(self.remembered)
 
         def decide(view: View) -> Shares:
             changed = [table.observe(*seen) for seen in view.together]
@@ -108,7 +108,7 @@ class SpaceSharing(TypedShares):
             jobs = view.jobs
             numbers, counts, row = table.present(jobs)
 
-            def solve() -> TypeShares:
+            def solve() -> KindShares:
                 return self.pair_shares(table.of(numbers, counts), table.paired(numbers))
 
             given = solved(numbers, counts, solve)

@@ -9,8 +9,8 @@ from typing import ClassVar, Literal
 from repro.core.policy import register
 from repro.core.typed_shares import Kinds
 from repro.core.view import View
-from repro.optimise.entities import Inner, hierarchical_shares
-from repro.optimise.max_min import Backend, Filling
+from repro.optimise.entities import Hierarchy, Inner, hierarchical_shares
+from repro.optimise.max_min import Backend, Filling, normalised
 from repro.policies.gavel._blind import MayBeBlind
 from repro.typing import Floats
 
@@ -59,8 +59,7 @@ class GavelHierarchical(MayBeBlind):
 
     def shares(self, kinds: Kinds) -> Floats:
         """Return X."""
-        return hierarchical_shares(
-            kinds.speeds, kinds.widths, kinds.weights, [entity for _, _, entity in kinds.keys],
-            self.entity_weights, self.inner, kinds.gpus, self.water_filling, kinds.counts,
-            self.lp_backend, kinds.name,
-        )  # fmt: skip
+        rules = Hierarchy(self.entity_weights, self.inner, self.water_filling, self.lp_backend)
+        crowd = normalised(kinds.speeds, kinds.counts, kinds.widths, kinds.gpus, kinds.name)
+        entities = [entity for _, _, entity in kinds.keys]
+        return hierarchical_shares(crowd, kinds.weights, entities, rules)

@@ -10,7 +10,7 @@ from repro.core.policy import register
 from repro.core.typed_shares import Kinds
 from repro.core.view import View
 from repro.optimise.max_min import equal_share
-from repro.optimise.pairs.programme import TypeShares, programme, shares, solve
+from repro.optimise.pairs.programme import KindShares, PairCrowd, programme, shares, solve
 from repro.optimise.pairs.rows import Rows, spread_evenly, spread_thinly
 from repro.policies.gavel._estimated_pairs import EstimatedPairs
 from repro.policies.gavel._space_sharing import SpaceSharing
@@ -63,17 +63,15 @@ class GavelLasSS(SpaceSharing):
             return None
         return EstimatedPairs(view, self.profiled, self.references, self.artifact_index)
 
-    def pair_shares(self, kinds: Kinds, paired: Floats) -> TypeShares:
+    def pair_shares(self, kinds: Kinds, paired: Floats) -> KindShares:
         """Return X of kinds and pairs of kinds."""
         equal = equal_share(kinds.speeds, kinds.gpus)
         scale = (kinds.widths / (kinds.weights * equal))[:, None]
-        sizes = kinds.counts, kinds.widths, kinds.gpus
-        values = kinds.speeds * scale
-        problem = programme(values, paired * scale[:, None], *sizes, pairs=self.pairs)
-        kinds_present, gpu_types = values.shape
-        return shares(problem, kinds_present, gpu_types, partial(solve, method=self.optimum))
+        crowd = PairCrowd(kinds.speeds * scale, paired * scale[:, None], kinds.widths, kinds.gpus)
+        problem = programme(crowd, kinds.counts, pairs=self.pairs)
+        return shares(problem, partial(solve, method=self.optimum))
 
-    def rows(self, jobs: Ints, row: Ints, counts: Floats, given: TypeShares) -> Rows:
+    def rows(self, jobs: Ints, row: Ints, counts: Floats, given: KindShares) -> Rows:
         """Return X of jobs and pairs of jobs."""
         if self.spread == "all":
             return spread_evenly(jobs, row, counts, given)

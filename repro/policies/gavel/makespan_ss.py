@@ -12,6 +12,7 @@ from repro.core.decision import Decision, Shares
 from repro.core.policy import register
 from repro.core.view import View
 from repro.optimise.pairs.makespan import SHORT, makespan_pairs
+from repro.optimise.pairs.programme import PairCrowd
 from repro.optimise.pairs.rows import Rows
 from repro.policies.gavel._space_sharing import PairTable, SpaceSharing
 from repro.policies.gavel.makespan import TOLERANCES, check_tolerance
@@ -58,10 +59,13 @@ class GavelMakespanSS(SpaceSharing):
             numbers, counts, row = table.present(jobs)
             kinds = table.of(numbers, counts)
             shares, _ = makespan_pairs(
-                kinds.speeds, table.paired(numbers), kinds.widths, kinds.gpus, row,
+                PairCrowd(kinds.speeds, table.paired(numbers), kinds.widths, kinds.gpus),
+                row,
                 view.steps_left(jobs),
-                tolerance=self.tolerance or 0.0, pairs=self.pairs, short=self.short,
-            )  # fmt: skip
+                tolerance=self.tolerance or 0.0,
+                pairs=self.pairs,
+                short=self.short,
+            )
             members = np.append(np.array(jobs), -1)[shares.members]
             return Rows(members, shares.fractions).shares(view.gpu_types)
 

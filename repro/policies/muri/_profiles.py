@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from repro.matching.jobs import best_pairs
-from repro.matching.types import TypeMatcher
+from repro.matching.kinds import KindMatcher
 from repro.perf.interleaving import Interleaving
 from repro.perf.stages import Stages
 
@@ -62,7 +62,7 @@ class Profiles:
         self._stages = list(numbers)
         self._gamma: dict[Kind, float] = {}
         self._tables: dict[tuple[Kind, ...], npt.NDArray[np.float64]] = {}
-        self._matchers: dict[tuple[Kind, ...], TypeMatcher] = {}
+        self._matchers: dict[tuple[Kind, ...], KindMatcher] = {}
 
     def best_period(self, jobs: Group) -> float:
         """Return the period of a group in its best order (s), whatever order it will run in."""
@@ -120,5 +120,5 @@ class Profiles:
             return [(a, b, number) for (a, b), number in sorted(found.items())]
         matcher = self._matchers.get(present)
         if matcher is None:
-            matcher = self._matchers[present] = TypeMatcher(self.weights(present))
+            matcher = self._matchers[present] = KindMatcher(self.weights(present))
         return matcher.pairs(counts)

@@ -35,11 +35,11 @@ def check_feasible(crowd, x):
 @given(st.integers(0, 10**6))
 def test_level_is_that_of_the_linear_programme(seed):
     crowd = some_crowd(seed)
-    scale = np.random.default_rng(seed + 1).uniform(0.2, 5, len(crowd.worth))
+    scale = np.random.default_rng(seed + 1).uniform(0.2, 5, len(crowd.value))
     answer, (_, level) = central_level(crowd, scale), vertex_level(crowd, scale)
     check_feasible(crowd, answer.shares)
     assert answer.level == pytest.approx(level, rel=1e-7)
-    reached = (crowd.worth * answer.shares).sum(axis=1) / scale
+    reached = (crowd.value * answer.shares).sum(axis=1) / scale
     assert reached.min() == pytest.approx(level, rel=1e-6)
 
 
@@ -48,13 +48,13 @@ def test_level_is_that_of_the_linear_programme(seed):
 def test_rows_of_equal_jobs_stand_for_single_jobs(seed):
     crowd = some_crowd(seed, rows=4)
     single = Crowd(
-        np.repeat(crowd.worth, crowd.counts, axis=0),
+        np.repeat(crowd.value, crowd.counts, axis=0),
         np.ones(int(crowd.counts.sum())),
         np.repeat(crowd.widths, crowd.counts),
         crowd.gpus,
     )
     together = central_level(crowd, np.ones(4)).shares
-    apart = central_level(single, np.ones(len(single.worth))).shares
+    apart = central_level(single, np.ones(len(single.value))).shares
     np.testing.assert_allclose(np.repeat(together, crowd.counts, axis=0), apart, atol=2e-4)
 
 
@@ -63,7 +63,7 @@ def test_rows_of_equal_jobs_stand_for_single_jobs(seed):
 def test_order_of_rows_plays_no_role(seed):
     crowd = some_crowd(seed, rows=9)
     order = np.random.default_rng(seed).permutation(9)
-    mixed = Crowd(crowd.worth[order], crowd.counts[order], crowd.widths[order], crowd.gpus)
+    mixed = Crowd(crowd.value[order], crowd.counts[order], crowd.widths[order], crowd.gpus)
     one, other = central_level(crowd, np.ones(9)).shares, central_level(mixed, np.ones(9)).shares
     np.testing.assert_allclose(one[order], other, atol=2e-4)
 
@@ -116,7 +116,7 @@ def test_centre_of_all_shares_above_floors():
         floor = np.full(8, central_level(crowd, np.ones(8)).level / 1.03)
         x = central_point(crowd, floor, central_level(crowd, floor))
         check_feasible(crowd, x)
-        value = (crowd.worth * x).sum(axis=1)
+        value = (crowd.value * x).sum(axis=1)
         assert (value > floor).all() and (x[crowd.usable] > 0).all()
 
 
@@ -130,7 +130,7 @@ def test_least_ratio_is_that_of_bisection(seed):
     shares, ratio = ftf_shares(crowd, left, due, spent)
     check_feasible(crowd, shares)
     assert ratio == pytest.approx(vertex_ratio(crowd, left, due, spent)[1], rel=1e-6)
-    speed = (crowd.worth * shares).sum(axis=1)
+    speed = (crowd.value * shares).sum(axis=1)
     assert ((spent + left / speed) / due).max() == pytest.approx(ratio, rel=1e-6)
 
 

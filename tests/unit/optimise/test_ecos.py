@@ -38,7 +38,7 @@ def check_feasible(crowd, x):
 @pytest.mark.parametrize("seed", range(5))
 def test_level_is_ours(solver, seed):
     crowd = some_crowd(seed)
-    scale = np.random.default_rng(seed).uniform(0.5, 2.0, len(crowd.worth))
+    scale = np.random.default_rng(seed).uniform(0.5, 2.0, len(crowd.value))
     floor = np.where(np.arange(len(scale)) == 2, -np.inf, 0.01)
     ours, theirs = central_level(crowd, scale, floor), ecos_level(crowd, scale, floor)
     check_feasible(crowd, theirs.shares)
@@ -48,7 +48,7 @@ def test_level_is_ours(solver, seed):
 
 def test_level_reports_floors_out_of_reach(solver):
     crowd = some_crowd(0)
-    led = np.arange(len(crowd.worth)) > 0
+    led = np.arange(len(crowd.value)) > 0
     assert ecos_level(crowd, led.astype(float), np.where(led, 0.0, 50.0)) is None
 
 
@@ -63,7 +63,7 @@ def test_point_meets_its_floors_and_says_when_it_cannot(solver):
 @pytest.mark.parametrize("seed", range(5))
 def test_ratio_is_ours(solver, seed):
     crowd = some_crowd(seed)
-    crowd = Crowd(crowd.worth, np.ones(9), crowd.widths, crowd.gpus)
+    crowd = Crowd(crowd.value, np.ones(9), crowd.widths, crowd.gpus)
     rng = np.random.default_rng(seed)
     left, due, spent = rng.uniform(100, 900, 9), rng.uniform(500, 3000, 9), rng.uniform(0, 300, 9)
     ours, theirs = central_ratio(crowd, left, due, spent), ecos_ratio(crowd, left, due, spent)

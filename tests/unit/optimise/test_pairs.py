@@ -9,7 +9,7 @@ from scipy.optimize import linprog
 from repro.errors import PolicyError
 from repro.optimise.pairs import programme as pairs_programme
 from repro.optimise.pairs.makespan import makespan_pairs
-from repro.optimise.pairs.programme import TypeShares, programme, shares, solve
+from repro.optimise.pairs.programme import KindShares, PairCrowd, programme, shares, solve
 from repro.optimise.pairs.rows import spread_evenly, spread_thinly
 
 
@@ -21,11 +21,13 @@ def instance(seed, types=6, most=4, widths=(1,)):
     for a, b in zip(*np.nonzero(rng.random((types, types)) < 0.15), strict=True):
         paired[a, b] = paired[b, a] = 0.0
     counts = rng.integers(1, most + 1, types).astype(float)
-    return values, paired, counts, rng.choice(widths, types).astype(float), np.full(3, 4.0)
+    wide = rng.choice(widths, types).astype(float)
+    return PairCrowd(values, paired, wide, np.full(3, 4.0)), counts
 
 
-def over_jobs(values, paired, kinds, widths, capacity, demand):
+def over_jobs(crowd, kinds, demand):
     """Return the level of the programme with a column per job and pair of jobs."""
+    values, paired, widths, capacity = crowd.value, crowd.paired, crowd.widths, crowd.gpus
     jobs, columns, entries = len(kinds), 0, []
     for i in range(jobs):
         for second in [-1, *range(i + 1, jobs)]:
@@ -53,10 +55,10 @@ def over_jobs(values, paired, kinds, widths, capacity, demand):
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("widths", [(1,), (1, 2)])
 def test_types_give_the_level_of_jobs(seed, widths):
-    values, paired, counts, wide, capacity = instance(seed, widths=widths)
+    crowd, counts = instance(seed, widths=widths)
     kinds = np.repeat(np.arange(len(counts)), counts.astype(int))
-    expected = over_jobs(values, paired, kinds, wide, capacity, np.ones(len(kinds)))
-    problem = programme(values, paired, counts, wide, capacity)
+    expected = over_jobs(crowd, kinds, np.ones(len(kinds)))
+    problem = programme(crowd, counts)
     for method in ("centre", "vertex"):
         assert solve(problem, method)[1] == pytest.approx(expected, rel=1e-6)
 
@@ -73,8 +75,7 @@ def test_pairs_left_out_do_not_change_the_level(seed, pairs):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_optimum_is_feasible_and_the_level_is_reached(seed):
-    values, paired, counts, wide, capacity = instance(seed, widths=(1, 2))
-    problem = programme(values, paired, counts, wide, capacity)
+    problem = programme(*instance(seed, widths=(1, 2)))
     x, level = solve(problem)
     used = np.zeros(len(problem.limits))
     np.add.at(used, problem.rows, problem.coefs * x[:, None])
@@ -87,11 +88,9 @@ def test_the_centre_of_types_is_that_of_jobs():
     values, beside = np.array([[2.0, 1.0]]), np.array([[[1.5, 0.7]]])
     one = np.ones(1)
     capacity = np.array([1.0, 3.0])
-    together = programme(values, beside, 3 * one, one, capacity)
-    split = programme(
-        np.repeat(values, 2, 0), np.tile(beside, (2, 2, 1)), np.array([1.0, 2.0]), np.ones(2),
-        capacity,
-    )  # fmt: skip
+    together = programme(PairCrowd(values, beside, one, capacity), 3 * one)
+    twice = PairCrowd(np.repeat(values, 2, 0), np.tile(beside, (2, 2, 1)), np.ones(2), capacity)
+    split = programme(twice, np.array([1.0, 2.0]))
     whole, level = solve(together)
     parts, same = solve(split)
     assert level == pytest.approx(same, rel=1e-7)
@@ -105,14 +104,13 @@ def test_the_centre_of_types_is_that_of_jobs():
 
 
 def test_the_order_of_types_does_not_matter():
-    values, paired, counts, wide, capacity = instance(3, types=7)
+    crowd, counts = instance(3, types=7)
     order = np.random.default_rng(0).permutation(7)
     back = np.argsort(order)
-    straight = shares(programme(values, paired, counts, wide, capacity), 7, 3)
-    moved = programme(
-        values[order], paired[np.ix_(order, order)], counts[order], wide[order], capacity
-    )
-    turned = shares(moved, 7, 3)
+    straight = shares(programme(crowd, counts))
+    paired = crowd.paired[np.ix_(order, order)]
+    moved = PairCrowd(crowd.value[order], paired, crowd.widths[order], crowd.gpus)
+    turned = shares(programme(moved, counts[order]))
     assert turned.alone[back] == pytest.approx(straight.alone, abs=1e-5)
 
 
@@ -142,7 +140,8 @@ def test_a_point_amid_those_that_reach_a_level():
 @pytest.mark.parametrize("pairs", ["all", "working", "useful"])
 @pytest.mark.parametrize("widths", [(1,), (1, 2, 8)])
 def test_columns_are_the_jobs_and_pairs_offered(pairs, widths):
-    values, paired, counts, wide, capacity = instance(5, types=7, widths=widths)
+    crowd, counts = instance(5, types=7, widths=widths)
+    values, paired, wide, capacity = crowd.value, crowd.paired, crowd.widths, crowd.gpus
     values[0, 0] = 0.0
     # types by width, so that those that share columns lie together
     order, expected = np.argsort(wide, kind="stable").tolist(), []
@@ -164,7 +163,7 @@ def test_columns_are_the_jobs_and_pairs_offered(pairs, widths):
                     expected.append((a, a, j, number, -2 * one, 0.0))
                 elif a != b:
                     expected.append((a, b, j, counts[a] * counts[b], -one, -two))
-    found = programme(values, paired, counts, wide, capacity, pairs=pairs)
+    found = programme(crowd, counts, pairs=pairs)
     assert expected == list(
         zip(
             found.first, found.second, found.column, found.column_weights, found.coefs[:, 2],
@@ -175,8 +174,9 @@ def test_columns_are_the_jobs_and_pairs_offered(pairs, widths):
 
 
 def test_where_no_pair_runs_none_is_offered():
-    values, paired, counts, wide, capacity = instance(6)
-    assert (programme(values, 0 * paired, counts, wide, capacity).second < 0).all()
+    crowd, counts = instance(6)
+    nothing = PairCrowd(crowd.value, 0 * crowd.paired, crowd.widths, crowd.gpus)
+    assert (programme(nothing, counts).second < 0).all()
 
 
 # spreading -------------------------------------------------------------------------------------
@@ -193,9 +193,9 @@ def totals(rows, jobs):
 @pytest.mark.parametrize("seed", range(5))
 def test_both_ways_of_spreading_give_jobs_the_same(seed):
     given = instance(seed, types=5, most=5)
-    counts = given[2]
+    counts = given[1]
     kinds = np.random.default_rng(seed).permutation(np.repeat(np.arange(5), counts.astype(int)))
-    answer = shares(programme(*given), 5, 3)
+    answer = shares(programme(*given))
     jobs = np.arange(len(kinds))
     even = spread_evenly(jobs, kinds, counts, answer)
     thin = spread_thinly(jobs, kinds, 1.0 / counts[kinds], answer)
@@ -212,7 +212,7 @@ def test_both_ways_of_spreading_give_jobs_the_same(seed):
 
 def test_unequal_parts_of_a_type_paired_with_itself():
     parts = np.array([0.5, 0.2, 0.2, 0.1])
-    given = TypeShares(np.zeros((1, 1)), np.array([0]), np.array([0]), np.array([[1.0]]), 1.0)
+    given = KindShares(np.zeros((1, 1)), np.array([0]), np.array([0]), np.array([[1.0]]), 1.0)
     rows = spread_thinly(np.arange(4), np.zeros(4, dtype=int), parts, given)
     assert totals(rows, 4).ravel() == pytest.approx(2 * parts)
 
@@ -221,20 +221,21 @@ def test_unequal_parts_of_a_type_paired_with_itself():
 
 
 def static(seed, jobs=14, types=4):
-    values, paired, _, _, _ = instance(seed, types)
+    crowd, _ = instance(seed, types)
     rng = np.random.default_rng(seed)
     place = rng.integers(0, types, jobs)
     left = 10 ** rng.uniform(0, 2, jobs)
-    return values, paired, np.ones(types), np.full(3, 1.0), place, left
+    return PairCrowd(crowd.value, crowd.paired, np.ones(types), np.full(3, 1.0)), place, left
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_makespan_over_classes_is_that_over_jobs(seed):
-    values, paired, wide, capacity, place, left = static(seed)
-    level = over_jobs(values, paired, place, wide, capacity, left)
-    rows, end = makespan_pairs(values, paired, wide, capacity, place, left)
+    crowd, place, left = static(seed)
+    values, paired = crowd.value, crowd.paired
+    level = over_jobs(crowd, place, left)
+    rows, end = makespan_pairs(crowd, place, left)
     assert end == pytest.approx(1 / level, rel=1e-5)
-    _, alone = makespan_pairs(values, paired, wide, capacity, place, left, short=0.0)
+    _, alone = makespan_pairs(crowd, place, left, short=0.0)
     assert alone == pytest.approx(1 / level, rel=1e-6)
     # what the rows give every job suffices, and no job is given more than all of its time
     got = np.zeros(len(left))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from repro.optimise.pairs import matrix as blockwise
-from repro.optimise.pairs.programme import programme
+from repro.optimise.pairs.programme import PairCrowd, programme
 
 
 def instance(seed, widths, pairs):
@@ -15,7 +15,8 @@ def instance(seed, widths, pairs):
     paired = values[:, None] * rng.uniform(0.3, 1.0, (9, 9, 3))
     counts = rng.integers(1, 4, 9).astype(float)
     wide = rng.choice(widths, 9).astype(float)
-    problem = programme(values, paired, counts, wide, np.full(3, 4.0), pairs=pairs)
+    crowd = PairCrowd(values, paired, wide, np.full(3, 4.0))
+    problem = programme(crowd, counts, pairs=pairs)
     dense = np.zeros((len(problem.limits), len(problem.first)))
     np.add.at(dense, (problem.rows.T, np.arange(len(problem.first))), problem.coefs.T)
     return problem, dense, blockwise.find_runs(problem.rows, problem.blocks), rng

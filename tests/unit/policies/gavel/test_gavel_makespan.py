@@ -34,7 +34,7 @@ def test_all_jobs_finish_together_at_the_best_makespan(backend):
     crowd = Crowd(rng.uniform(1, 9, (8, 3)), np.ones(8), np.ones(8), np.full(3, 2.0))
     left = rng.uniform(1e4, 1e6, 8)
     shares, makespan = makespan_shares(crowd, left, backend=backend)
-    speed = (crowd.worth * shares).sum(axis=1)
+    speed = (crowd.value * shares).sum(axis=1)
     assert (left / speed).max() == pytest.approx(makespan, rel=1e-6)
     assert makespan == pytest.approx(makespan_shares(crowd, left, backend="highs")[1], rel=1e-7)
 
@@ -47,7 +47,7 @@ def test_bisection_ends_within_its_tolerance_of_the_optimum(scale):
     best = makespan_shares(crowd, left)[1]
     shares, makespan = makespan_shares(crowd, left, tolerance=0.05)
     assert best <= makespan <= 1.05 * best * 1.05
-    assert ((crowd.worth * shares).sum(axis=1) >= left / makespan * (1 - 1e-9)).all()
+    assert ((crowd.value * shares).sum(axis=1) >= left / makespan * (1 - 1e-9)).all()
     # the upper end is one of the points that halving [100, 1e6 or ten times more] can reach
     top = 1e6 if best <= 1e6 else 10 ** np.ceil(np.log10(best))
     steps = (makespan - 100) / (top - 100) * 2**20

@@ -8,7 +8,8 @@ import pytest
 
 from repro import make, simulate
 from repro.errors import ParamError
-from repro.optimise.entities import hierarchical_shares
+from repro.optimise.entities import Hierarchy, hierarchical_shares
+from repro.optimise.max_min import normalised
 
 #: Steps/s on K80, P100, V100 of the 18 jobs of Gavel's Figure 11, to four digits.
 SPEEDS = np.array(
@@ -29,9 +30,9 @@ def throughput(n, inner="fairness", water_filling="exact", speeds=SPEEDS):
     weights = [(i % 2) + 1 if inner == "fairness" else 1 for i in range(n)]
     entities = [i // 6 for i in range(n)]
     speeds = speeds[:n]
-    shares = hierarchical_shares(
-        speeds, [1] * n, weights, entities, ENTITY_WEIGHTS, inner, [3, 3, 3], water_filling
-    )
+    crowd = normalised(speeds, np.ones(n), np.ones(n), np.full(3, 3.0), str)
+    rules = Hierarchy(ENTITY_WEIGHTS, inner, water_filling)
+    shares = hierarchical_shares(crowd, weights, entities, rules)
     return (speeds * shares).sum(axis=1) / speeds.mean(axis=1)
 
 
@@ -66,7 +67,7 @@ def test_fifo_totals_as_published(start, total):
 
 def test_weights_of_entities_are_checked():
     with pytest.raises(ParamError, match="entity 'x' has weight 0; give > 0"):
-        hierarchical_shares(np.ones((1, 1)), [1], [1], ["x"], {"x": 0}, "fairness", [1])
+        Hierarchy({"x": 0}).groups(["x"])
 
 
 @pytest.mark.parametrize("inner", ["fairness", "fifo"])

@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import linprog
 
 from repro import simulate
-from repro.optimise.linear import best_shares, runnable
+from repro.optimise.linear import best_shares
 from repro.perf.throughput import ThroughputTable
 from repro.policies.gavel.max_throughput import GavelMaxThroughput
 
@@ -20,7 +20,8 @@ def instance(seed):
     types = int(rng.integers(1, 6))
     counts, widths = rng.integers(1, 5, types), rng.choice([1, 2, 4], types)
     capacity = rng.integers(1, 9, 3)
-    return runnable(rng.uniform(0.5, 9, (types, 3)), widths, capacity), counts, widths, capacity
+    speeds = np.where(widths[:, None] <= capacity, rng.uniform(0.5, 9, (types, 3)), 0.0)
+    return speeds, counts, widths, capacity
 
 
 def uncollapsed(values, counts, widths, capacity):

@@ -35,7 +35,7 @@ def crowd_of(seed, rows=8):
 def test_levels_are_those_found_by_linear_programmes(seed):
     crowd = crowd_of(seed)
     levels = [
-        np.sort((crowd.worth * fill(crowd, unweighted, backend=backend)).sum(axis=1))
+        np.sort((crowd.value * fill(crowd, unweighted, backend=backend)).sum(axis=1))
         for backend in ("centre", "highs")
     ]
     np.testing.assert_allclose(levels[0], levels[1], atol=2e-4)
@@ -45,15 +45,15 @@ def test_levels_are_those_found_by_linear_programmes(seed):
 def test_nobody_can_rise_without_one_that_is_no_better_off(seed):
     crowd = crowd_of(seed)
     shares = fill(crowd, unweighted)
-    value = (crowd.worth * shares).sum(axis=1)
+    value = (crowd.value * shares).sum(axis=1)
     assert (shares.sum(axis=1) <= 1 + 1e-7).all()
     assert (crowd.counts @ shares <= crowd.gpus * (1 + 1e-6)).all()
     least = fill(crowd, unweighted, "published")
-    assert value.min() == pytest.approx((crowd.worth * least).sum(axis=1).min(), rel=1e-5)
+    assert value.min() == pytest.approx((crowd.value * least).sum(axis=1).min(), rel=1e-5)
     # the second level: nobody above the lowest can be raised together with all others above it
     from scipy.optimize import linprog
 
-    rows, kinds = crowd.worth.shape
+    rows, kinds = crowd.value.shape
     above = value > value.min() * (1 + 1e-4)
     if not above.any():
         return
@@ -65,7 +65,7 @@ def test_nobody_can_rise_without_one_that_is_no_better_off(seed):
         matrix.append(np.append(time.ravel(), 0.0))
         limits.append(1.0)
         worth = np.zeros((rows, kinds))
-        worth[row] = -np.where(crowd.usable[row], crowd.worth[row], 0.0)
+        worth[row] = -np.where(crowd.usable[row], crowd.value[row], 0.0)
         matrix.append(np.append(worth.ravel(), 1.0 if above[row] else 0.0))
         limits.append(0.0 if above[row] else -value[row] * (1 - 1e-7))
     for kind in range(kinds):

@@ -12,7 +12,8 @@ from scipy.optimize import linprog
 from repro import make, simulate
 from repro.core.policy import Policy
 from repro.errors import ParamError
-from repro.optimise.vertex import max_min_shares
+from repro.optimise.centre import Crowd
+from repro.optimise.vertex import vertex_level
 from repro.perf import ThroughputTable
 
 KINDS = ["v100", "p100", "k80"]
@@ -38,10 +39,11 @@ def least_by_plain_programme(values, widths, capacity):
 def test_collapsed_types_are_as_good_as_single_jobs(seed):
     rng = np.random.default_rng(seed)
     values = rng.uniform(0.2, 5, (4, 3))
-    counts, widths, capacity = rng.integers(1, 5, 4), rng.choice([1, 2, 4], 4), [4, 4, 6]
-    x = max_min_shares(values, counts, widths, capacity)
+    counts, widths = rng.integers(1, 5, 4), rng.choice([1, 2, 4], 4)
+    capacity = np.array([4, 4, 6])
+    x = vertex_level(Crowd(values, counts, widths, capacity), np.ones(4))[0]
     assert (x >= 0).all() and (x.sum(axis=1) <= 1 + 1e-9).all()
-    assert ((counts * widths) @ x <= np.array(capacity) * (1 + 1e-9)).all()
+    assert ((counts * widths) @ x <= capacity * (1 + 1e-9)).all()
     single = least_by_plain_programme(
         np.repeat(values, counts, axis=0), np.repeat(widths, counts), capacity
     )
@@ -49,7 +51,9 @@ def test_collapsed_types_are_as_good_as_single_jobs(seed):
 
 
 def test_types_a_job_cannot_use_stay_empty():
-    x = max_min_shares(np.array([[1.0, 9.0], [1.0, 0.0]]), [1, 1], [4, 1], [8, 2])
+    values = np.array([[1.0, 9.0], [1.0, 0.0]])
+    crowd = Crowd(values, np.ones(2), np.array([4, 1]), np.array([8, 2]))
+    x = vertex_level(crowd, np.ones(2))[0]
     assert x[0, 1] == 0 and x[1, 1] == 0
 
 

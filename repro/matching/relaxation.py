@@ -1,9 +1,9 @@
-"""Bases of the relaxed matching of types, and the exact step from each to whole numbers.
+"""Bases of the relaxed matching of kinds, and the exact step from each to whole numbers.
 
-The relaxation lets the number of pairs of two types be a fraction. A basis is one tight pair, or
-idle place, per type; those in reach of the dual simplex method here have no negative reduced cost,
+The relaxation lets the number of pairs of two kinds be a fraction. A basis is one tight pair, or
+idle place, per kind; those in reach of the dual simplex method here have no negative reduced cost,
 so a basis is optimal for all counts that it serves with numbers of pairs of 0 or more. Idle nodes
-count as pairs with one more type, *nobody*. The basic pairs join the types into components: a tree
+count as pairs with one more kind, *nobody*. The basic pairs join the kinds into components: a tree
 that hangs on nobody serves any counts with whole numbers; every other component has one odd cycle
 and gives halves when it holds an odd number of nodes.
 
@@ -21,7 +21,8 @@ from itertools import combinations
 import numpy as np
 
 from repro.matching.jobs import heaviest_pairs
-from repro.matching.values import Floats, Ints, PairValues
+from repro.matching.pair_values import PairValues
+from repro.typing import Floats, Ints
 
 Pair = tuple[int, int]
 
@@ -29,21 +30,8 @@ Pair = tuple[int, int]
 class Basis:
     """One basis without negative reduced cost; neighbours and whole-number steps are kept.
 
-    Parameters
-    ----------
-    values : PairValues
-        The values of the pairs.
-    ends : sequence of (int, int)
-        The basic pairs, the lower type first.
-    inverse : ndarray, shape (t, t)
-        Twice the inverse of the basis, a row for each of them.
-
-    Attributes
-    ----------
-    ends : tuple of (int, int)
-        The basic pairs, ascending.
-    inverse : ndarray
-        In that order: `inverse @ counts` is twice the number of each pair.
+    ``ends`` are the basic pairs, ascending, the lower kind first; ``inverse`` is twice the inverse
+    of the basis, a row for each of them: ``inverse @ counts`` is twice the number of each pair.
     """
 
     def __init__(self, values: PairValues, ends: Sequence[Pair], inverse: Floats) -> None:
@@ -56,15 +44,15 @@ class Basis:
         self._prices = np.append(prices, 0)
         labels = self._components()
         self._labels = labels
-        # row of each odd component: its types
+        # row of each odd component: its kinds
         self.members = (labels[:-1] == np.arange(labels[-1])[:, None]).astype(np.float64)
         self._next: dict[int, Basis | None] = {}
         self._steps: dict[bytes, tuple[Floats, list[Pair]]] = {}
         self._paths: tuple[Ints, Ints, Ints] | None = None
 
     def _components(self) -> Ints:
-        """Return the component of each type and of nobody, which has the highest number."""
-        nobody = self.values.types
+        """Return the component of each kind and of nobody, which has the highest number."""
+        nobody = self.values.kinds
         root = list(range(nobody + 1))
 
         def find(a: int) -> int:
@@ -85,19 +73,10 @@ class Basis:
         return costs
 
     def neighbour(self, row: int, bases: dict[tuple[Pair, ...], Basis]) -> Basis | None:
-        """Return the basis after the dual simplex step that takes the pair of a row out.
+        """Dual simplex pivot: drop the pair in ``row``, whose number of pairs is below 0.
 
-        Parameters
-        ----------
-        row : int
-            A row whose number of pairs is below 0.
-        bases : dict
-            All bases met so far, by their pairs; a new one is added.
-
-        Returns
-        -------
-        Basis or None
-            None where no pair can take the place: no counts make the row negative.
+        ``bases`` holds all bases met so far, by their pairs; a new one is added. None where no pair
+        can take the place: no counts make the row negative.
         """
         if row not in self._next:
             self._next[row] = self._pivot(row, bases)
@@ -126,23 +105,13 @@ class Basis:
 
     def _column(self, pair: Pair) -> Floats:
         """Return twice what one pair more takes from each basic pair."""
-        nobody = self.values.types
+        nobody = self.values.kinds
         return sum((self.inverse[:, a] for a in pair if a != nobody), np.zeros(nobody))
 
     def step(self, counts: Floats) -> tuple[Floats, list[Pair]]:
-        """Return the cheapest change that makes all basic pairs whole.
+        """Return the cheapest way to make all basic pairs whole, for these counts of nodes.
 
-        Parameters
-        ----------
-        counts : ndarray, shape (t,)
-            Nodes of each type.
-
-        Returns
-        -------
-        change : ndarray, shape (t,)
-            To add to twice the number of each basic pair.
-        extra : list of (int, int)
-            Non-basic pairs to make, once each.
+        That is a change to twice the number of each basic pair, and non-basic pairs to make once.
         """
         parity = (self.members @ counts) % 2
         key = parity.tobytes()
@@ -153,7 +122,7 @@ class Basis:
 
     def _shortest_step(self, odd: list[int]) -> tuple[Floats, list[Pair]]:
         """Join the odd components by the cheapest paths; nobody takes the last one."""
-        change = np.zeros(self.values.types)
+        change = np.zeros(self.values.kinds)
         if not odd:
             return change, []
         distance, hop, link = self._paths = self._paths or self._shortest_paths()
@@ -170,7 +139,7 @@ class Basis:
                 onward = int(hop[at, goal])
                 used ^= {int(link[at, onward])}
                 at = onward
-        extra = [divmod(index, self.values.types + 1) for index in sorted(used)]
+        extra = [divmod(index, self.values.kinds + 1) for index in sorted(used)]
         for pair in extra:
             change -= self._column(pair)
         return change, extra
@@ -199,12 +168,12 @@ class Basis:
 
 
 def first_basis(values: PairValues) -> Basis:
-    """Return the basis of the lowest prices set type by type, each against those before it."""
+    """Return the basis of the lowest prices set kind by kind, each against those before it."""
     prices: list[int] = []
     ends: list[Pair] = []
-    for a in range(values.types):
+    for a in range(values.kinds):
         # twice the price, so that half the value of a pair of equals is whole
-        needs = {(a, values.types): 0}
+        needs = {(a, values.kinds): 0}
         if values.allowed[a, a]:
             needs[a, a] = int(values.value[a, a])
         for b in np.flatnonzero(values.allowed[:a, a]).tolist():
@@ -212,7 +181,7 @@ def first_basis(values: PairValues) -> Basis:
         tight = max(needs, key=needs.__getitem__)
         prices.append(needs[tight])
         ends.append(tight)
-    matrix = np.zeros((values.types + 1, values.types))
+    matrix = np.zeros((values.kinds + 1, values.kinds))
     for column, (a, b) in enumerate(ends):
         matrix[a, column] += 1
         matrix[b, column] += 1

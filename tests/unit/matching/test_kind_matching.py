@@ -1,4 +1,4 @@
-"""Matching on types: an optimum against networkx and HiGHS, one answer whatever came before."""
+"""Matching on kinds: an optimum against networkx and HiGHS, one answer whatever came before."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from repro.matching.types import TypeMatcher, pair_counts
-from repro.matching.values import pair_values
+from repro.matching.kinds import KindMatcher
+from repro.matching.pair_values import pair_values
 from repro.perf.muri_models import muri_profiles
 from repro.perf.three_stage import three_stage_time
 
-KINDS = ["generic", "tied", "forbidden", "near", "efficiency"]
+TABLES = ["generic", "tied", "forbidden", "near", "efficiency"]
+
+
+def pair_counts(weights, counts):
+    return list(KindMatcher(weights).pairs(tuple(counts)))
 
 
 def table(kind, types, rng):
@@ -82,7 +86,7 @@ def best_by_milp(weights, counts):
     return -found.fun
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", TABLES)
 def test_weight_is_that_of_networkx(kind):
     rng = np.random.default_rng(1)
     for _ in range(70):
@@ -95,7 +99,7 @@ def test_weight_is_that_of_networkx(kind):
         assert total(weights, pairs) == pytest.approx(best_by_networkx(weights, counts), abs=2e-8)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", TABLES)
 @pytest.mark.parametrize("mean", [3, 20, 400])
 def test_weight_is_that_of_an_integer_programme(kind, mean):
     rng = np.random.default_rng(mean)
@@ -118,37 +122,37 @@ def test_one_answer_whatever_was_solved_before(data):
     weights = weights.reshape(types, types)
     count = st.lists(st.integers(0, 12), min_size=types, max_size=types).map(tuple)
     wanted = data.draw(st.lists(count, min_size=1, max_size=6))
-    forward, backward = TypeMatcher(weights), TypeMatcher(weights)
+    forward, backward = KindMatcher(weights), KindMatcher(weights)
     first = [forward.pairs(counts) for counts in wanted]
     second = [backward.pairs(counts) for counts in reversed(wanted)]
-    assert first == second[::-1] == [TypeMatcher(weights).pairs(counts) for counts in wanted]
+    assert first == second[::-1] == [KindMatcher(weights).pairs(counts) for counts in wanted]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", TABLES)
 def test_both_ways_agree(kind, monkeypatch):
     """The step from a basis and the local search prove their answers apart from each other."""
     rng = np.random.default_rng(3)
     weights = table(kind, 8, rng)
     wanted = [tuple(rng.integers(0, 30, 8).tolist()) for _ in range(40)]
-    usual = [TypeMatcher(weights).pairs(counts) for counts in wanted]
-    monkeypatch.setattr("repro.matching.types._TRIES", 0)
-    searched = TypeMatcher(weights)
+    usual = [KindMatcher(weights).pairs(counts) for counts in wanted]
+    monkeypatch.setattr("repro.matching.kinds._TRIES", 0)
+    searched = KindMatcher(weights)
     assert [searched.pairs(counts) for counts in wanted] == usual
 
 
 def test_local_search_goes_on_after_a_first_gain(monkeypatch):
     """Found by trial: the best within reach of the rounded relaxation is only 51.25."""
-    monkeypatch.setattr("repro.matching.types._TRIES", 0)
+    monkeypatch.setattr("repro.matching.kinds._TRIES", 0)
     weights = np.zeros((5, 5))
     weights[np.triu_indices(5)] = [
         *(0.88, 0.18, 0.16, 0.01, 0.58, 0.91, 0.37, 0.29, 0.7),
         *(0.87, 0.69, 0.63, 0.89, 0.83, 0.38),
     ]
-    pairs = TypeMatcher(weights).pairs((29, 26, 23, 18, 27))
+    pairs = KindMatcher(weights).pairs((29, 26, 23, 18, 27))
     assert total(weights, pairs) == pytest.approx(51.34)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", TABLES)
 def test_order_of_types_changes_no_total(kind):
     rng = np.random.default_rng(5)
     weights = table(kind, 8, rng)
@@ -220,4 +224,4 @@ def test_counts_that_do_not_fit_are_refused(counts):
 )
 def test_weights_that_do_not_fit_are_refused(weights, message):
     with pytest.raises(ValueError, match=message):
-        TypeMatcher(weights)
+        KindMatcher(weights)

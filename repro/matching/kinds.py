@@ -1,62 +1,55 @@
-"""How many nodes of one type to pair with how many of another (Muri's matching on job types).
+"""How many nodes of one kind to pair with how many of another (Muri's matching on kinds of jobs).
 
-Nodes of a type are interchangeable, so a maximum-weight matching of n nodes of t types is a small
+Nodes of a kind are interchangeable, so a maximum-weight matching of n nodes of t kinds is a small
 integer programme in the numbers of pairs x_ab: maximise sum w_ab x_ab subject to
 sum_b x_ab + 2 x_aa <= n_a. Its cost here does not grow with n.
 
 Why the answer is the optimum, and one answer whatever was solved before:
 
-- Weights are whole multiples of 1e-9; a bonus of each pair, a hash of its two types, decides among
+- Weights are whole multiples of 1e-9; a bonus of each pair, a hash of its two kinds, decides among
   equal totals and never against weight. The optimum is therefore unique unless two choices of
   pairs agree in weight and in bonus (20 bits or more for weights up to 1), which is improbable but
   not excluded. With the optimum unique, memory of former solutions changes speed only.
 - The first way, a basis of the relaxation and the cheapest step from it to whole numbers
-  (`_matching_bases`), is a proof wherever its result has no number of pairs below zero.
+  (`repro.matching.relaxation`), is a proof wherever its result has no number of pairs below zero.
 - The other way is a local search with a proof. Where a matching is not optimal, the nodes of some
-  alternating path or cycle can be paired anew with gain. If it comes through a type twice over the
-  same kind of pair (old or new), it can be cut there in two, both feasible, and one of them gains;
-  so some gaining path meets each type at most twice. Such a path takes at most 2 from any x_ab and
-  uses at most 2 idle nodes of a type. A matching that is best when all but 2 of each x_ab and 2
-  idle nodes of each type are left alone is therefore best of all.
+  alternating path or cycle can be paired anew with gain. If it comes through a kind twice over the
+  same sort of pair (old or new), it can be cut there in two, both feasible, and one of them gains;
+  so some gaining path meets each kind at most twice. Such a path takes at most 2 from any x_ab and
+  uses at most 2 idle nodes of a kind. A matching that is best when all but 2 of each x_ab and 2
+  idle nodes of each kind are left alone is therefore best of all.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import numpy as np
-import numpy.typing as npt
 
-from repro.matching.bases import Basis, Pair, first_basis
 from repro.matching.jobs import heaviest_pairs
-from repro.matching.values import Floats, Ints, PairValues, pair_values
+from repro.matching.pair_values import PairValues, pair_values
+from repro.matching.relaxation import Basis, Pair, first_basis
+from repro.typing import Floats, Ints
 
 Counts = tuple[int, ...]
 PairCounts = tuple[tuple[int, int, int], ...]
 
-#: Pairs of two types, and idle nodes of a type, that a gaining path can use.
+#: Pairs of two kinds, and idle nodes of a kind, that a gaining path can use.
 _DEPTH = 2
 #: Bases tried after the optimal one of the relaxation before the local search.
 _TRIES = 4
 #: Answers kept per table of weights.
 _MEMORY = 1 << 16
-#: Sets of types kept per table of weights.
+#: Sets of kinds kept per table of weights.
 _TABLES = 1 << 10
 
 
-class TypeMatcher:
+class KindMatcher:
     """Maximum-weight matching over one table of weights, for many counts of nodes.
 
     Parameters
     ----------
-    weights : ndarray, shape (t, t)
-        Weight of pairing a node of type a with one of type b (upper triangle and diagonal), 0 or
+    weights : ndarray, shape (kinds, kinds)
+        Weight of pairing a node of kind a with one of kind b (upper triangle and diagonal), 0 or
         less = never pair. Resolved to 1e-9; at most 1000.
-
-    Raises
-    ------
-    ValueError
-        Weights not square, not finite, or above 1000.
 
     References
     ----------
@@ -64,39 +57,23 @@ class TypeMatcher:
 
     Examples
     --------
-    >>> matcher = TypeMatcher(np.array([[0.75, 1.0], [0.0, 0.5]]))
+    >>> matcher = KindMatcher(np.array([[0.75, 1.0], [0.0, 0.5]]))
     >>> matcher.pairs((5, 2))
     ((0, 0, 1), (0, 1, 2))
     """
 
-    def __init__(self, weights: npt.NDArray[np.float64]) -> None:
+    def __init__(self, weights: Floats) -> None:
         self._values = pair_values(np.asarray(weights, np.float64))
         self._tables: dict[tuple[int, ...], _Table] = {}
         self._answers: dict[Counts, PairCounts] = {}
 
     def pairs(self, counts: Counts) -> PairCounts:
-        """Return the pairs of a maximum-weight matching.
-
-        Parameters
-        ----------
-        counts : tuple of int
-            Nodes of each type.
-
-        Returns
-        -------
-        tuple of (int, int, int)
-            (a, b, number of pairs), a <= b, number > 0, ascending.
-
-        Raises
-        ------
-        ValueError
-            Not one count of 0 or more for each type.
-        """
+        """Return (a, b, number of pairs > 0), a <= b, ascending, for so many nodes of each kind."""
         found = self._answers.get(counts)
         if found is None:
-            if len(counts) != self._values.types or min(counts, default=0) < 0:
+            if len(counts) != self._values.kinds or min(counts, default=0) < 0:
                 raise ValueError(
-                    f"counts {counts} are not {self._values.types} numbers of 0 or more"
+                    f"counts {counts} are not {self._values.kinds} numbers of 0 or more"
                 )
             if len(self._answers) >= _MEMORY:
                 self._answers.clear()
@@ -117,7 +94,7 @@ class TypeMatcher:
 
 
 class _Table:
-    """The types that have nodes: bases met so far and small problems solved so far."""
+    """The kinds that have nodes: bases met so far and small problems solved so far."""
 
     def __init__(self, values: PairValues) -> None:
         self._values = values
@@ -126,7 +103,7 @@ class _Table:
         self._small: dict[Counts, Ints] = {}
 
     def solve(self, nodes: Floats) -> list[tuple[int, int, int]]:
-        """Return the pairs of a maximum-weight matching of one node or more of each type."""
+        """Return the pairs of a maximum-weight matching of one node or more of each kind."""
         basis = self._relax(nodes)
         for _ in range(_TRIES):
             change, extra = basis.step(nodes)
@@ -143,7 +120,7 @@ class _Table:
 
     def _answer(self, doubled: list[tuple[Pair, float]]) -> list[tuple[int, int, int]]:
         """Return the pairs made, without the idle nodes, from twice their numbers."""
-        nobody = self._values.types
+        nobody = self._values.kinds
         return [(a, b, int(number) // 2) for (a, b), number in doubled if number and b != nobody]
 
     def _relax(self, nodes: Floats) -> Basis:
@@ -161,11 +138,11 @@ class _Table:
 
     def _search(self, nodes: Floats) -> list[tuple[int, int, int]]:
         """Improve the relaxed optimum, rounded down, until nothing in reach is better."""
-        types = self._values.types
-        found = np.zeros((types + 1, types + 1), np.int64)
+        kinds = self._values.kinds
+        found = np.zeros((kinds + 1, kinds + 1), np.int64)
         for pair, number in zip(self._basis.ends, self._basis.inverse @ nodes, strict=True):
             found[pair] = number // 2
-        found = found[:types, :types]
+        found = found[:kinds, :kinds]
         counts = nodes.astype(np.int64)
         while True:
             kept = np.maximum(found - _DEPTH, 0)
@@ -196,55 +173,16 @@ class _Table:
         return found
 
     def _by_node(self, counts: Counts) -> Ints:
-        types = self._values.types
-        kind = np.repeat(np.arange(types), counts)
-        rows, columns = np.nonzero(np.triu(self._values.allowed[np.ix_(kind, kind)], 1))
-        values = self._values.value[kind[rows], kind[columns]]
-        pairs = heaviest_pairs(len(kind), rows.tolist(), columns.tolist(), values.tolist())
-        numbers = np.zeros((types, types), np.int64)
+        kinds = self._values.kinds
+        of_node = np.repeat(np.arange(kinds), counts)
+        rows, columns = np.nonzero(np.triu(self._values.allowed[np.ix_(of_node, of_node)], 1))
+        values = self._values.value[of_node[rows], of_node[columns]]
+        pairs = heaviest_pairs(len(of_node), rows.tolist(), columns.tolist(), values.tolist())
+        numbers = np.zeros((kinds, kinds), np.int64)
         for i, j in pairs:
-            numbers[kind[i], kind[j]] += 1
+            numbers[of_node[i], of_node[j]] += 1
         return numbers
 
 
 def _listed(numbers: Ints) -> list[tuple[int, int, int]]:
     return [(a, b, int(numbers[a, b])) for a, b in np.argwhere(numbers).tolist()]
-
-
-@lru_cache(maxsize=256)
-def _matcher(types: int, weights: bytes) -> TypeMatcher:
-    return TypeMatcher(np.frombuffer(weights).reshape(types, types))
-
-
-def pair_counts(weights: npt.NDArray[np.float64], counts: Counts) -> list[tuple[int, int, int]]:
-    """Return how many nodes of each type to pair with each, for the largest total weight.
-
-    Parameters
-    ----------
-    weights : ndarray, shape (t, t)
-        Weight of pairing a node of type a with one of type b (upper triangle and diagonal), 0 or
-        less = never pair. Resolved to 1e-9; at most 1000.
-    counts : tuple of int
-        Nodes of each type.
-
-    Returns
-    -------
-    list of (int, int, int)
-        (a, b, number of pairs), a <= b, number > 0, ascending. A function of the arguments alone.
-
-    Raises
-    ------
-    ValueError
-        Weights not square, not finite or above 1000, or counts that do not fit them.
-
-    References
-    ----------
-    Muri, SIGCOMM 2022, Algorithm 1 (Blossom).
-
-    Examples
-    --------
-    >>> pair_counts(np.array([[0.75, 1.0], [0.0, 0.5]]), (1000, 3))
-    [(0, 0, 498), (0, 1, 3)]
-    """
-    table = np.ascontiguousarray(weights, np.float64)
-    return list(_matcher(len(table), table.tobytes()).pairs(tuple(counts)))
