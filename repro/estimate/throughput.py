@@ -95,8 +95,6 @@ class PairEstimator:
         Order of the models, which references are drawn from; that of the table if left out. The
         artifact's is that of its workload generator.
 
-    References
-    ----------
     Gavel, OSDI 2020, section 6 (throughput estimator).
     """
 

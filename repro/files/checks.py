@@ -10,12 +10,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from repro.errors import TraceError
-
-Mask = NDArray[np.bool_]
-Floats = NDArray[np.float64]
+from repro.typing import Flags, Floats
 
 # control characters, ends of lines, marks that turn the direction of text, halves of characters
 _HIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -85,7 +82,7 @@ def refuse_strange(series: pd.Series[Any], column: str, origin: Origin, accepted
 
 
 def refuse(
-    bad: Mask, series: pd.Series[Any], column: str, origin: Origin, rule: str, accepted: str
+    bad: Flags, series: pd.Series[Any], column: str, origin: Origin, rule: str, accepted: str
 ) -> None:
     """Raise for the first row marked in ``bad``; say how many more there are."""
     if not bad.any():

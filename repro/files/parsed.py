@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from repro.files.checks import Origin
+from repro.typing import Flags
 
 
 @dataclass
@@ -21,8 +21,10 @@ class Parsed:
     notes: list[str] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
 
-    def drop(self, rows: NDArray[np.bool_], reason: str) -> None:
-        """Leave out the marked rows and count them under ``reason``."""
-        if rows.any():
-            self.dropped[reason] = self.dropped.get(reason, 0) + int(rows.sum())
-            self.frame = self.frame[~rows].copy()
+    def drop(self, reasons: Mapping[str, Flags]) -> None:
+        """Leave out rows of the file, each counted under the first reason that holds for it."""
+        for reason, rows in reasons.items():
+            held = rows[self.frame.index]
+            if held.any():
+                self.dropped[reason] = int(held.sum())
+                self.frame = self.frame[~held].copy()

@@ -18,8 +18,9 @@ import numpy as np
 import pandas as pd
 
 from repro.errors import TraceError
-from repro.files.checks import Floats, Origin, is_plain, numbers, refuse, shown
+from repro.files.checks import Origin, is_plain, numbers, refuse, shown
 from repro.files.parsed import Parsed
+from repro.typing import Floats
 
 _DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "pipe", " ": "space"}
 _MISSING = ["", "nan", "NaN", "NA", "N/A", "n/a", "null", "NULL", "None", "<NA>", "#N/A"]
@@ -236,7 +237,10 @@ class Table:
         return Origin(self.document.name, columns, self.line, self.cell)
 
     def parsed(self, columns: Mapping[str, str], also: Collection[str] = ()) -> Parsed:
-        """Return the columns that exist under their schema names (schema to file column)."""
+        """Return the columns that exist under their schema names (schema to file column).
+
+        ``also`` are columns of the file that the reader makes a column of the frame from.
+        """
         held = {name: self.frame[column] for name, column in columns.items() if column in self}
         used = {*columns.values(), *also}
         unread = [

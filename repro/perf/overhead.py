@@ -15,13 +15,8 @@ from repro.perf.muri_models import start_overhead
 class ResumeOverhead(Overhead):
     """A job that resumes holds its GPUs for a while before it progresses; nothing else costs.
 
-    Parameters
-    ----------
-    seconds : float
-        The while (s), the same for every job.
+    The while, ``seconds``, is the same for every job.
 
-    References
-    ----------
     Gavel, OSDI 2020, section 5 (preemption overhead, Table 4).
     """
 
@@ -36,17 +31,8 @@ class ResumeOverhead(Overhead):
 class CheckpointOverhead(Overhead):
     """A preempted job keeps its GPUs to checkpoint, a resumed one holds them before it progresses.
 
-    Parameters
-    ----------
-    pause : mapping of str to float
-        Model name -> seconds to checkpoint.
-    resume : float
-        Seconds to resume, the same for every model.
-    default_pause : float
-        Seconds to checkpoint a model that is not listed.
+    Seconds to checkpoint by model (``pause``, else ``default_pause``), and to resume any model.
 
-    References
-    ----------
     Tiresias, NSDI 2019, Figure 4 (pause) and section 5.2.4 (mean cost of a preemption).
     """
 
@@ -67,15 +53,10 @@ class CheckpointOverhead(Overhead):
 class StartOverhead(Overhead):
     """Jobs need some seconds on their GPUs before they progress, by model and gang size.
 
-    Parameters
-    ----------
-    every_interval : bool
-        The start is paid after every event by every running job, whether or not it kept its GPUs,
-        and by a group as a whole (the sum over its members), except in an interval that ends with
-        the job's completion: what the public simulator of Muri does. False: on starts only.
+    With ``every_interval`` the start is paid after every event by every running job, whether or not
+    it kept its GPUs, and by a group as a whole (the sum over its members), except in an interval
+    that ends with the job's completion: what the public simulator of Muri does. Else on starts.
 
-    References
-    ----------
     Muri, SIGCOMM 2022, public simulator (table of start times by model and number of GPUs).
     """
 

@@ -89,8 +89,6 @@ class IterationModel:
         Nodes of the tasks of the plan whose time is the duration in the trace; all on one node by
         default.
 
-    References
-    ----------
     Liquid, TPDS 2022, Eq 1; the network terms are ours, fitted to its Figures 1b and 6.
 
     Examples

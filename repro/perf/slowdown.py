@@ -22,8 +22,6 @@ class SpreadSlowdown:
     gpus_per_node : int
         GPUs of one machine; a gang is consolidated on ceil(gang / gpus_per_node) machines.
 
-    References
-    ----------
     Tiresias, NSDI 2019, section 2.2, Figure 3 (measured for 8 workers; the same factor is assumed
     for other gang sizes).
     """

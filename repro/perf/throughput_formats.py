@@ -12,10 +12,11 @@ import numpy as np
 
 from repro.core.jobs import MAX_GPUS_PER_JOB
 from repro.errors import TraceError
-from repro.files.checks import Floats, is_plain, refuse, refuse_strange, shown
+from repro.files.checks import is_plain, refuse, refuse_strange, shown
 from repro.files.strict_json import parse
 from repro.files.table import Document, Table
 from repro.perf.throughput import UNCONSOLIDATED
+from repro.typing import Floats
 
 #: (job type, GPUs of the gang) to GPU type to steps per second.
 Rows = dict[tuple[str, int], dict[str, float]]

@@ -26,10 +26,8 @@ class Placer(ABC):
 
     Attributes
     ----------
-    free : int
-        Idle GPUs in total.
-    num_gpus : int
-        GPUs of the cluster.
+    free, num_gpus : int
+        Idle GPUs, and GPUs of the cluster.
     tracks_nodes : bool
         False when the rule only counts GPUs and allocations name no nodes.
     reads_model : bool
@@ -41,7 +39,8 @@ class Placer(ABC):
 
     def __init__(self, cluster: Cluster) -> None:
         self.free = self.num_gpus = cluster.num_gpus
-        self._held: dict[int, Allocation] = {}
+        #: GPUs and places of each job
+        self._held: dict[int, tuple[int, Allocation]] = {}
 
     def fits(self, gpus: int) -> bool:
         """Tell whether a gang of this size could be placed now by the rule itself."""
@@ -52,26 +51,9 @@ class Placer(ABC):
         return gpus <= self.num_gpus
 
     def take(self, job: int, gpus: int, model: str | None = None) -> Allocation:
-        """Give a job its GPUs.
+        """Give a gang its GPUs: (node index, GPUs there) by ascending node; empty if uncounted.
 
-        Parameters
-        ----------
-        job : int
-            The engine's number of the job.
-        gpus : int
-            Gang size.
-        model : str or None
-            Model the job trains, for rules that look at it.
-
-        Returns
-        -------
-        tuple of (int, int)
-            (node index, GPUs there) by ascending node; empty if the rule only counts.
-
-        Raises
-        ------
-        PolicyError
-            If fewer GPUs are idle, the job already holds some, or the rule has no place.
+        PolicyError if fewer GPUs are idle, the job already holds some, or the rule has no place.
         """
         if gpus > self.free or gpus < 1 or job in self._held:
             raise self._refusal(job, gpus)
@@ -81,42 +63,23 @@ class Placer(ABC):
                 f"job {job}: no place for {gpus} GPUs under {type(self).__name__} although "
                 f"{self.free} are idle; ask fits() first or allow a fallback"
             )
-        self._held[job] = allocation
+        self._held[job] = gpus, allocation
         self.free -= gpus
         return allocation
 
     def claim(self, job: int, tasks: tuple[int, ...]) -> Allocation:
-        """Give a job one GPU per task, on the nodes its policy wishes for.
-
-        Parameters
-        ----------
-        job : int
-            The engine's number of the job.
-        tasks : tuple of int
-            Node of each task.
-
-        Returns
-        -------
-        tuple of (int, int)
-            As for `take`.
-
-        Raises
-        ------
-        PolicyError
-            If the rule takes no wishes (only ``wished`` does), or a node has too few idle GPUs.
-        """
+        """Give a job one GPU per task, on the nodes its policy wishes for (``wished`` only)."""
         raise PolicyError(
             f"job {job} wishes for nodes {tasks} but {type(self).__name__} chooses nodes itself; "
             f"use placement 'wished'"
         )
 
     def give_back(self, job: int) -> None:
-        """Return all GPUs of a job."""
-        allocation = self._held.pop(job, None)
-        if allocation is None:
+        """Return all GPUs of a job; PolicyError if it holds none."""
+        if job not in self._held:
             raise PolicyError(f"job {job} holds no GPUs to give back")
-        for _, gpus in allocation:
-            self.free += gpus
+        gpus, allocation = self._held.pop(job)
+        self.free += gpus
         self._release(job, allocation)
 
     @abstractmethod
@@ -137,19 +100,14 @@ class Placer(ABC):
 
 @dataclass(frozen=True)
 class Placement(ABC):
-    """A placement rule and its settings; a frozen dataclass that only stores them.
+    """A placement rule and its settings; a frozen dataclass that only stores them."""
 
-    Attributes
-    ----------
-    name : str
-        Registered name.
-    """
-
+    #: Registered name.
     name: ClassVar[str]
 
     @abstractmethod
     def bind(self, cluster: Cluster, rng: np.random.Generator) -> Placer:
-        """Set the rule to work on an empty cluster.
+        """Set the rule to work on an empty cluster; ParamError if a setting is out of range.
 
         Parameters
         ----------
@@ -162,11 +120,6 @@ class Placement(ABC):
         -------
         Placer
             With every GPU idle.
-
-        Raises
-        ------
-        ParamError
-            If a setting is out of range.
         """
 
 

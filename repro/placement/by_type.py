@@ -38,8 +38,9 @@ class TypePlacer(Placer):
                 f"which are on other nodes ({len(here)} of them, first {self._numbers[:3]})"
             )
         wished = self._inner.claim(job, tuple(here[node] for node in tasks))
-        allocation = self._held[job] = self._numbered(wished)
-        self.free = self._inner.free
+        allocation = self._numbered(wished)
+        self._held[job] = len(tasks), allocation
+        self.free -= len(tasks)
         return allocation
 
     def _numbered(self, allocation: Allocation) -> Allocation:
@@ -50,8 +51,6 @@ class TypePlacer(Placer):
 
     def _release(self, job: int, allocation: Allocation) -> None:
         self._inner.give_back(job)
-        # a rule that only counts names no nodes, so the allocation does not tell how many came free
-        self.free = self._inner.free
 
 
 def by_type(

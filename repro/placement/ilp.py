@@ -23,15 +23,7 @@ from repro.placement.base import Allocation, Placement, register
 from repro.placement.skewed_models import by_model, look_up
 from repro.placement.yarn import YarnPlacer
 
-__all__ = [
-    "Ilp",
-    "IlpPlacement",
-    "IlpPlacer",
-    "node_traffic",
-    "program_size",
-    "server_sizes",
-    "solve",
-]
+__all__ = ["Ilp", "IlpPlacement", "node_traffic", "program_size", "server_sizes", "solve"]
 
 
 def server_sizes(model_mb: float, servers: int, largest_share: float = 0.0) -> list[float]:
@@ -127,8 +119,6 @@ class Ilp(Placement):
     other_mb : float
         Size assumed for a model that is not listed, MB.
 
-    References
-    ----------
     Tiresias (NSDI'19), section 3.3 and appendix D.
     """
 

@@ -41,8 +41,6 @@ class RandomPlacer(Placer):
 class Random(Placement):
     """Draw a gang's GPUs uniformly, without replacement, from all idle GPUs.
 
-    References
-    ----------
     Tiresias (NSDI'19), section 2.2 and Figures 3 and 12: the placement compared against.
     """
 

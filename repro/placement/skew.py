@@ -67,8 +67,6 @@ class Skew(Placement):
         Model to skew, the share of its largest tensor; None reads the Tiresias model table
         (Table 6). A model that is not listed counts as not skewed.
 
-    References
-    ----------
     Tiresias (NSDI'19), section 3.3 and Table 6; PACKLIMIT itself is not published.
     """
 

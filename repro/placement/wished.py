@@ -21,7 +21,7 @@ class WishedPlacer(Placer):
         self.idle = [node.gpus for node in cluster.nodes]
 
     def claim(self, job: int, tasks: tuple[int, ...]) -> Allocation:
-        """Give each task of a job one GPU of the node named for it; see `Placer.claim`."""
+        """Give each task of a job one GPU of the node named for it."""
         wanted = sorted(Counter(tasks).items())
         for node, gpus in wanted:
             idle = self.idle[node] if 0 <= node < len(self.idle) else None
@@ -33,14 +33,11 @@ class WishedPlacer(Placer):
                 )
         if job in self._held:
             raise self._refusal(job, len(tasks))
-        return self._mark(job, tuple(wanted))
-
-    def _mark(self, job: int, allocation: Allocation) -> Allocation:
-        for node, gpus in allocation:
+        for node, gpus in wanted:
             self.idle[node] -= gpus
-            self.free -= gpus
-        self._held[job] = allocation
-        return allocation
+        self._held[job] = len(tasks), tuple(wanted)
+        self.free -= len(tasks)
+        return tuple(wanted)
 
     def _place(self, job: int, gpus: int, model: str | None) -> Allocation:
         allocation = []

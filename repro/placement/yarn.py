@@ -104,8 +104,6 @@ class Yarn(Placement):
         first, ties by switch and index); None refuses with PolicyError. Preemptive policies
         choose jobs by count and place them last, so they need the fallback.
 
-    References
-    ----------
     Tiresias (NSDI'19), sections 3.3 and 5.1; scheme ``yarn`` of its simulator.
     """
 

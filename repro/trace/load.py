@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from repro.errors import ParamError, ReproError, TraceError
+from repro.files import public
 from repro.files.spreadsheet import safe_cells
 from repro.files.table import Document
 from repro.files.whole import write_whole
@@ -64,8 +65,6 @@ def load(
     name = Path(path).name
     # the functions of os.path, as a name may be too long for the file system
     if not os.path.isfile(path):
-        from repro.files import public
-
         if public.is_known(str(path)):
             entry, name = public.entry(str(path)), str(path)
             format = format or entry.format
@@ -180,31 +179,22 @@ def describe(frame: pd.DataFrame, cluster_gpus: int | None = None) -> dict[str, 
     work = float((duration * frame["num_gpus"].to_numpy(float) * share).sum())
     demand = work / span if span > 0 else None
     mix = frame["num_gpus"].value_counts().sort_index()
-    quantiles = {
-        f"p{round(100 * q)}": float(value)
-        for q, value in zip(QUANTILES, np.quantile(duration, QUANTILES), strict=True)
-    }
-    load_ = demand / cluster_gpus if demand is not None and cluster_gpus else None
+    marks = np.quantile(duration, QUANTILES).tolist()
+    quantiles = {f"p{round(100 * q)}": mark for q, mark in zip(QUANTILES, marks, strict=True)}
+    extremes = {"min": float(duration.min()), **quantiles, "max": float(duration.max())}
+    held = frame.attrs
     return {
-        "name": frame.attrs.get("name"),
-        "format": frame.attrs.get("format"),
-        "sha256": frame.attrs.get("sha256"),
-        "synthetic": frame.attrs.get("synthetic"),
+        **{name: held.get(name) for name in ("name", "format", "sha256", "synthetic")},
         "jobs": len(frame),
         "span_s": span,
-        "gpus": {int(gpus): int(jobs) for gpus, jobs in zip(mix.index, mix, strict=True)},
-        "duration_s": {
-            "mean": float(duration.mean()),
-            "min": float(duration.min()),
-            **quantiles,
-            "max": float(duration.max()),
-        },
+        "gpus": dict(zip(mix.index.tolist(), mix.tolist(), strict=True)),
+        "duration_s": {"mean": float(duration.mean()), **extremes},
         "mean_interarrival_s": span / (len(frame) - 1) if len(frame) > 1 else None,
         "gpu_seconds": work,
         "mean_gpus_demanded": demand,
         "cluster_gpus": cluster_gpus,
-        "offered_load": load_,
-        "dropped": dict(frame.attrs.get("dropped", {})),
-        "notes": list(frame.attrs.get("notes", [])),
-        "unread": list(frame.attrs.get("unread", [])),
+        "offered_load": demand / cluster_gpus if demand is not None and cluster_gpus else None,
+        "dropped": dict(held.get("dropped", {})),
+        "notes": list(held.get("notes", [])),
+        "unread": list(held.get("unread", [])),
     }

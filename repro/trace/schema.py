@@ -10,12 +10,12 @@ import pandas as pd
 
 from repro.core.jobs import MAX_GPUS_PER_JOB
 from repro.errors import TraceError
-from repro.files.checks import Mask, Origin, numbers, refuse, refuse_strange, shown
+from repro.files.checks import Origin, numbers, refuse, refuse_strange, shown
+from repro.typing import Flags
 
 MAX_EXACT = 2**53  # whole numbers beyond are not exact as float64
 MAX_TIME_S = 2.0**33  # beyond, a float64 does not resolve a microsecond
 MIN_DURATION_S = 1e-6
-_LONGEST = f"{MAX_TIME_S:,.0f} (272 years, exact to a microsecond)"
 _RESOLVED = 1e-6  # of its duration, in which the end of a job is known
 _ID = "an id is a whole number or text, used once"
 
@@ -26,72 +26,40 @@ class Column:
 
     kind: Literal["id", "text", "int", "float"]
     accepts: str
-    required: bool = False
     low: float = -np.inf
     high: float = np.inf
+    required: bool = False
     open_low: bool = False
 
 
-_STAGE = Column(
-    "float",
-    f"a stage time is seconds per iteration, 0 to {MAX_TIME_S:,.0f}",
-    low=0,
-    high=MAX_TIME_S,
-)
+_MAX_S, _GPUS = f"{MAX_TIME_S:,.0f}", f"{MAX_GPUS_PER_JOB:,}"
+_LONGEST = f"{_MAX_S} (272 years, exact to a microsecond)"
+_SUBMIT = f"a submit time is seconds from the start of the trace, 0 or more, at most {_LONGEST}"
+_DURATION = f"a duration is seconds above 0, at most {_LONGEST}"
+_ITERATION = f"an iteration takes above 0, at most {_MAX_S} s"
+_SLO = "an SLO is above 0, at most 1e9, in multiples of the duration"
+_PS = f"a number of parameter servers is 0 to {_GPUS}"
+_STAGE = Column("float", f"a stage time is seconds per iteration, 0 to {_MAX_S}", 0, MAX_TIME_S)
 
 COLUMNS: dict[str, Column] = {
     "job_id": Column("id", _ID, required=True),
-    "submit_time": Column(
-        "float",
-        f"a submit time is seconds from the start of the trace, 0 or more, at most {_LONGEST}",
-        required=True,
-        low=0,
-        high=MAX_TIME_S,
-    ),
-    "duration": Column(
-        "float",
-        f"a duration is seconds above 0, at most {_LONGEST}",
-        required=True,
-        low=0,
-        high=MAX_TIME_S,
-        open_low=True,
-    ),
-    "num_gpus": Column(
-        "int", f"a job holds 1 to {MAX_GPUS_PER_JOB:,} whole GPUs", True, 1, MAX_GPUS_PER_JOB
-    ),
-    "gpu_share": Column("float", "a share is above 0, at most 1", low=0, high=1, open_low=True),
+    "submit_time": Column("float", _SUBMIT, 0, MAX_TIME_S, required=True),
+    "duration": Column("float", _DURATION, 0, MAX_TIME_S, required=True, open_low=True),
+    "num_gpus": Column("int", f"a job holds 1 to {_GPUS} whole GPUs", 1, MAX_GPUS_PER_JOB, True),
+    "gpu_share": Column("float", "a share is above 0, at most 1", 0, 1, open_low=True),
     "gpu_type": Column("text", "the name of a GPU type"),
     "user": Column("text", "the name of a user"),
     "vc": Column("text", "the name of a virtual cluster"),
     "model": Column("text", "the name of a model"),
-    "batch_size": Column("int", "a batch size is 1 or more", low=1),
-    "iterations": Column(
-        "float", f"a number of iterations is 0 to {MAX_EXACT:,}", low=0, high=MAX_EXACT
-    ),
-    "iteration_time": Column(
-        "float",
-        f"an iteration takes above 0, at most {MAX_TIME_S:,.0f} s",
-        low=0,
-        high=MAX_TIME_S,
-        open_low=True,
-    ),
-    "num_ps": Column(
-        "int",
-        f"a number of parameter servers is 0 to {MAX_GPUS_PER_JOB:,}",
-        low=0,
-        high=MAX_GPUS_PER_JOB,
-    ),
-    "min_gpus": Column("int", "a smallest number of GPUs is 0 or more", low=0),
-    "max_gpus": Column("int", "a largest number of GPUs is 1 or more", low=1),
+    "batch_size": Column("int", "a batch size is 1 or more", 1),
+    "iterations": Column("float", f"a number of iterations is 0 to {MAX_EXACT:,}", 0, MAX_EXACT),
+    "iteration_time": Column("float", _ITERATION, 0, MAX_TIME_S, open_low=True),
+    "num_ps": Column("int", _PS, 0, MAX_GPUS_PER_JOB),
+    "min_gpus": Column("int", "a smallest number of GPUs is 0 or more", 0),
+    "max_gpus": Column("int", "a largest number of GPUs is 1 or more", 1),
     "priority": Column("int", "a priority class is a whole number"),
-    "priority_weight": Column("float", "a weight is 1e-9 to 1e9", low=1e-9, high=1e9),
-    "slo": Column(
-        "float",
-        "an SLO is above 0, at most 1e9, in multiples of the duration",
-        low=0,
-        high=1e9,
-        open_low=True,
-    ),
+    "priority_weight": Column("float", "a weight is 1e-9 to 1e9", 1e-9, 1e9),
+    "slo": Column("float", _SLO, 0, 1e9, open_low=True),
     "stage_storage": _STAGE,
     "stage_cpu": _STAGE,
     "stage_gpu": _STAGE,
@@ -143,8 +111,8 @@ def check_fits(frame: pd.DataFrame, source: str | Origin, cluster_gpus: int) -> 
     over = (frame["num_gpus"] > cluster_gpus).to_numpy()
     if over.any():
         job = frame["job_id"].iloc[int(over.argmax())]
-        hint = f"job {job} can never start on {cluster_gpus:,} GPUs: "
-        hint += "leave it out or take a larger cluster"
+        never = f"job {job} can never start on {cluster_gpus:,} GPUs"
+        hint = f"{never}: leave it out or take a larger cluster"
         refuse(over, frame["num_gpus"], "num_gpus", origin, "more GPUs than the cluster has", hint)
 
 
@@ -159,18 +127,14 @@ def _typed(series: pd.Series[Any], name: str, column: Column, origin: Origin) ->
     whole = column.kind == "int"
     values = numbers(series, name, origin, column.accepts, required=column.required or whole)
 
-    def stop(bad: Mask, rule: str) -> None:
+    def stop(bad: Flags, rule: str) -> None:
         refuse(bad, series, name, origin, rule, column.accepts)
 
     if whole:
         stop(values != np.floor(values), "not a whole number")
         stop(np.abs(values) > MAX_EXACT, "too large")
-    if column.low == 0 and column.open_low:
-        stop(values <= 0, "not positive")
-    elif column.low == 0:
-        stop(values < 0, "negative")
-    else:
-        stop(values < column.low, "too small")
+    low = values <= column.low if column.open_low else values < column.low
+    stop(low, "not positive" if column.open_low else "too small" if column.low else "negative")
     stop(values > column.high, "too large")
     return pd.Series(values.astype(np.int64) if whole else values, index=series.index)
 

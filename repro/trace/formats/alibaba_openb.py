@@ -25,8 +25,6 @@ def read(document: Document) -> Parsed:
     ``gpu_milli`` / 1000. Dropped and counted: pods without a GPU, never scheduled, without an end,
     or that ran for no time.
 
-    References
-    ----------
     Weng et al., "Beware of Fragmentation: Scheduling GPU-Sharing Workloads with Fragmentation
     Gradient Descent", ATC 2023.
     """
@@ -48,14 +46,14 @@ def read(document: Document) -> Parsed:
     )
     parsed.frame["duration"] = ends - starts
     parsed.frame["gpu_share"] = share
-    reasons = {
-        "no GPU": gpus == 0,
-        "never scheduled": np.isnan(starts),
-        "no end": np.isnan(ends),
-        "ran for 0 s": ends == starts,
-    }
-    for reason, rows in reasons.items():
-        parsed.drop(rows[parsed.frame.index], reason)
+    parsed.drop(
+        {
+            "no GPU": gpus == 0,
+            "never scheduled": np.isnan(starts),
+            "no end": np.isnan(ends),
+            "ran for 0 s": ends == starts,
+        }
+    )
     if "gpu_type" in parsed.frame and parsed.frame["gpu_type"].isna().all():
         del parsed.frame["gpu_type"]
     return parsed

@@ -50,8 +50,6 @@ def read(
     field files, whose step counts do not depend on the scale factor; these take the one-GPU
     throughput, and a note says how many. A job's id is its line number from 0.
 
-    References
-    ----------
     Gavel (OSDI'20), artifact ``scheduler/traces``.
     """
     first = next((line for line in document.text.splitlines() if line.strip()), "")

@@ -21,8 +21,6 @@ def read(document: Document) -> Parsed:
     without start, end or duration, and jobs that ran for 0 s. Submit times count from the
     earliest job kept.
 
-    References
-    ----------
     Hu et al., "Characterization and Prediction of Deep Learning Workloads in Large-Scale GPU
     Datacenters", SC 2021.
     """
@@ -43,10 +41,13 @@ def read(document: Document) -> Parsed:
     started, ended = (table.times(column, required=False) for column in dates[1:])
     never = (started.isna() | ended.isna()).to_numpy()
     submitted = table.times("submit_time")
-    cpu_only = gpus == 0
-    parsed.drop(cpu_only, "no GPU")
-    parsed.drop(never[parsed.frame.index], "never ran")
-    parsed.drop(np.isnan(seconds)[parsed.frame.index], "no duration")
-    parsed.drop((parsed.frame["duration"] == 0).to_numpy(), "ran for 0 s")
+    parsed.drop(
+        {
+            "no GPU": gpus == 0,
+            "never ran": never,
+            "no duration": np.isnan(seconds),
+            "ran for 0 s": seconds == 0,
+        }
+    )
     parsed.frame["submit_time"] = elapsed(submitted[parsed.frame.index])
     return parsed

@@ -36,8 +36,6 @@ def read(document: Document) -> Parsed:
     ``stage_cpu``. ``resource_time_1`` is the GPU, ``resource_time_2`` the network. ``interval``
     (gap in the unfiltered trace) is not used.
 
-    References
-    ----------
     Muri (SIGCOMM'22), artifact ``simulator/trace-data``.
     """
     table = Table(document, _REQUIRED, text=("model_name",), ids="job_id")

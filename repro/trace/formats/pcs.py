@@ -25,8 +25,6 @@ def read(document: Document) -> Parsed:
     job. Duration is ``service / num_jobs``, the run time at full demand when speed-up is linear;
     with the sub-linear speed-ups of the Philly files the recorded run time is ``service / S``.
 
-    References
-    ----------
     PCS, artifact ``simulation/traces`` and ``testbed/traces``.
     """
     table = Table(

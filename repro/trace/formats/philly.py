@@ -18,8 +18,6 @@ def read(document: Document) -> Parsed:
     The file has no ids: a job's id is its row number from 0. Submit times count from the earliest
     timestamp; the virtual cluster (``cluster``) becomes ``vc``; ``gpu_time`` is not used.
 
-    References
-    ----------
     Jeon et al., "Analysis of Large-Scale Multi-Tenant GPU Clusters for DNN Training Workloads",
     ATC 2019; flattened in the artifact of Sia (SOSP'23).
     """

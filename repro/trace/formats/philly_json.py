@@ -45,8 +45,6 @@ def read(document: Document) -> Parsed:
     are Pacific local time, taken as they stand; an attempt that seems to end before it starts
     because the clocks went back in between is one hour longer.
 
-    References
-    ----------
     Jeon et al., ATC 2019; schema in the ``philly-traces`` repository.
     """
     entries, lines = _entries(document)
@@ -59,15 +57,15 @@ def read(document: Document) -> Parsed:
     runs = frame.pop("runs")
     frame["duration"] = [sum(held, 0.0) for held in runs]
     parsed = Parsed(frame, origin, unread=_unread(entries))
-    reasons = {
-        "never ran": np.array([not entry["attempts"] for entry in entries]),
-        "no finished attempt": (runs.map(len) == 0).to_numpy(),
-        "no GPU": (frame["num_gpus"] == 0).to_numpy(),
-        "no submit time": frame["submitted"].isna().to_numpy(),
-        "ran for 0 s": (frame["duration"] == 0).to_numpy(),
-    }
-    for reason, rows in reasons.items():
-        parsed.drop(rows[parsed.frame.index], reason)
+    parsed.drop(
+        {
+            "never ran": np.array([not entry["attempts"] for entry in entries]),
+            "no finished attempt": (runs.map(len) == 0).to_numpy(),
+            "no GPU": (frame["num_gpus"] == 0).to_numpy(),
+            "no submit time": frame["submitted"].isna().to_numpy(),
+            "ran for 0 s": (frame["duration"] == 0).to_numpy(),
+        }
+    )
     if left_out:
         parsed.notes.append(f"{left_out} attempts without start or end time left out")
     parsed.frame["submit_time"] = elapsed(pd.to_datetime(parsed.frame.pop("submitted")))

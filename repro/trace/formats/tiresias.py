@@ -16,8 +16,6 @@ def read(document: Document) -> Parsed:
 
     ``interval`` (gap to the next job) is not used.
 
-    References
-    ----------
     Tiresias (NSDI'19), artifact ``simulator/60_job.csv``.
     """
     table = Table(

@@ -38,27 +38,14 @@ def gavel_single(
     ``jobs`` is; another rate stretches the arrivals and leaves the jobs. Durations do not depend on
     the throughput table; training steps do.
 
-    Parameters
-    ----------
-    jobs : int
-        Number of jobs.
-    rate : float
-        Jobs per hour.
-    priorities : bool
-        Give one job in five the weight 5 instead of 1.
-    slos : bool
-        Give each job a deadline of 1.2, 2 or 10 times its duration.
-    fixed_duration : float, optional
-        Duration of all jobs, s.
-    job_table : {"public", "published"}
-        Order of the job types that jobs are drawn from: that of the public simulator, or that of
-        the runs behind its stored results, where A3C comes before LM. Single-GPU jobs have other
-        types then; with gangs durations differ too, as types without gangs are drawn again.
-    throughputs : str or Path
-        Where the speeds come from: see :func:`repro.perf.throughput_files.load_throughputs`.
+    Options: ``rate`` in jobs per hour; ``priorities`` gives one job in five the weight 5 instead of
+    1; ``slos`` gives each a deadline of 1.2, 2 or 10 times its duration; ``fixed_duration`` (s)
+    holds for all jobs. ``job_table`` is the order of the job types that jobs are drawn from:
+    ``public``, that of the public simulator, or ``published``, that of the runs behind its stored
+    results, where A3C comes before LM (single-GPU jobs have other types then; with gangs durations
+    differ too, as types without gangs are drawn again). ``throughputs`` is a source of
+    :func:`repro.perf.throughput_files.load_throughputs`.
 
-    References
-    ----------
     Gavel, OSDI 2020, section 7.1; artifact ``scheduler.py``.
     """
     streams = _Streams(seed, False, priorities, slos, fixed_duration, job_table)

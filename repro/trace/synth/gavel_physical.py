@@ -30,27 +30,12 @@ def gavel_physical(
 ) -> pd.DataFrame:
     """Draw a trace as Gavel's generator for its physical cluster does.
 
-    Parameters
-    ----------
-    jobs : int
-        Number of jobs.
-    rate : float, optional
-        Jobs per hour; None: all are submitted at 0.
-    at_start : int
-        So many are submitted at 0 before others arrive.
-    multiple : bool
-        Whether distributed job types take 1, 2 or 4 GPUs (70, 10 and 20 %).
-    min_hours, max_hours : float
-        Shortest and longest duration on V100s, h.
-    durations : int
-        So many different ones, evenly spaced.
-    large_batches : bool
-        Draw only the two largest batch sizes of the distributed models.
-    throughputs : str or Path
-        As for :func:`gavel_single`.
+    Options: ``rate`` in jobs per hour, None if all are submitted at 0; ``at_start`` jobs are
+    submitted at 0 before others arrive; with ``multiple``, distributed job types take 1, 2 or 4
+    GPUs (70, 10 and 20 %); ``durations`` different lengths on V100s, evenly spaced from
+    ``min_hours`` to ``max_hours``; with ``large_batches``, only the two largest batch sizes of the
+    distributed models. Submissions are whole seconds, steps whole.
 
-    References
-    ----------
     Gavel, OSDI 2020, Table 3; artifact ``scripts/utils/generate_trace.py``.
     """
     for option, value in (("jobs", jobs), ("at_start", at_start), ("durations", durations)):

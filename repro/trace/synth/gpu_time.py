@@ -21,17 +21,9 @@ def philly_gpu_time(
     GPU-time and GPU count are independent, and both are stratified: every draw holds the same
     total work within a per cent or so in spite of the heavy tail.
 
-    Parameters
-    ----------
-    jobs : int
-        Number of jobs.
-    num_gpus : int
-        GPUs of the cluster the load is meant for; wider jobs are left out of the mix.
-    load : float
-        Total work / (GPUs x time from first to last submission), met exactly.
+    ``load``, total work / (``num_gpus`` x time from first to last submission), is met exactly; jobs
+    wider than the cluster are left out of the mix.
 
-    References
-    ----------
     Quantiles from the public Tiresias simulator, mix of the Philly jobs of at least 2 minutes.
     """
     positive("jobs", jobs, whole=True)

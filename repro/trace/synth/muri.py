@@ -47,20 +47,10 @@ def muri_like(
     gives the same jobs whether ``at_once`` or not, and the same arrivals, GPU counts and durations
     for any ``job_types``.
 
-    Parameters
-    ----------
-    trace : {"1", "2", "3", "4", "testbed"}
-        Which public trace to follow.
-    jobs : int, optional
-        Number of jobs, in the same proportions and at the same rate; as many as the public trace
-        has when not given.
-    at_once : bool
-        Submit all jobs at 0, as in the traces 1' to 4'.
-    job_types : {1, 2, 3, 4}
-        Draw models of so many job types only.
+    Options: ``trace`` is 1, 2, 3, 4 or testbed; ``jobs`` keeps proportions and rate (by default as
+    many as the public trace); ``at_once`` submits all at 0, as in the traces 1' to 4';
+    ``job_types`` (1 to 4) is the number of types whose models are drawn.
 
-    References
-    ----------
     Muri, SIGCOMM 2022, section 6.1; measured tables ``traces/muri_*.csv``.
     """
     if trace not in TRACES:

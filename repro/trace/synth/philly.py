@@ -50,19 +50,10 @@ def philly_like(
     of each other: the span stays 109 days and the demand grows with ``jobs``, unless ``load``
     scales the time axis.
 
-    Parameters
-    ----------
-    jobs : int, optional
-        Number of jobs; as many as the real trace has (after leaving out) when not given.
-    load : float, optional
-        Total work / (GPUs x time from first to last submission), met by scaling all gaps alike.
-    num_gpus : int, optional
-        GPUs of the cluster: needed with ``load``; wider jobs are left out.
-    min_duration : float, optional
-        Shorter jobs (s) are left out; the Tiresias paper keeps jobs of at least 60 s.
+    Options: ``load`` is total work / (GPUs x time from first to last submission), met by scaling
+    all gaps alike; jobs wider than ``num_gpus`` (needed with ``load``) are left out, and those
+    shorter than ``min_duration`` (s; the Tiresias paper keeps jobs of at least 60 s).
 
-    References
-    ----------
     Jeon et al., "Analysis of Large-Scale Multi-Tenant GPU Clusters for DNN Training Workloads",
     ATC 2019; measured tables ``traces/philly_*.csv``, written by ``repro.trace.calibrate``.
     """

@@ -35,19 +35,9 @@ def mg1(
 ) -> pd.DataFrame:
     """Draw Poisson arrivals with a chosen law of durations: M/G/1 on one single-GPU server.
 
-    Parameters
-    ----------
-    jobs : int
-        Number of jobs, each of one GPU.
-    load : float
-        Arrival rate x mean duration.
-    mean_duration : float
-        Mean duration, seconds.
-    service : {"exponential", "hyperexponential", "deterministic"}
-        Law of the durations.
-    scv : float
-        Squared coefficient of variation (above 1) of hyperexponential durations; the two phases
-        carry half of the work each (balanced means).
+    ``load`` is the arrival rate x ``mean_duration`` (s); ``service`` is exponential, deterministic
+    or hyperexponential, with squared coefficient of variation ``scv`` above 1 and half of the work
+    in each of two phases (balanced means).
     """
     positive("jobs", jobs, whole=True)
     positive("load", load)

@@ -49,18 +49,10 @@ def testbed(
     (22 to 27 ks on 60 GPUs) and the mean duration (595 to 680 s) are what the published makespan
     and queueing delays imply; smaller workloads vary too much for that.
 
-    Parameters
-    ----------
-    jobs : int
-        Number of jobs; the published counts of 480 are scaled.
-    gaps : {"exponential", "poisson"}
-        Gaps between submissions: exponential, or whole seconds with a Poisson law as the sample
-        trace of the public simulator has them.
-    mean_gap : float
-        Mean gap, seconds.
+    Options: fewer or more ``jobs`` than 480 scale the published counts; ``gaps`` between
+    submissions are ``exponential``, or whole seconds with a ``poisson`` law as in the sample trace
+    of the public simulator; ``mean_gap`` in seconds.
 
-    References
-    ----------
     Tiresias, NSDI 2019, section 5.1 and Table 3.
     """
     positive("jobs", jobs, whole=True)
