@@ -43,17 +43,8 @@ KEPT_DAYS = 30
 def njit(**options: Any) -> Callable[[Function], Function]:
     """Compile a function by Numba on its first call, and keep the machine code.
 
-    It is kept in ``compiled`` below ``$NUMBA_CACHE_DIR``, or else below the cache folder.
-
-    Parameters
-    ----------
-    **options
-        Those of ``numba.njit``, without ``cache``.
-
-    Warns
-    -----
-    CacheWarning
-        Once, if there can be no folder: everything is compiled anew in every process.
+    It is kept in ``compiled`` below ``$NUMBA_CACHE_DIR``, or else below the cache folder; if there
+    can be no folder, one `CacheWarning` says so. ``options`` are those of ``numba.njit``.
 
     Examples
     --------
@@ -77,18 +68,7 @@ def njit(**options: Any) -> Callable[[Function], Function]:
 
 
 def sources(module: str) -> dict[str, Path]:
-    """Return the files of a module and of those it imports of its package and of ours, by name.
-
-    Parameters
-    ----------
-    module : str
-        Full name of a module whose package is imported.
-
-    Examples
-    --------
-    >>> sorted(sources("repro.sim.rounds.whole_step_kernel"))
-    ['repro.sim.rounds.greedy', 'repro.sim.rounds.whole_step_kernel']
-    """
+    """Return the files of a module and of those it imports of its package and of ours, by name."""
     found: dict[str, Path] = {}
     ahead = [module]
     while ahead:
@@ -127,17 +107,7 @@ def _imports(module: str, path: Path) -> Iterator[str]:
 
 
 def changed(files: Iterable[Path]) -> Path | None:
-    """Return a file that changed since this process began, whose code may be older; else None.
-
-    Parameters
-    ----------
-    files : iterable of Path
-        Python files.
-
-    Examples
-    --------
-    >>> changed([Path(__file__)])
-    """
+    """Return a file that changed since this process began, whose code may be older; else None."""
     return next((file for file in files if file.stat().st_ctime > STARTED), None)
 
 

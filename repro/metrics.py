@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from repro.core.records import Result, durations, makespan
-
-Array = npt.NDArray[np.float64]
+from repro.typing import Array
 
 
 def statistics(values: pd.Series[float] | Array) -> dict[str, float]:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
+
+from repro.typing import Floats, Ints
 
 Fill = Literal["skip", "block", "exact"]
 
@@ -114,12 +115,12 @@ class Shares:
     [[0, -1], [1, 2]]
     """
 
-    jobs: Sequence[int | tuple[int, ...]] | npt.NDArray[np.int64]
+    jobs: Sequence[int | tuple[int, ...]] | Ints
     gpu_types: tuple[str | None, ...]
-    fractions: npt.NDArray[np.float64] = field(repr=False)
+    fractions: Floats = field(repr=False)
 
     @property
-    def members(self) -> npt.NDArray[np.int64]:
+    def members(self) -> Ints:
         """The jobs of every row, shape (rows, 2); -1 where there is no second."""
         if isinstance(self.jobs, np.ndarray) and self.jobs.ndim == 2:
             return self.jobs

@@ -7,49 +7,26 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from repro.core.rules import Rules
 from repro.errors import TraceError
+from repro.typing import Ints
 
 T = TypeVar("T")
-Ints = npt.NDArray[np.int64]
 #: Widest gang that is accepted.
 MAX_GPUS_PER_JOB = 1_000_000
 
 
 class JobTable:
-    """Columns of per-job state, indexed by row number in order of (submission, job id).
+    """Columns of per-job state, indexed by row number in order of (submission, job id)."""
 
-    Parameters
-    ----------
-    trace : DataFrame
-        Validated trace.
-    whole_seconds : bool
-        Cut times to whole seconds, as integer simulators do.
-    file_ties : bool
-        Jobs submitted at the same instant keep the order of the file instead of that of their ids.
-    iterations : float, optional
-        Count work in iterations, each of which takes this factor times the column
-        ``iteration_time`` alone; None: in seconds at the reference allocation.
-    steps : bool
-        Count work in training steps (column ``iterations``), which take equal parts of the
-        duration at the reference allocation.
-    """
-
-    def __init__(
-        self,
-        trace: pd.DataFrame,
-        *,
-        whole_seconds: bool = False,
-        file_ties: bool = False,
-        iterations: float | None = None,
-        steps: bool = False,
-    ) -> None:
+    def __init__(self, trace: pd.DataFrame, rules: Rules | None = None) -> None:
+        rules = rules or Rules()
         submit, work = trace["submit_time"], trace["duration"]
-        if whole_seconds:
+        if rules.whole_seconds:
             submit, work = submit.astype("int64"), work.astype("int64")
-        ties = trace.index.to_series() if file_ties else trace["job_id"]
+        ties = trace.index.to_series() if rules.file_ties else trace["job_id"]
         keys = pd.DataFrame({"s": submit.to_numpy(), "t": ties.to_numpy()})
         order = keys.sort_values(["s", "t"], kind="stable").index
         #: rows of the trace, in the order used here
@@ -66,13 +43,13 @@ class JobTable:
         self._derived: dict[str, Any] = {}
         #: units of work (seconds at the reference allocation, or iterations), and the seconds one
         #: unit takes alone
-        self.counts_iterations = iterations is not None
-        if iterations is not None:
-            self.work, self.solo = self._in_iterations(trace, iterations)
+        self.counts_iterations = rules.iterations is not None
+        if rules.iterations is not None:
+            self.work, self.solo = self._in_iterations(trace, rules.iterations)
         else:
             self.work, self.solo = self.duration, [1.0] * n
-        self.counts_steps = steps
-        if steps:
+        self.counts_steps = rules.steps
+        if rules.steps:
             self._require(trace, "iterations", "give the training steps")
             self.work = list(map(float, self.column("iterations")))
             self.solo = [s / n for s, n in zip(self.duration, self.work, strict=True)]
@@ -164,16 +141,8 @@ class JobTable:
             return math.nan
         return float(self.column("iteration_time")[job])
 
-    def write(self, jobs: Ints, **columns: npt.NDArray[Any]) -> None:
-        """Write columns of state for some jobs.
-
-        Parameters
-        ----------
-        jobs : ndarray of int
-            Row numbers.
-        **columns : ndarray, shape (jobs of the table,)
-            New values by name of the column.
-        """
+    def write(self, jobs: Ints, **columns: np.ndarray[Any, Any]) -> None:
+        """Write columns of state, each of the length of the table, for some jobs."""
         rows = jobs.tolist()
         for name, column in columns.items():
             values = getattr(self, name)

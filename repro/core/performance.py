@@ -26,13 +26,7 @@ class Paced(Performance, Protocol):
 
 
 class Overhead:
-    """What starts and preemptions cost: nothing. Subclasses say what does.
-
-    Examples
-    --------
-    >>> Overhead().every_interval
-    False
-    """
+    """What starts and preemptions cost: nothing. Subclasses say what does."""
 
     #: the start is paid anew after every decision, even by a job that kept its GPUs
     every_interval: bool = False

@@ -24,18 +24,7 @@ policies: Registry[type[Policy]] = Registry("policy", "repro.policies", PolicyEr
 
 
 def register(name: str) -> Callable[[type[P]], type[P]]:
-    """Register a policy class under ``name``.
-
-    Parameters
-    ----------
-    name : str
-        The name used by ``repro simulate --policy`` and in parameter files.
-
-    Returns
-    -------
-    callable
-        A class decorator.
-    """
+    """Return a class decorator that registers a policy under ``name``."""
 
     def keep(cls: type[P]) -> type[P]:
         cls.name = name
@@ -189,15 +178,7 @@ class Order(Policy):
 
 
 class Ordering:
-    """One run of an `Order`: the hooks the engine calls. This base keeps no state.
-
-    Parameters
-    ----------
-    policy : Order
-        The parameters.
-    view : View
-        The run.
-    """
+    """One run of an `Order`: the hooks the engine calls. This base keeps no state."""
 
     def __init__(self, policy: Order, view: View) -> None:
         self.policy, self.view = policy, view
@@ -234,21 +215,7 @@ class Ordering:
 
 
 def make(name: str, rules: str = "paper", **settings: Any) -> Policy:
-    """Make a registered policy.
-
-    Parameters
-    ----------
-    name : str
-        Registered name.
-    rules : str
-        Rule set that fills parameters left unset.
-    **settings
-        Parameters of the policy.
-
-    Returns
-    -------
-    Policy
-        A frozen instance.
+    """Make a registered policy; ``settings`` are its parameters, ``rules`` fill those left unset.
 
     Raises
     ------

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from repro.core.decision import Run
 from repro.core.jobs import JobTable
 from repro.core.rules import RULES
+from repro.typing import Floats
 
 Nodes = tuple[tuple[int, int], ...]
 
@@ -30,30 +31,19 @@ class Intervals:
         self.nodes: list[Nodes] | None = [] if tracks_nodes else None
         self.gpu_type: list[str | None] | None = [] if typed else None
 
-    def add(
-        self,
-        job: int,
-        start: float,
-        end: float,
-        gpus: float,
-        used: float,
-        rate: float,
-        leader: int,
-        nodes: Nodes,
-        gpu_type: str | None = None,
-    ) -> None:
-        """Append one interval."""
+    def add(self, job: int, start: float, end: float, run: Run, rate: float, nodes: Nodes) -> None:
+        """Append one interval of a member of a run."""
         self.job.append(job)
         self.start.append(start)
         self.end.append(end)
-        self.gpus.append(gpus)
-        self.used.append(used)
+        self.gpus.append(run.charged / len(run.jobs))
+        self.used.append(run.gpus)
         self.rate.append(rate)
-        self.leader.append(leader)
+        self.leader.append(run.jobs[0])
         if self.nodes is not None:
             self.nodes.append(nodes)
         if self.gpu_type is not None:
-            self.gpu_type.append(gpu_type)
+            self.gpu_type.append(run.gpu_type)
 
 
 @dataclass(frozen=True)
@@ -80,76 +70,49 @@ class Result:
     meta: dict[str, Any] = field(default_factory=dict)
 
     def summary(self) -> dict[str, Any]:
-        """Return the object ``repro simulate --json`` prints.
+        """Return the headline numbers, as ``repro simulate --json`` prints them.
 
         Returns
         -------
         dict
-            Times in seconds; percentiles interpolate linearly; utilisation is held GPU-time over
-            GPUs times makespan.
+            policy, trace, cluster, n_jobs, n_finished, avg_jct, median_jct, p95_jct, p99_jct,
+            makespan, avg_queueing (s; percentiles interpolate linearly), preemptions, utilisation
+            (held GPU-time over GPUs times makespan), wall_s, ignored (what the run was given and
+            did not use).
         """
-        return summarise(self)
+        jobs, meta = self.jobs, self.meta
+        jct = jobs["jct"].dropna().to_numpy()
+        span = makespan(self)
+        # without intervals nobody knows who held what
+        known = len(self.intervals) > 0 and len(jct) == len(jobs)
+        held = float((self.intervals["gpus"] * durations(self)).sum())
+        percentiles = np.percentile(jct, [50, 95, 99]) if len(jct) else [np.nan] * 3
+        if len(jct) and RULES[meta.get("rules", "paper")].p99_by_index:
+            percentiles[2], span = by_index(jct, 0.99), float(jobs["end_time"].max())
+        return {
+            "policy": meta["policy"],
+            "trace": meta["trace"],
+            "cluster": meta["cluster"],
+            "n_jobs": len(jobs),
+            "n_finished": len(jct),
+            "avg_jct": float(jct.mean()) if len(jct) else float("nan"),
+            "median_jct": float(percentiles[0]),
+            "p95_jct": float(percentiles[1]),
+            "p99_jct": float(percentiles[2]),
+            "makespan": span,
+            "avg_queueing": float(jobs["queueing"].mean()),
+            "preemptions": int(jobs["preemptions"].sum()),
+            "utilisation": held / (meta["num_gpus"] * span) if span > 0 and known else np.nan,
+            "wall_s": meta["wall_s"],
+            "ignored": meta.get("ignored", {}),
+        }
 
 
-def summarise(result: Result) -> dict[str, Any]:
-    """Return the headline numbers of a run.
-
-    Parameters
-    ----------
-    result : Result
-        Records.
-
-    Returns
-    -------
-    dict
-        policy, trace, cluster, n_jobs, n_finished, avg_jct, median_jct, p95_jct, p99_jct, makespan,
-        avg_queueing (s), preemptions, utilisation (share of GPU-time held), wall_s, ignored (what
-        the run was given and did not use, see `repro.sim.unused`).
-    """
-    jobs, meta = result.jobs, result.meta
-    jct = jobs["jct"].dropna().to_numpy()
-    span = makespan(result)
-    # without intervals nobody knows who held what
-    known = len(result.intervals) > 0 and len(jct) == len(jobs)
-    held = float((result.intervals["gpus"] * durations(result)).sum())
-    percentiles = np.percentile(jct, [50, 95, 99]) if len(jct) else [np.nan] * 3
-    if len(jct) and RULES[meta.get("rules", "paper")].p99_by_index:
-        percentiles[2], span = by_index(jct, 0.99), float(jobs["end_time"].max())
-    return {
-        "policy": meta["policy"],
-        "trace": meta["trace"],
-        "cluster": meta["cluster"],
-        "n_jobs": len(jobs),
-        "n_finished": len(jct),
-        "avg_jct": float(jct.mean()) if len(jct) else float("nan"),
-        "median_jct": float(percentiles[0]),
-        "p95_jct": float(percentiles[1]),
-        "p99_jct": float(percentiles[2]),
-        "makespan": span,
-        "avg_queueing": float(jobs["queueing"].mean()),
-        "preemptions": int(jobs["preemptions"].sum()),
-        "utilisation": held / (meta["num_gpus"] * span) if span > 0 and known else np.nan,
-        "wall_s": meta["wall_s"],
-        "ignored": meta.get("ignored", {}),
-    }
-
-
-def by_index(values: pd.Series[float] | npt.NDArray[np.float64], share: float) -> float:
+def by_index(values: pd.Series[float] | Floats, share: float) -> float:
     """Return the value at index floor(share * N) of the ascending list, without interpolation.
 
-    Parameters
-    ----------
-    values : array-like of float
-        For example JCTs (s).
-    share : float
-        In [0, 1).
+    So Muri's artifact reads its 99th percentile.
 
-    References
-    ----------
-    Muri, SIGCOMM 2022: how its artifact reads the 99th percentile.
-
-    Examples
-    --------
     >>> by_index(np.array([4.0, 2.0, 1.0, 3.0]), 0.5)
     3.0
     """

@@ -63,13 +63,7 @@ RULES: dict[str, Rules] = {
 
 
 def rules_named(name: str) -> Rules:
-    """Return a rule set by name, or raise with the accepted names.
-
-    Examples
-    --------
-    >>> rules_named("tiresias").whole_seconds
-    True
-    """
+    """Return a rule set by name, or raise with the accepted names."""
     if name not in RULES:
         raise ParamError(f"unknown rules {name!r}; accepted: {', '.join(RULES)}")
     return RULES[name]

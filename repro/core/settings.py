@@ -22,28 +22,9 @@ _SEVERAL = (tuple, Sequence)
 
 
 def check_settings(policy: str, cls: type, settings: dict[str, Any]) -> None:
-    """Refuse parameters whose type is not the declared one.
+    """Raise ParamError for parameters of a policy whose type is not the declared one.
 
-    Parameters
-    ----------
-    policy : str
-        Name for messages.
-    cls : type
-        The policy's dataclass.
-    settings : dict
-        Values by parameter; one value stands for a list of one.
-
-    Raises
-    ------
-    ParamError
-        Names the parameter, its value and what is accepted.
-
-    Examples
-    --------
-    >>> from repro.policies.muri.muri_s import MuriS
-    >>> check_settings("muri-s", MuriS, {"noise": "x"})
-    Traceback (most recent call last):
-    repro.errors.ParamError: policy 'muri-s': noise is 'x'; give a number
+    One value stands for a list of one.
     """
     hints = typing.get_type_hints(cls)
     for name, value in settings.items():

@@ -6,12 +6,10 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-import numpy.typing as npt
 
 from repro.core.jobs import JobTable
 from repro.errors import ParamError, TraceError
-
-Array = npt.NDArray[np.float64]
+from repro.typing import Floats, Ints
 
 
 @runtime_checkable
@@ -31,7 +29,7 @@ class ByType(Protocol):
         model_b: str | None,
         gpus_b: int,
         gpu_types: Sequence[str | None],
-    ) -> Array:
+    ) -> Floats:
         """Return the steps per second of two jobs on the same GPUs, shape (2, GPU types)."""
 
 
@@ -58,9 +56,9 @@ class Speeds:
         #: whether speeds are anything but ones
         self.known = self._perf is not None
         self._table = table
-        self._alone: dict[Hashable, Array] = {}
+        self._alone: dict[Hashable, Floats] = {}
         self._reference: dict[Hashable, float] = {}
-        self._paired: dict[Hashable, Array] = {}
+        self._paired: dict[Hashable, Floats] = {}
         #: number of the kind of each job; by number of the one, and of the other plus 1 or 0 for
         #: none: what is known, and speeds
         self._codes = np.zeros(table.count, dtype=np.int64)
@@ -79,7 +77,7 @@ class Speeds:
         models = table.models if self.known else table.unread_models
         return models[job], table.gpus[job]
 
-    def of(self, job: int) -> Array:
+    def of(self, job: int) -> Floats:
         """Return steps per second on each type, 0 where the job cannot run.
 
         Raises
@@ -106,7 +104,7 @@ class Speeds:
             self._alone[kind] = found
         return found
 
-    def pair(self, one: int, other: int) -> Array:
+    def pair(self, one: int, other: int) -> Floats:
         """Return steps per second of two jobs on the same GPUs, shape (2, GPU types)."""
         kinds = first, second = self.kind(one), self.kind(other)
         found = self._paired.get(kinds)
@@ -120,28 +118,21 @@ class Speeds:
             self._paired[kinds] = found
         return found
 
-    def rows(self, members: npt.NDArray[np.int64]) -> Array:
-        """Return the steps per second of both members of rows of jobs and pairs.
+    def rows(self, members: Ints) -> Floats:
+        """Return the steps per second of both members of rows, shape (rows, 2, GPU types).
 
-        Parameters
-        ----------
-        members : ndarray, shape (rows, 2)
-            Row numbers of jobs; the second is -1 for a job alone, whose speeds are repeated.
-
-        Returns
-        -------
-        ndarray, shape (rows, 2, GPU types)
+        ``members`` has shape (rows, 2), -1 for no second job: then the speeds are repeated.
         """
-        # the compiler takes longer to import than most runs to simulate
-        from repro.core.row_kernels import speeds
-
         if not len(self._known):
             self._number()
-        known, answer = speeds(members, self._codes, self._known, self._rows)
-        if not known:
-            self._learn(members)
-            _, answer = speeds(members, self._codes, self._known, self._rows)
-        found: Array = answer
+        one = self._codes[members[:, 0]]
+        two = np.where(members[:, 1] >= 0, self._codes[members[:, 1]] + 1, 0)
+        for row in np.flatnonzero(~self._known[one, two]).tolist():
+            place, (job, other) = (one[row], two[row]), members[row].tolist()
+            if not self._known[place]:
+                self._rows[place] = self.of(job) if other < 0 else self.pair(job, other)
+                self._known[place] = True
+        found: Floats = self._rows[one, two]
         return found
 
     def _number(self) -> None:
@@ -153,17 +144,7 @@ class Speeds:
         self._known = np.zeros((len(code), len(code) + 1), dtype=np.bool_)
         self._rows = np.zeros((*self._known.shape, 2, len(self.gpu_types)))
 
-    def _learn(self, members: npt.NDArray[np.int64]) -> None:
-        """Find out about the speeds of rows that were never asked for."""
-        one = self._codes[members[:, 0]]
-        two = np.where(members[:, 1] >= 0, self._codes[members[:, 1]] + 1, 0)
-        for row in np.flatnonzero(~self._known[one, two]).tolist():
-            place, (job, other) = (one[row], two[row]), members[row].tolist()
-            if not self._known[place]:
-                self._rows[place] = self.of(job) if other < 0 else self.pair(job, other)
-                self._known[place] = True
-
-    def steps_per_unit(self, jobs: Sequence[int]) -> Array | float:
+    def steps_per_unit(self, jobs: Sequence[int]) -> Floats | float:
         """Return the steps of a unit of work; seconds where speeds are unknown."""
         table = self._table
         if self._perf is None:

@@ -1,31 +1,34 @@
-"""What a policy is allowed to see: the jobs so far, and of their secrets only what it declares."""
+"""Read access of a policy: arrived jobs, plus the columns named in `needs`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from repro.cluster.spec import Cluster, gpus_by_type
 from repro.core.jobs import JobTable
 from repro.core.speeds import Speeds
 from repro.errors import PolicyError
+from repro.typing import Floats
 
 
-class Untold(Protocol):
-    """What keeps count of progress by itself."""
+class Progress(Protocol):
+    """What keeps count of progress instead of the job table."""
 
-    def tell(self) -> None:
-        """Write into the job table what it was not yet told."""
+    def write_back(self) -> None:
+        """Bring the job table up to date."""
 
-    def units_left(self, jobs: Sequence[int]) -> npt.NDArray[np.float64] | None:
+    def units_left(self, jobs: Sequence[int]) -> Floats | None:
         """Return the units of work left of several jobs; None: ask the job table."""
 
 
 class View:
-    """Read-only window on one run.
+    """Read-only window of a policy on one run; jobs are named by row number, times are seconds.
+
+    What a method needs stands in its line: ``"duration"`` and ``"throughput"`` in the policy's
+    `needs`, or the name of a trace column.
 
     Parameters
     ----------
@@ -34,12 +37,11 @@ class View:
     cluster : Cluster
         The cluster.
     needs : frozenset of str
-        Declared by the policy: ``"duration"`` opens true durations and remaining work; any other
-        name opens the trace column of that name.
+        Declared by the policy.
     policy : str
         Name for messages.
     speeds : Speeds, optional
-        Throughputs by GPU type, opened by ``"throughput"``; unknown by default.
+        Throughputs by GPU type; unknown by default.
     seed : int
         Seed of the run, for policies that draw.
     """
@@ -65,21 +67,21 @@ class View:
         self.together: list[tuple[int, int, str | None]] = []
         #: rows that finished since the last decision
         self.finished: list[int] = []
-        #: what keeps count of progress by itself, and whether the job table knows of it
-        self._rounds: Untold | None = None
-        self._told = True
+        #: what keeps count of progress, and whether the job table is up to date with it
+        self._rounds: Progress | None = None
+        self._current = True
 
     @property
     def _progress(self) -> JobTable:
-        """The job table with what jobs hold and held, and how far they are."""
-        if not self._told and self._rounds:
-            self._told = True
-            self._rounds.tell()
+        """Job table, brought up to date first."""
+        if not self._current and self._rounds:
+            self._current = True
+            self._rounds.write_back()
         return self._table
 
-    def ask_later(self, rounds: Untold) -> None:
-        """Let progress be asked for when the policy does."""
-        self._rounds, self._told = rounds, False
+    def read_from(self, rounds: Progress) -> None:
+        """Bring the job table up to date from ``rounds`` once the policy reads progress."""
+        self._rounds, self._current = rounds, False
 
     def _require(self, need: str) -> None:
         if need not in self.needs:
@@ -140,10 +142,7 @@ class View:
         return self._progress.first_start[job]
 
     def rate(self, job: int) -> float:
-        """Return the speed relative to running alone now, 1 (nominal) while waiting.
-
-        It is 0 while a job holds GPUs that are still being checkpointed or loaded.
-        """
+        """Return the speed relative to running alone: 1 while waiting, 0 while loading."""
         table = self._progress
         if not table.running[job]:
             return 1.0
@@ -186,11 +185,8 @@ class View:
         self._require(name)
         return name in self._table.frame
 
-    def column(self, name: str, default: object = None) -> npt.NDArray[np.generic]:
-        """Return a whole trace column, indexed by row number; needs its name.
-
-        A trace without the column yields ``default`` for every job, or an error if that is None.
-        """
+    def column(self, name: str, default: object = None) -> np.ndarray[Any, Any]:
+        """Return a whole trace column, or ``default`` for every job; needs its name."""
         self._require(name)
         frame = self._table.frame
         if name not in frame and default is not None:
@@ -201,8 +197,7 @@ class View:
                 f"{', '.join(map(str, frame.columns))}"
             )
         self._table.read.add(name)
-        column: npt.NDArray[np.generic] = frame[name].to_numpy()
-        return column
+        return frame[name].to_numpy()
 
     def note_promotion(self, job: int) -> None:
         """Count a starvation promotion in the records."""
@@ -214,7 +209,7 @@ class View:
         return self._speeds.gpu_types
 
     @property
-    def gpu_counts(self) -> npt.NDArray[np.float64]:
+    def gpu_counts(self) -> Floats:
         """GPUs of each of `gpu_types`."""
         return self._speeds.gpu_counts
 
@@ -234,31 +229,18 @@ class View:
         self._require("throughput")
         return self._speeds.table
 
-    def speeds(self, job: int) -> npt.NDArray[np.float64]:
-        """Return steps per second on each of `gpu_types`, 0 = cannot run; needs "throughput".
-
-        Ones where the run has no throughputs.
-        """
+    def speeds(self, job: int) -> Floats:
+        """Return steps/s on each type, 0 = cannot run, ones if unknown; needs "throughput"."""
         self._require("throughput")
         return self._speeds.of(job)
 
-    def pair_speeds(self, one: int, other: int) -> npt.NDArray[np.float64]:
-        """Return steps per second of two jobs on the same GPUs; needs "throughput".
-
-        Shape (2, GPU types); zeros where they cannot share (memory, unequal gangs, unknown).
-        """
+    def pair_speeds(self, one: int, other: int) -> Floats:
+        """Return steps/s of two jobs on the same GPUs, (2, types), 0 = no; needs "throughput"."""
         self._require("throughput")
         return self._speeds.pair(one, other)
 
-    def remaining_steps(self, job: int) -> float:
-        """Return the training steps left; needs ``"duration"``.
-
-        Seconds where the trace does not count steps.
-        """
-        return float(self.steps_left([job])[0])
-
-    def steps_left(self, jobs: Sequence[int]) -> npt.NDArray[np.float64]:
-        """Return the training steps left of several jobs, as `remaining_steps`."""
+    def steps_left(self, jobs: Sequence[int]) -> Floats:
+        """Return the training steps left of jobs, seconds if none are counted; needs "duration"."""
         self._require("duration")
         units = self._rounds.units_left(jobs) if self._rounds else None
         if units is None:

@@ -14,7 +14,6 @@ import simpy
 
 from repro.cluster.spec import Cluster, gpus_by_type
 from repro.core.jobs import JobTable
-from repro.core.performance import Overhead, Performance
 from repro.core.policy import Order, Policy
 from repro.core.records import Result, collect
 from repro.core.speeds import Speeds
@@ -22,11 +21,11 @@ from repro.core.view import View
 from repro.errors import ParamError, PolicyError, ReproError, TraceError
 from repro.placement.base import Placement
 from repro.placement.by_type import by_type
-from repro.sim.drivers import Driver, driver_for
+from repro.sim.drivers import Driver, RankedDriver
 from repro.sim.holdings import Holdings
 from repro.sim.policy_fault import policy_fault
 from repro.sim.rounds.mechanism import RoundMechanism
-from repro.sim.rounds.settings import RoundSettings
+from repro.sim.run_settings import RunSettings
 from repro.sim.whole_decisions import DecidedDriver
 
 #: Decisions of one run at most, as far as its interval, rounds or quantum tell beforehand.
@@ -34,7 +33,7 @@ MAX_DECISIONS = 10_000_000
 
 
 class Engine:
-    """One run. Use `repro.simulate` unless you add SimPy processes of your own.
+    """One run. Use `repro.simulate`, also to add SimPy processes of your own.
 
     Parameters
     ----------
@@ -46,27 +45,8 @@ class Engine:
         With every rule resolved (`Policy.under`).
     placement : Placement
         Where gangs go.
-    rng : numpy.random.Generator
-        For placements that draw.
-    perf, overhead : optional
-        Performance model and preemption costs; None: nominal speed, free preemption.
-    interval : float, optional
-        Decide only at multiples of this many seconds; None: at every event.
-    whole_seconds, file_ties, iterations, steps : optional
-        Time base, tie order and unit of work, see `JobTable`.
-    tie_rel : float
-        Completions predicted within this relative distance of the earliest count as one event
-        (where starts are paid in every interval).
-    rounds : RoundSettings, optional
-        How rounds go for policies that return `Shares`.
-    seed : int
-        Seed of the run, shown to policies that draw.
-    until : iterable of job ids, optional
-        Stop when these jobs have finished; None: when all have.
-    stop_time : float
-        Stop at this instant (s) at the latest.
-    keep_intervals : bool
-        Record the intervals in which jobs hold GPUs.
+    settings : RunSettings
+        Everything else.
     """
 
     def __init__(
@@ -75,75 +55,51 @@ class Engine:
         cluster: Cluster,
         policy: Policy,
         placement: Placement,
-        rng: np.random.Generator,
-        *,
-        perf: Performance | None = None,
-        overhead: Overhead | None = None,
-        interval: float | None = None,
-        whole_seconds: bool = False,
-        file_ties: bool = False,
-        iterations: float | None = None,
-        steps: bool = False,
-        tie_rel: float = 0.0,
-        rounds: RoundSettings | None = None,
-        seed: int = 0,
-        until: Iterable[object] | None = None,
-        stop_time: float = math.inf,
-        keep_intervals: bool = True,
+        settings: RunSettings,
     ) -> None:
-        self.table = JobTable(
-            trace,
-            whole_seconds=whole_seconds,
-            file_ties=file_ties,
-            iterations=iterations,
-            steps=steps,
-        )
-        self.cluster, self.policy = cluster, policy
-        self.interval, self._tie_rel = interval, tie_rel
+        self.table = JobTable(trace, settings.rules)
+        self.cluster, self.policy, self.settings = cluster, policy, settings
+        self.interval = settings.interval
         self.env = simpy.Environment()
-        self.placer = placement.bind(cluster, rng)
-        typed = {} if isinstance(policy, Order) else by_type(placement, cluster, rng)
-        self.speeds = speeds = Speeds(self.table, perf, gpus_by_type(cluster))
-        self.view = View(self.table, cluster, policy.needs, policy.name, speeds, seed)
-        self.holdings = Holdings(
-            self.table, cluster, policy.name, self.placer, typed, perf, overhead, keep_intervals
-        )
-
-        settings = rounds or RoundSettings()
-
-        def mechanism() -> RoundMechanism:
-            if interval is not None:
-                raise ParamError(
-                    f"interval is {interval:g} s, but policy {policy.name!r} returns shares, whose "
-                    f"rounds have a length of their own; set round_s={interval:g} instead"
-                )
-            return RoundMechanism(
-                self.table,
-                speeds,
-                policy.name,
-                settings,
-                tells_types=policy.tells_types,
-                pairs_up=policy.pairs_up,
-                idle_ok=policy.idle_ok,
-                seed=seed,
-                ahead=not keep_intervals and self.holdings.light and self._poked is None,
-            )
-
-        with self._naming_the_policy():
-            self.driver: Driver = driver_for(
-                self.table, policy, self.view, self.placer, self.holdings.take, mechanism
-            )
-        self._next = 0
-        self._awaited, self._stop = self._rows(until), stop_time
+        self._rng = np.random.default_rng(settings.seed)
+        self._undrawn = self._rng.bit_generator.state
+        self.placer = placement.bind(cluster, self._rng)
+        typed = {} if isinstance(policy, Order) else by_type(placement, cluster, self._rng)
+        self.speeds = Speeds(self.table, settings.perf, gpus_by_type(cluster))
+        self.view = View(self.table, cluster, policy.needs, policy.name, self.speeds, settings.seed)
+        self.holdings = Holdings(self.table, cluster, policy.name, self.placer, typed, settings)
         self._poked: simpy.Event | None = None
+        with self._naming_the_policy():
+            self.driver: Driver = self._driver()
+        self._next, self._unfinished = 0, self.table.count
+        self._awaited = self._rows(settings.until)
         self._check_fits()
-        if interval is not None:
-            self._check_pace("interval", interval)
+        if self.interval is not None:
+            self._check_pace("interval", self.interval)
         elif isinstance(policy, Order):
             self._check_pace("quantum", policy.quantum_s())
-        elif settings.ideal is None:
+        elif settings.rounds.ideal is None:
             # before a policy that returns shares solves its first programme
-            self._check_pace("round_s", settings.round_s)
+            self._check_pace("round_s", settings.rounds.round_s)
+
+    def _driver(self) -> Driver:
+        policy, holdings = self.policy, self.holdings
+        if isinstance(policy, Order):
+            return RankedDriver(self.table, policy, self.view, self.placer, holdings.take)
+        return DecidedDriver(self.table, policy, self.view, self._mechanism)
+
+    def _mechanism(self) -> RoundMechanism:
+        """Return the rounds of a policy that returned shares."""
+        if self.interval is not None:
+            raise ParamError(
+                f"interval is {self.interval:g} s, but policy {self.policy.name!r} returns shares, "
+                f"whose rounds have a length of their own; set round_s={self.interval:g} instead"
+            )
+        silent = not self.settings.keep_intervals and self.holdings.light and self._poked is None
+        rounds, seed = self.settings.rounds, self.settings.seed
+        return RoundMechanism(
+            self.table, self.speeds, self.policy, rounds, seed=seed, silent=silent
+        )
 
     def _check_fits(self) -> None:
         never = isinstance(self.policy, Order) and not self.policy.preemptive
@@ -159,9 +115,10 @@ class Engine:
 
     @property
     def draws(self) -> bool:
-        """Whether the policy or its rounds draw from the seed of the run."""
+        """Whether placement, policy or rounds have drawn from the seed of the run."""
         rounds = self.driver.rounds if isinstance(self.driver, DecidedDriver) else None
-        return self.view.seed_read or (rounds is not None and rounds.shuffles)
+        drawn = self._rng.bit_generator.state != self._undrawn or self.view.seed_read
+        return drawn or (rounds is not None and rounds.shuffles)
 
     def _check_pace(self, name: str, seconds: float) -> None:
         """Refuse a time between decisions so short that the run would never end."""
@@ -178,6 +135,7 @@ class Engine:
             )
 
     def _rows(self, until: Iterable[object] | None) -> set[int] | None:
+        """Return the row numbers of the jobs awaited; None: all jobs."""
         if until is None:
             return None
         row = {job: number for number, job in enumerate(self.table.ids)}
@@ -195,7 +153,7 @@ class Engine:
         ----------
         processes : sequence of callables
             Each is called with the engine and returns a SimPy process generator that is added to
-            the same environment; it may call `poke` to force a decision now.
+            the same environment; it may call `fail`, or `poke` to force a decision now.
         """
         if processes:
             self._poked = self.env.event()
@@ -209,6 +167,53 @@ class Engine:
             if isinstance(error.__context__, simpy.core.EmptySchedule):
                 raise self._waiting_for_ever() from None
             raise
+
+    def poke(self) -> None:
+        """Wake the scheduler at the present instant (for added processes)."""
+        if self._poked is not None and not self._poked.triggered:
+            self._poked.succeed()
+
+    def fail(self, node: int, checkpoint_s: float, restart_s: float = 0.0) -> list[object]:
+        """Let a node fail now: its jobs go on from their last checkpoint (for added processes).
+
+        The jobs keep their GPUs until the policy, which decides at once, says otherwise. Seconds
+        of work done twice and of restarts are added to ``overhead_s``.
+
+        Parameters
+        ----------
+        node : int
+            Number of the node; the placement has to tell nodes apart.
+        checkpoint_s : float
+            Seconds of progress between checkpoints, counted from each start or restart.
+        restart_s : float
+            Seconds until the jobs progress again.
+
+        Returns
+        -------
+        list
+            The job ids.
+
+        Examples
+        --------
+        At 35 s the job falls back to its checkpoint at 30 s and loads for 2 s: 7 s late.
+
+        >>> import pandas as pd
+        >>> from repro import simulate
+        >>> def failures(engine):
+        ...     for at, node in [(35, 0)]:
+        ...         yield engine.env.timeout(at - engine.env.now)
+        ...         engine.fail(node, checkpoint_s=10, restart_s=2)
+        >>> job = pd.DataFrame([dict(job_id=1, submit_time=0.0, duration=100.0, num_gpus=4)])
+        >>> options = {"placement": "yarn", "processes": [failures]}
+        >>> simulate(job, "2x4", "srtf", **options).jobs["jct"].tolist()
+        [107.0]
+        """
+        now = self.view.now = self.env.now
+        jobs = self.holdings.set_back(node, now, checkpoint_s, restart_s)
+        for job in jobs:
+            self.driver.rate_changed(job, now)
+        self.poke()
+        return [self.table.ids[job] for job in jobs]
 
     @contextlib.contextmanager
     def _naming_the_policy(self) -> Iterator[None]:
@@ -231,68 +236,85 @@ class Engine:
             f"must run a job or name a wake-up"
         )
 
-    def poke(self) -> None:
-        """Wake the scheduler at the present instant (for added processes)."""
-        if self._poked is not None and not self._poked.triggered:
-            self._poked.succeed()
-
     def _scheduler(self) -> Generator[Any, Any, None]:
-        table, holdings = self.table, self.holdings
-        finish, epoch = holdings.finish, holdings.epoch
-        driver, view, submit, count = self.driver, self.view, self.table.submit, self.table.count
-        awaited, left = self._awaited, count
-        active, interval, polled = table.active, self.interval, self.policy.polled()
-        settles, tie_s = holdings.settles, self.policy.tie_s
-        tie_rel = 0.0 if self.policy.exact_ties else self._tie_rel
-        arrivals_near = 1.0 + self._tie_rel
-        dirty = False
-        while awaited if awaited is not None else left:
-            while finish and epoch[finish[0][1]] != finish[0][2]:
-                heappop(finish)
-            ends = target = finish[0][0] if finish and not polled else math.inf
-            near = max(tie_s, tie_rel * target) if tie_s and target < math.inf else 0.0
-            if self._next < count and submit[self._next] <= target + near:
-                target = submit[self._next]
+        """Sleep until the next event, bring the job table up to it, decide; again and again."""
+        table, driver, view, submit = self.table, self.driver, self.view, self.table.submit
+        interval, stop, dirty = self.interval, self.settings.stop_time, False
+        while self._unfinished if self._awaited is None else self._awaited:
+            ends, near = self._next_completion()
+            event = ends
+            if self._next < table.count and submit[self._next] <= ends + near:
+                event = submit[self._next]
             wake = self._decision_time(dirty)
-            # whoever plays rounds to their end need not hear at once what happens meanwhile
-            late = target < wake < math.inf and wake <= self._stop and driver.patient
-            target = wake if late else min(target, wake)
+            # a driver that simulates whole rounds can receive events late, at the round's end
+            late = event < wake < math.inf and wake <= stop and driver.takes_late_events
+            target = wake if late else min(event, wake)
             if target == math.inf and self._poked is None:
                 raise self._waiting_for_ever()
-            if target > self._stop:
+            if target > stop:
                 return
-            now = yield from self._sleep(target)
-            view.now = now
-            # an arrival takes the completion next to it along, and only that one
+            now = view.now = yield from self._sleep(target)
+            # at most one completion within `near` of an arrival is processed with it
             due = ends if abs(ends - now) <= near else now
-            while finish and finish[0][0] <= due:
-                end, job, stamp = heappop(finish)
-                if epoch[job] == stamp:
-                    ended = end if late else now
-                    driver.finish(job, ended)
-                    holdings.complete(job, ended)
-                    if awaited:
-                        awaited.discard(job)
-                    left -= 1
-                    dirty = True
-            while self._next < count and submit[self._next] <= now * arrivals_near:
-                job = self._next
-                self._next += 1
-                active[job] = None
-                table.arrived = self._next
-                driver.arrive(job, now)
-                dirty = True
+            ended, arrived = self._complete(due, now, late), self._admit(now)
+            dirty = dirty or ended or arrived
             if interval is None or _on_grid(now, interval):
-                if settles:
-                    holdings.settle(now)
-                stops, starts = driver.step(now)
-                holdings.foretold = driver.foretells
-                holdings.apply(stops, starts, now, driver.rate_changed)
-                if holdings.foretold and (endings := driver.endings()) is not None:
-                    holdings.expect(endings)
-                if settles:
-                    holdings.foresee(now, driver.running(), tie_rel)
+                self._decide(now)
                 dirty = False
+
+    def _next_completion(self) -> tuple[float, float]:
+        """Return the next predicted completion, and the time within which an arrival joins it."""
+        finish, epoch, policy = self.holdings.finish, self.holdings.epoch, self.policy
+        while finish and epoch[finish[0][1]] != finish[0][2]:
+            heappop(finish)
+        if not finish or policy.polled():
+            return math.inf, 0.0
+        ends, tie_s = finish[0][0], policy.tie_s
+        return ends, max(tie_s, self._tie_rel * ends) if tie_s else 0.0
+
+    @property
+    def _tie_rel(self) -> float:
+        """Relative distance within which completions are one event."""
+        return 0.0 if self.policy.exact_ties else self.settings.rules.tie_rel
+
+    def _complete(self, due: float, now: float, late: bool) -> bool:
+        """Book the completions predicted until ``due``; tell whether there were any."""
+        finish, epoch, some = self.holdings.finish, self.holdings.epoch, False
+        while finish and finish[0][0] <= due:
+            end, job, stamp = heappop(finish)
+            if epoch[job] == stamp:
+                ended = end if late else now
+                self.driver.finish(job, ended)
+                self.holdings.complete(job, ended)
+                if self._awaited:
+                    self._awaited.discard(job)
+                self._unfinished -= 1
+                some = True
+        return some
+
+    def _admit(self, now: float) -> bool:
+        """Book the arrivals until now; tell whether there were any."""
+        table, before = self.table, self._next
+        near = now * (1.0 + self.settings.rules.tie_rel)
+        while self._next < table.count and table.submit[self._next] <= near:
+            job = self._next
+            self._next = table.arrived = job + 1
+            table.active[job] = None
+            self.driver.arrive(job, now)
+        return self._next > before
+
+    def _decide(self, now: float) -> None:
+        """Ask the driver who starts and stops, and carry it out."""
+        holdings, driver = self.holdings, self.driver
+        if holdings.settles:
+            holdings.settle(now)
+        stops, starts = driver.step(now)
+        holdings.ends_given = driver.predicts_ends
+        holdings.apply(stops, starts, now, driver.rate_changed)
+        if holdings.ends_given and (ends := driver.predicted_ends()) is not None:
+            holdings.expect(ends)
+        if holdings.settles:
+            holdings.foresee(now, driver.running(), self._tie_rel)
 
     def _sleep(self, target: float) -> Generator[Any, Any, float]:
         env = self.env
@@ -310,6 +332,7 @@ class Engine:
         return target
 
     def _decision_time(self, dirty: bool) -> float:
+        """Return the next instant at which a decision is due though nothing happens."""
         now = self.view.now
         wake = self.driver.wake(now)
         if self.interval is None:
@@ -321,7 +344,7 @@ class Engine:
 
     def result(self, meta: dict[str, Any]) -> Result:
         """Return the records of the finished run."""
-        self.driver.tell()
+        self.driver.write_back()
         return collect(
             self.table,
             self.holdings.intervals,

@@ -1,4 +1,4 @@
-"""Who holds which GPUs since when: carries decisions out and books what they bring about."""
+"""Who holds which GPUs since when: carries decisions out and books what follows from them."""
 
 from __future__ import annotations
 
@@ -9,32 +9,15 @@ from heapq import heapify, heappop, heappush
 from repro.cluster.spec import Cluster
 from repro.core.decision import Run
 from repro.core.jobs import JobTable
-from repro.core.performance import Overhead, Paced, Performance
+from repro.core.performance import Paced
 from repro.core.records import Intervals, Nodes
-from repro.errors import PolicyError
+from repro.errors import ParamError, PolicyError
 from repro.placement.base import Placer
+from repro.sim.run_settings import RunSettings
 
 
 class Holdings:
-    """The GPUs of one run.
-
-    Parameters
-    ----------
-    table : JobTable
-        Job state; written here.
-    cluster : Cluster
-        The cluster.
-    policy : str
-        Name for messages.
-    placer : Placer
-        Where gangs go.
-    typed : mapping
-        Placers by GPU type, for policies that name types.
-    perf, overhead : optional
-        Performance model and costs of starts and preemptions; None: nominal speed, none.
-    keep_intervals : bool
-        Record the intervals.
-    """
+    """The GPUs of one run; ``typed`` are the placers by GPU type of policies that name types."""
 
     def __init__(
         self,
@@ -43,19 +26,17 @@ class Holdings:
         policy: str,
         placer: Placer,
         typed: Mapping[str | None, Placer],
-        perf: Performance | None,
-        overhead: Overhead | None,
-        keep_intervals: bool = True,
+        settings: RunSettings,
     ) -> None:
-        self.table, self.perf, self.overhead = table, perf, overhead
+        self.table, self.perf, self.overhead = table, settings.perf, settings.overhead
         self.placer, self._typed, self._policy = placer, typed, policy
         self._num_gpus = cluster.num_gpus
-        self.settles = overhead is not None and overhead.every_interval
-        self._paced = perf if self.settles and isinstance(perf, Paced) else None
+        self.settles = self.overhead is not None and self.overhead.every_interval
+        self._paced = self.perf if self.settles and isinstance(self.perf, Paced) else None
         self.intervals = Intervals(placer.tracks_nodes, bool(cluster.gpu_types))
-        self._keeps = keep_intervals
+        self._keeps = settings.keep_intervals
         #: GPUs of a type are alike and starting is free
-        self.light = bool(typed) and not placer.tracks_nodes and overhead is None
+        self.light = bool(typed) and not placer.tracks_nodes and self.overhead is None
 
         #: heap of (predicted completion, job, epoch); entries of a past epoch are stale
         self.finish: list[tuple[float, int, int]] = []
@@ -64,11 +45,12 @@ class Holdings:
         #: whether the placement rule was asked for a place
         self.places = False
         #: completions come from `expect` instead of from rates
-        self.foretold = False
+        self.ends_given = False
         self._nodes: dict[int, Nodes] = {}
         self._groups: dict[int, Run] = {}
+        #: GPUs that are still checkpointed, and until when
         self._draining: list[tuple[float, float]] = []
-        #: seconds a running job's group pays at the start of every interval, seconds per unit
+        #: of running jobs: the start their group pays in every interval (s), seconds per unit
         self._paid: dict[int, tuple[float, float]] = {}
         self._busy = 0.0
 
@@ -76,14 +58,13 @@ class Holdings:
 
     def settle(self, now: float) -> None:
         """Book the progress of every running job since the last decision, less its start."""
-        table = self.table
-        left, since = table.left, table.since
+        left, since = self.table.left, self.table.since
         # the order of operations is the simulator's: small differences grow from event to event
-        for job, (toll, pace) in self._paid.items():
-            progress = now - since[job] - toll
+        for job, (start_s, pace) in self._paid.items():
+            progress = now - since[job] - start_s
             if progress > 0:
                 left[job] -= progress / pace
-                self.overhead_s += toll
+                self.overhead_s += start_s
             since[job] = now
 
     def foresee(self, now: float, order: Iterable[int], tie_rel: float) -> None:
@@ -92,7 +73,7 @@ class Holdings:
         Completions within ``tie_rel`` of the earliest come at one instant, that of the first of
         them in ``order``.
         """
-        left, paid, epoch = self.table.left, self._paid, self.epoch
+        left, paid = self.table.left, self._paid
         ends = [(now + left[job] * paid[job][1], job) for job in order]
         first = math.inf
         for end, _ in ends:
@@ -103,20 +84,44 @@ class Holdings:
                 (first if math.isclose(end, first, rel_tol=tie_rel) else end, job)
                 for end, job in ends
             ]
-        self.finish[:] = [(end, job, epoch[job]) for end, job in ends]
+        self.expect(ends)
+
+    def expect(self, ends: Iterable[tuple[float, int]]) -> None:
+        """Replace all predicted completions."""
+        self.finish[:] = [(end, job, self.epoch[job]) for end, job in ends]
         heapify(self.finish)
 
-    def expect(self, endings: Iterable[tuple[float, int]]) -> None:
-        """Take note of completions that are known to come, in place of those named before."""
-        self.finish[:] = [(end, job, self.epoch[job]) for end, job in endings]
-        heapify(self.finish)
+    def _predict(self, job: int, begin: float) -> None:
+        """Predict the completion of a job that progresses from ``begin`` on."""
+        ends = begin + self.table.left[job] / self.table.rate[job]
+        heappush(self.finish, (ends, job, self.epoch[job]))
+
+    def set_back(self, node: int, now: float, checkpoint_s: float, restart_s: float) -> list[int]:
+        """Return the jobs on a node to their last checkpoint."""
+        if not self.placer.tracks_nodes or self.settles or self.ends_given:
+            raise ParamError(
+                "nodes can fail only under a placement that tells them apart, such as "
+                "'yarn', and under rules that let jobs progress from event to event"
+            )
+        table = self.table
+        places = ((job, self._nodes.get(run.jobs[0], ())) for job, run in self._groups.items())
+        jobs = [job for job, nodes in places if any(one == node for one, _ in nodes)]
+        for job in jobs:
+            done = max(0.0, now - table.since[job])
+            lost = math.fmod(done, checkpoint_s)
+            table.left[job] -= (done - lost) * table.rate[job]
+            table.since[job] = max(now, table.since[job]) + restart_s
+            self.overhead_s += lost + restart_s
+            self.epoch[job] += 1
+            self._predict(job, table.since[job])
+        return jobs
 
     # applying decisions ------------------------------------------------------------------------
 
     def apply(
         self, stops: list[int], starts: list[Run], now: float, changed: Callable[[int, float], None]
     ) -> None:
-        """Carry a decision out; ``changed`` hears of every job that starts at another speed."""
+        """Carry a decision out; ``changed`` is called for jobs that start at another speed."""
         table = self.table
         if stops and self.light:
             stops, starts = self._switch(stops, starts, now)
@@ -147,7 +152,7 @@ class Holdings:
                 rest.append(run)
                 continue
             moved.add(job)
-            if not self.foretold:
+            if not self.ends_given:
                 table.left[job] = max(0.0, table.remaining(job, now))
                 table.since[job] = now
             if self._keeps:
@@ -155,54 +160,37 @@ class Holdings:
             rate = perf.rates(table, run, ())[0] if perf else 1.0
             table.rate[job] = rate / table.solo[job]
             groups[job] = run
-            if not self.foretold:
+            if not self.ends_given:
                 self.epoch[job] += 1
-                ends = now + table.left[job] / table.rate[job]
-                heappush(self.finish, (ends, job, self.epoch[job]))
+                self._predict(job, now)
         return [job for job in stops if job not in moved], rest
 
     def take(self, job: int) -> None:
         """Place a job at once (policies whose next choice depends on where this one went)."""
-        table = self.table
-        self.places = True
-        model = table.models[job] if self.placer.reads_model else None
-        self._nodes[job] = self.placer.take(job, table.gpus[job], model)
+        self._nodes[job] = self._place(Run((job,), self.table.gpus[job]))
 
     def _start(self, run: Run, now: float, changed: Callable[[int, float], None]) -> None:
-        table, leader = self.table, run.jobs[0]
-        charged = run.gpus - run.shared
+        table, leader, overhead = self.table, run.jobs[0], self.overhead
+        charged = run.charged
         nodes: Nodes = ()
         if not self.light and not run.parts and charged and charged == int(charged):
             if leader not in self._nodes:
                 self._nodes[leader] = self._place(run)
             nodes = self._nodes[leader]
-        rates: Sequence[float]
-        paces: Sequence[float] = ()
-        if self._paced is not None:
-            paces = self._paced.paces(table, run, nodes)
-            rates = [table.solo[job] / pace for job, pace in zip(run.jobs, paces, strict=True)]
-        elif self.perf is not None:
-            rates = self.perf.rates(table, run, nodes)
-        elif len(run.jobs) > 1:
-            raise PolicyError(
-                f"policy {self._policy!r} groups jobs; simulate it with a performance model "
-                f"(perf=...) that says how fast the members run"
-            )
-        else:
-            rates = (run.gpus / table.gpus[leader],)
-        delay = self._drain_delay(charged, now) if self._draining else 0.0
+        rates, paces = self._rates(run, nodes)
+        clean = now + (self._drain_delay(charged, now) if self._draining else 0.0)
         self._busy += charged
-        if self.overhead is not None and self.settles:
-            toll = sum(self.overhead.start_s(table, job) for job in run.jobs)
+        if overhead is not None and self.settles:
+            start_s = sum(overhead.start_s(table, job) for job in run.jobs)
             if not paces:
                 paces = [table.solo[job] / rate for job, rate in zip(run.jobs, rates, strict=True)]
             for job, pace in zip(run.jobs, paces, strict=True):
-                self._paid[job] = (toll, pace)
+                self._paid[job] = (start_s, pace)
         for job, rate in zip(run.jobs, rates, strict=True):
-            begin = now + delay
-            if self.overhead is not None and not self.settles:
+            begin = clean
+            if overhead is not None and not self.settles:
                 again = table.first_start[job] < math.inf
-                resume = (self.overhead.resume_s if again else self.overhead.start_s)(table, job)
+                resume = (overhead.resume_s if again else overhead.start_s)(table, job)
                 self.overhead_s += resume
                 begin += resume
             if not rate > 0:
@@ -212,14 +200,29 @@ class Holdings:
             table.first_start[job] = min(table.first_start[job], now)
             table.running[job] = True
             table.hold[job], table.held[job] = now, run.gpus
-            table.since[job], table.clean[job] = begin, now + delay
+            table.since[job], table.clean[job] = begin, clean
             table.rate[job] = rate / table.solo[job]
             self._groups[job] = run
-            if not self.settles and not self.foretold:
-                ends = begin + table.left[job] / table.rate[job]
-                heappush(self.finish, (ends, job, self.epoch[job]))
+            if not self.settles and not self.ends_given:
+                self._predict(job, begin)
             if rate != 1.0 or begin > now:
                 changed(job, now)
+
+    def _rates(self, run: Run, nodes: Nodes) -> tuple[Sequence[float], Sequence[float]]:
+        """Return the speed of every member relative to running alone, and seconds per unit."""
+        table = self.table
+        if self._paced is not None:
+            paces = self._paced.paces(table, run, nodes)
+            solo = (table.solo[job] for job in run.jobs)
+            return [alone / pace for alone, pace in zip(solo, paces, strict=True)], paces
+        if self.perf is not None:
+            return self.perf.rates(table, run, nodes), ()
+        if len(run.jobs) > 1:
+            raise PolicyError(
+                f"policy {self._policy!r} groups jobs; simulate it with a performance model "
+                f"(perf=...) that says how fast the members run"
+            )
+        return (run.gpus / table.gpus[run.jobs[0]],), ()
 
     def _place(self, run: Run) -> Nodes:
         placer, leader = self._typed.get(run.gpu_type, self.placer), run.jobs[0]
@@ -257,17 +260,15 @@ class Holdings:
 
     def _book(self, job: int, now: float) -> None:
         """Close the interval of a job that stops holding GPUs."""
-        table = self.table
-        run = self._groups.pop(job)
+        table, run = self.table, self._groups.pop(job)
         self._note(job, run, now)
-        charged = run.gpus - run.shared
         table.running[job] = False
         table.last_stop[job] = now
         self.epoch[job] += 1
         if self.settles:
             del self._paid[job]
         if not any(member in self._groups for member in run.jobs):
-            self._busy -= charged
+            self._busy -= run.charged
             if run.jobs[0] in self._nodes:
                 del self._nodes[run.jobs[0]]
                 self._typed.get(run.gpu_type, self.placer).give_back(run.jobs[0])
@@ -277,10 +278,8 @@ class Holdings:
         table = self.table
         start = table.hold[job]
         if self._keeps:
-            nodes = self._nodes.get(run.jobs[0], ())
-            share = (run.gpus - run.shared) / len(run.jobs)
-            rate, leader = table.rate[job] * table.solo[job], run.jobs[0]
-            self.intervals.add(job, start, now, share, run.gpus, rate, leader, nodes, run.gpu_type)
+            rate = table.rate[job] * table.solo[job]
+            self.intervals.add(job, start, now, run, rate, self._nodes.get(run.jobs[0], ()))
         table.seconds[job] += now - start
         table.service[job] += (now - start) * table.held[job]
         table.hold[job] = now

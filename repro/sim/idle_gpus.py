@@ -8,18 +8,13 @@ from repro.core.decision import Run
 
 
 class Claims:
-    """GPUs per type less those of the runs; a group's come back with its last member.
+    """GPUs per type less those of the runs held; a group's come back with its last member.
 
-    Parameters
-    ----------
-    capacity : mapping
-        GPUs per type; None where the cluster has no types.
-    held : iterable of Run
-        What every job holds now, a group once per member.
+    ``held`` is what every job holds now, a group once per member.
     """
 
     def __init__(self, capacity: Mapping[str | None, int], held: Iterable[Run]) -> None:
-        self.free: dict[str | None, float] = {kind: float(n) for kind, n in capacity.items()}
+        self.free: dict[str | None, float] = {name: float(n) for name, n in capacity.items()}
         #: members left of every run; runs are told apart by identity
         self._members: dict[int, int] = {}
         for run in held:

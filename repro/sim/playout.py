@@ -18,28 +18,9 @@ def playout(
     """Return what would happen if nothing arrived after the first ``seen`` jobs.
 
     Until the last of them arrives this is what really happens, because policies know nothing of
-    later arrivals and nothing is drawn outside seeded streams. Running the shortened trace from
-    its beginning thus arrives at the very state (queues, leases, clocks) a snapshot would hold.
-
-    Parameters
-    ----------
-    trace : DataFrame
-        Validated trace.
-    cluster, policy, **settings
-        As for `repro.simulate`.
-    seen : int
-        Arrivals so far, in order of (submission, job id): jobs of one instant arrive one by one.
-
-    Returns
-    -------
-    Result
-        Records of the jobs seen; ``end_time`` holds the predictions.
-
-    Examples
-    --------
-    >>> from repro.testing import small_trace
-    >>> playout(small_trace(), "1x4", "srsf-elastic", 2).jobs["end_time"].tolist()
-    [10.0, 5.0]
+    later arrivals and nothing is drawn outside seeded streams. So the shortened trace, run from its
+    beginning, arrives at the very state (queues, leases, clocks) a snapshot would hold. Jobs arrive
+    in order of (submission, job id); ``end_time`` of the result holds the predictions.
     """
     arrived = trace.sort_values(["submit_time", "job_id"], kind="stable").head(seen)
     return simulate(arrived.reset_index(drop=True), cluster, policy, **settings)
@@ -48,7 +29,7 @@ def playout(
 def predictions(
     trace: pd.DataFrame, cluster: Cluster | str, policy: Policy | str, **settings: Any
 ) -> pd.DataFrame:
-    """Return the predicted finish time of every unfinished job after each arrival.
+    """Return the predicted finish time of every unfinished job after each arrival (PCS 3.2).
 
     Parameters
     ----------
@@ -60,10 +41,6 @@ def predictions(
     -------
     DataFrame
         arrival (job id of the newest job), time (s), job_id, predicted_end (s, absolute).
-
-    References
-    ----------
-    PCS, arXiv 2401.10354, section 3.2.
 
     Examples
     --------
@@ -93,32 +70,9 @@ def predictions(
 
 
 def prediction_errors(result: Result, predicted: pd.DataFrame) -> pd.Series[float]:
-    """Return Pred_err of every job: 100 |JCT - predicted JCT| / predicted JCT (%).
+    """Return Pred_err of every job: 100 |JCT - predicted JCT| / predicted JCT (%; PCS section 2).
 
-    Parameters
-    ----------
-    result : Result
-        What happened.
-    predicted : DataFrame
-        From `predictions`; that made at a job's own arrival counts.
-
-    Returns
-    -------
-    Series
-        Indexed by job id, in the order of the trace.
-
-    References
-    ----------
-    PCS, arXiv 2401.10354, section 2 (the absolute value as in its simulator).
-
-    Examples
-    --------
-    >>> from repro import simulate
-    >>> from repro.testing import small_trace
-    >>> result = simulate(small_trace(), "1x4", "fifo-elastic")
-    >>> errors = prediction_errors(result, predictions(small_trace(), "1x4", "fifo-elastic"))
-    >>> float(errors.max())
-    0.0
+    The prediction made at a job's own arrival counts; indexed by job id, in the order of the trace.
     """
     own = predicted[predicted["arrival"] == predicted["job_id"]].set_index("job_id")
     jobs = result.jobs.set_index("job_id")

@@ -7,20 +7,21 @@ import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from repro.cluster.spec import Cluster
 from repro.core.performance import Overhead, Performance
 from repro.core.policy import Policy, make
 from repro.core.records import Result
-from repro.core.rules import rules_named
+from repro.core.rules import Rules, rules_named
 from repro.errors import ParamError, TraceError
 from repro.perf.overhead import ResumeOverhead, StartOverhead
+from repro.perf.throughput_files import throughputs_of
 from repro.placement import base as placement_base
 from repro.placement.base import Placement
 from repro.sim.engine import Engine
 from repro.sim.rounds.settings import RoundSettings
+from repro.sim.run_settings import RunSettings
 from repro.sim.unused import unused
 from repro.trace.schema import MAX_TIME_S
 
@@ -52,7 +53,7 @@ def simulate(
     Parameters
     ----------
     trace : DataFrame
-        Validated trace (`repro.trace.load`), times in seconds.
+        Validated trace (`repro.load`), times in seconds.
     cluster : Cluster or str
         Cluster or spec such as ``"8x8"``.
     policy : Policy or str
@@ -77,10 +78,9 @@ def simulate(
     stop_time : float
         Stop at this instant (s) at the latest, whoever is unfinished.
     keep_intervals : bool
-        Record the intervals in which jobs hold GPUs; without them the result is small, and knows
-        nothing of utilisation.
+        Record the intervals in which jobs hold GPUs; without them there is no utilisation.
     processes : sequence of callables
-        Extra SimPy processes, see `Engine.run`.
+        Extra SimPy processes, such as node failures: see `Engine.run` and `Engine.fail`.
 
     Returns
     -------
@@ -102,63 +102,29 @@ def simulate(
     """
     chosen = rules_named(rules)
     started = time.perf_counter()
-    if len(trace) == 0:
-        name = trace.attrs.get("name", "unnamed")
-        raise TraceError(f"trace {name!r} has no jobs; need at least 1")
-    if not (latest := float((trace["submit_time"] + trace["duration"]).max())) <= LATEST_S:
-        raise TraceError(
-            f"trace {trace.attrs.get('name', 'unnamed')!r}: times reach {latest:g} s; beyond "
-            f"{LATEST_S:,.0f} s a float64 loses microseconds: count from the start of the trace"
-        )
+    _check_times(trace)
     if interval is not None and not 0 < interval < math.inf:
         raise ParamError(f"interval is {interval:g} s; give a positive number of seconds or none")
     spec = Cluster.parse(cluster) if isinstance(cluster, str) else cluster
     resolved = make(policy, rules) if isinstance(policy, str) else policy.under(rules)
-    how = RoundSettings.of({**chosen.rounds, **(rounds or {})})
-    if how.whole_steps and not chosen.steps:
-        raise ParamError(
-            f"round setting whole_steps counts training steps, rules {rules!r} do not; use rules "
-            "gavel, or leave it off"
-        )
-    if overhead is None and chosen.start_overhead:
-        overhead = StartOverhead()
-    if overhead is None and how.preemption_overhead_s and not how.whole_steps:
-        overhead = ResumeOverhead(how.preemption_overhead_s)
-    if perf is None:
-        perf = resolved.performance()
-    if perf is None and spec.gpu_types:
-        # most runs have no use for it
-        from repro.perf.throughput_files import throughputs_of
-
-        perf = throughputs_of(trace)
-    where = placement if placement is not None else resolved.placement
-    if isinstance(where, str):
-        where = placement_base.make(where)
-    rng = np.random.default_rng(seed)
-    undrawn = rng.bit_generator.state
-    engine = Engine(
-        trace,
-        spec,
-        resolved,
-        where,
-        rng,
-        perf=perf,
-        overhead=overhead,
-        interval=interval if interval is not None else resolved.interval,
-        whole_seconds=chosen.whole_seconds,
-        file_ties=chosen.file_ties,
-        iterations=chosen.iterations,
-        steps=chosen.steps,
-        tie_rel=chosen.tie_rel,
+    how = _round_settings(rules, chosen, rounds or {})
+    settings = RunSettings(
+        rules=chosen,
         rounds=how,
+        perf=perf if perf is not None else _performance(resolved, trace, spec),
+        overhead=overhead if overhead is not None else _overhead(chosen, how),
+        interval=interval if interval is not None else resolved.interval,
         seed=seed,
         until=until,
         stop_time=stop_time,
         keep_intervals=keep_intervals,
     )
+    where = placement if placement is not None else resolved.placement
+    if isinstance(where, str):
+        where = placement_base.make(where)
+    engine = Engine(trace, spec, resolved, where, settings)
     engine.run(processes)
-    drawn = rng.bit_generator.state != undrawn or engine.draws
-    given = {"seed": drawn} if seed else {}
+    given = {"seed": engine.draws} if seed else {}
     if placement is not None:
         given["placement"] = engine.holdings.places
     return engine.result(
@@ -173,3 +139,41 @@ def simulate(
             "wall_s": time.perf_counter() - started,
         }
     )
+
+
+def _check_times(trace: pd.DataFrame) -> None:
+    """Refuse a trace without jobs, or one too long for the precision of its times."""
+    name = trace.attrs.get("name", "unnamed")
+    if len(trace) == 0:
+        raise TraceError(f"trace {name!r} has no jobs; need at least 1")
+    if not (latest := float((trace["submit_time"] + trace["duration"]).max())) <= LATEST_S:
+        raise TraceError(
+            f"trace {name!r}: times reach {latest:g} s; beyond {LATEST_S:,.0f} s a float64 loses "
+            f"microseconds: count from the start of the trace"
+        )
+
+
+def _round_settings(name: str, rules: Rules, given: Mapping[str, Any]) -> RoundSettings:
+    """Return how rounds go under rules, with what the caller changed."""
+    how = RoundSettings.of({**rules.rounds, **given})
+    if how.whole_steps and not rules.steps:
+        raise ParamError(
+            f"round setting whole_steps counts training steps, rules {name!r} do not; use rules "
+            "gavel, or leave it off"
+        )
+    return how
+
+
+def _overhead(rules: Rules, rounds: RoundSettings) -> Overhead | None:
+    """Return what starts cost where the caller does not say."""
+    if rules.start_overhead:
+        return StartOverhead()
+    if rounds.preemption_overhead_s and not rounds.whole_steps:
+        return ResumeOverhead(rounds.preemption_overhead_s)
+    return None
+
+
+def _performance(policy: Policy, trace: pd.DataFrame, cluster: Cluster) -> Performance | None:
+    """Return the policy's own model, or the throughputs of the trace on a cluster with types."""
+    perf = policy.performance()
+    return throughputs_of(trace) if perf is None and cluster.gpu_types else perf

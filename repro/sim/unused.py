@@ -16,21 +16,8 @@ def unused(
 ) -> dict[str, Any]:
     """Return what a finished run did not use, so that nothing is ignored without a word.
 
-    Parameters
-    ----------
-    engine : Engine
-        After its run; its job table knows which columns were read.
-    trace : DataFrame
-        ``attrs`` may name rows left out (``dropped``) and columns of the file (``unread``).
-    rounds : iterable of str
-        Settings of rounds that the caller gave.
-    options : dict
-        Other options that the caller gave, and whether they mattered.
-
-    Returns
-    -------
-    dict
-        columns, file_columns (lists), rows ({reason: rows}), options (list); only what there is.
+    ``rounds`` are the settings of rounds that the caller gave, ``options`` the others and whether
+    they mattered. Keys: columns, file_columns (lists), rows ({reason: rows}), options (list).
     """
     driver = engine.driver
     mechanism = driver.rounds if isinstance(driver, DecidedDriver) else None

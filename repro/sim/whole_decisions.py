@@ -47,14 +47,46 @@ class DecidedDriver:
             return bool(self.table.active)
         return len(self.table.active) > len(self._holds)
 
+    @property
+    def takes_late_events(self) -> bool:
+        """Whether whole rounds are simulated at a time."""
+        return self.rounds is not None and self.rounds.takes_late_events
+
+    @property
+    def predicts_ends(self) -> bool:
+        """Whether the round mechanism says when jobs end."""
+        return self.rounds is not None and self.rounds.predicts_ends
+
+    def predicted_ends(self) -> Sequence[tuple[float, int]] | None:
+        """Return the completions the round mechanism predicts; None if unchanged."""
+        return self.rounds.predicted_ends() if self.rounds else None
+
+    def write_back(self) -> None:
+        """Let the round mechanism bring the job table up to date."""
+        if self.rounds:
+            self.rounds.write_back()
+
+    def rate_changed(self, job: int, now: float) -> None:
+        """Do nothing: decisions are made anew each time."""
+
+    def running(self) -> Iterable[int]:
+        """Return the jobs that hold GPUs, in the order of the decision, or of arrival in rounds."""
+        return self.view.running if self.rounds else self._order
+
+    def wake(self, now: float) -> float:
+        """Return the instant the policy asked for, or the next round."""
+        if self.rounds and self.table.active:
+            return min(self._wake, self.rounds.next_boundary(now))
+        return self._wake
+
     def arrive(self, job: int, now: float) -> None:
-        """Take note of an arrival."""
+        """React to an arrival."""
         self._changed = True
         if self.rounds:
             self.rounds.arrive(job)
 
     def finish(self, job: int, now: float) -> None:
-        """Take note of a completion."""
+        """React to a completion."""
         run = self._holds.pop(job, None)
         if run is not None and self._claims is not None:
             self._claims.give_back(run)
@@ -89,6 +121,7 @@ class DecidedDriver:
         return list(stops), starts
 
     def _decision(self, now: float) -> RunSet:
+        """Return what the policy wants, or what the rounds of its shares choose."""
         rounds = self.rounds
         if rounds:
             if not rounds.boundary(now):
@@ -105,7 +138,7 @@ class DecidedDriver:
             return NOTHING
         self.view.changed, self._changed = self._changed, False
         if rounds:
-            self.view.ask_later(rounds)
+            self.view.read_from(rounds)
             self.view.together = rounds.together
         decision = self.decide(self.view)
         self.view.finished.clear()
@@ -126,25 +159,6 @@ class DecidedDriver:
         rounds.adopt(decision, now)
         return rounds.next_round(now)
 
-    def tell(self) -> None:
-        """Let the round mechanism write into the job table."""
-        if self.rounds:
-            self.rounds.tell()
-
-    @property
-    def patient(self) -> bool:
-        """Whether the round mechanism hears of events only between rounds."""
-        return self.rounds is not None and self.rounds.patient
-
-    @property
-    def foretells(self) -> bool:
-        """Whether the round mechanism says when jobs end."""
-        return self.rounds is not None and self.rounds.foretells
-
-    def endings(self) -> Sequence[tuple[float, int]] | None:
-        """Return the completions ahead that were not yet returned."""
-        return self.rounds.endings() if self.rounds else None
-
     def _next_round(self, decision: RunSet) -> tuple[list[int], list[Run]]:
         """Carry out what the round mechanism chose: it counts GPUs and gangs itself."""
         running = self.table.running
@@ -155,99 +169,67 @@ class DecidedDriver:
     def _change(self, decision: RunSet, now: float) -> tuple[list[int], list[Run]]:
         """Carry out a decision that names changes only."""
         held = self._holds
+        if self._claims is None:
+            self._claims = Claims(self.view.capacity(), held.values())
         claims = self._claims
-        if claims is None:
-            claims = self._claims = Claims(self.view.capacity(), held.values())
-        stops = list(decision.stop)
         runs = [run if isinstance(run, Run) else self._alone(run) for run in decision.runs]
-        stops += [job for run in runs for job in run.jobs if job in held]
+        stops = [*decision.stop, *(job for run in runs for job in run.jobs if job in held)]
         for job in stops:
             if job not in held:
                 raise self._wrong(now, job, "stops it, but it holds no GPUs")
             claims.give_back(held.pop(job))
         starts: list[Run] = []
         for run in runs:
-            self._check_members(run, held, now)
-            if not self.policy.elastic:
-                self._check_gang(run, now)
-            if run.gpu_type is None and None not in claims.free:
-                run = replace(run, gpu_type=self._type_for(run, claims.free))
+            run = self._checked(run, held, claims.free, now)
             if not claims.take(run):
-                left = claims.free.get(run.gpu_type, 0.0)
-                raise self._wrong(
-                    now, run.jobs[0], f"gives it {run.gpus:g} GPUs where {left:g} are left"
-                )
+                raise self._too_many(now, run.jobs[0], run.gpus, claims.free.get(run.gpu_type, 0.0))
             held.update(dict.fromkeys(run.jobs, run))
             starts.append(run)
         self._order = held
         return stops, starts
 
-    def _check_members(self, run: Run, chosen: Mapping[int, Run], now: float) -> None:
-        for job in run.jobs:
-            if job not in self.table.active or job in chosen:
-                state = "twice" if job in chosen else "which is not waiting or running"
-                raise self._wrong(now, job, f"names it {state}")
-        if not run.gpus > 0:
-            raise self._wrong(now, run.jobs[0], f"gives it {run.gpus:g} GPUs; more than 0")
-
     def _admit(self, decision: RunSet, now: float) -> dict[int, Run]:
         """Check a decision and return the run of every job that holds GPUs."""
-        free = {kind: float(gpus) for kind, gpus in self.view.capacity().items()}
+        free = {name: float(gpus) for name, gpus in self.view.capacity().items()}
         chosen: dict[int, Run] = {}
         active, asked, elastic = self.table.active, self.table.gpus, self.policy.elastic
         held = self._holds
         for entry in decision.runs:
             run = entry if isinstance(entry, Run) else self._alone(entry)
             job = run.jobs[0]
-            # what is held already was checked when it started
+            # almost every run is held already, or one job on a known type with room to spare
             if (
-                held.get(job) is run
-                and not run.parts
-                and not run.hosts
-                and not run.shared
-                and run.gpus <= free.get(run.gpu_type, -1.0)
-                and all(held.get(one) is run and one not in chosen for one in run.jobs)
+                run.gpus <= free.get(run.gpu_type, -1.0)
+                and not (run.parts or run.hosts or run.shared)
+                and job not in chosen
+                and (
+                    all(held.get(one) is run and one not in chosen for one in run.jobs)
+                    if len(run.jobs) > 1 or held.get(job) is run
+                    else run.gpus > 0 and job in active and (elastic or run.gpus == asked[job])
+                )
             ):
                 free[run.gpu_type] -= run.gpus
                 for one in run.jobs:
                     chosen[one] = run
                 continue
-            # almost every run is one job on one known type with room to spare
-            if (
-                len(run.jobs) == 1
-                and not run.parts
-                and 0 < run.gpus <= free.get(run.gpu_type, -1.0)
-                and job in active
-                and job not in chosen
-                and (elastic or run.gpus == asked[job])
-                and not run.hosts
-                and not run.shared
-            ):
-                free[run.gpu_type] -= run.gpus
-                chosen[job] = run
-                continue
-            self._check_members(run, chosen, now)
-            if not run.parts and not elastic:
-                self._check_gang(run, now)
-            if not run.parts and run.gpu_type is None and None not in free:
-                run = replace(run, gpu_type=self._type_for(run, free))
+            run = self._checked(run, chosen, free, now)
             if run.hosts or run.shared:
                 self._check_hosts(run, chosen, now)
             parts = run.parts or ((run.gpu_type, run.charged),)
-            for kind, gpus in parts:
-                if kind not in free:
-                    raise self._wrong(now, run.jobs[0], f"asks for unknown GPU type {kind!r}")
-                if gpus > free[kind] + EPSILON_GPUS and decision.fill == "exact":
-                    raise self._wrong(
-                        now, run.jobs[0], f"gives it {gpus:g} GPUs where {free[kind]:g} are left"
-                    )
-            if any(gpus > free[kind] + EPSILON_GPUS for kind, gpus in parts):
-                if decision.fill == "block":
-                    break
-                continue
-            for kind, gpus in parts:
-                free[kind] -= gpus
-            chosen.update(dict.fromkeys(run.jobs, run))
+            fits = True
+            for name, gpus in parts:
+                if name not in free:
+                    raise self._wrong(now, job, f"asks for unknown GPU type {name!r}")
+                if gpus > free[name] + EPSILON_GPUS:
+                    fits = False
+                    if decision.fill == "exact":
+                        raise self._too_many(now, job, gpus, free[name])
+            if fits:
+                for name, gpus in parts:
+                    free[name] -= gpus
+                chosen.update(dict.fromkeys(run.jobs, run))
+            elif decision.fill == "block":
+                break
         return chosen
 
     def _alone(self, job: int) -> Run:
@@ -259,7 +241,29 @@ class DecidedDriver:
             run = self._bare[job] = Run((job,), self.table.gpus[job])
         return run
 
-    def _check_hosts(self, run: Run, chosen: dict[int, Run], now: float) -> None:
+    def _checked(
+        self, run: Run, chosen: Mapping[int, Run], free: Mapping[str | None, float], now: float
+    ) -> Run:
+        """Return a run with its GPU type after checking its members and its size."""
+        for job in run.jobs:
+            if job not in self.table.active or job in chosen:
+                state = "twice" if job in chosen else "which is not waiting or running"
+                raise self._wrong(now, job, f"names it {state}")
+        if not run.gpus > 0:
+            raise self._wrong(now, run.jobs[0], f"gives it {run.gpus:g} GPUs; more than 0")
+        if run.parts:
+            return run
+        for job in () if self.policy.elastic else run.jobs:
+            if run.gpus != self.table.gpus[job]:
+                raise self._wrong(
+                    now, job, f"gives it {run.gpus:g} GPUs but it asks for {self.table.gpus[job]}; "
+                    f"all or none, unless the policy declares `elastic = True`"
+                )  # fmt: skip
+        if run.gpu_type is None and None not in free:
+            return replace(run, gpu_type=self._type_for(run, free))
+        return run
+
+    def _check_hosts(self, run: Run, chosen: Mapping[int, Run], now: float) -> None:
         """Check that a gang shares GPUs with jobs that run, and no more than they hold."""
         absent = [job for job in run.hosts if job not in chosen]
         if absent:
@@ -273,35 +277,17 @@ class DecidedDriver:
                 f"that hold {theirs:g}"
             )  # fmt: skip
 
-    def _check_gang(self, run: Run, now: float) -> None:
-        for job in run.jobs:
-            if run.gpus != self.table.gpus[job]:
-                raise self._wrong(
-                    now, job, f"gives it {run.gpus:g} GPUs but it asks for {self.table.gpus[job]}; "
-                    f"all or none, unless the policy declares `elastic = True`"
-                )  # fmt: skip
-
-    def _type_for(self, run: Run, free: dict[str | None, float]) -> str | None:
+    def _type_for(self, run: Run, free: Mapping[str | None, float]) -> str | None:
         """Return the type of a gang that takes any: the one it is on, else the emptiest."""
         held = self._holds.get(run.jobs[0])
         if held is not None and free.get(held.gpu_type, 0.0) >= run.gpus:
             return held.gpu_type
-        return max(free, key=lambda kind: (free[kind], str(kind)))
+        return max(free, key=lambda name: (free[name], str(name)))
+
+    def _too_many(self, now: float, job: int, gpus: float, left: float) -> PolicyError:
+        return self._wrong(now, job, f"gives it {gpus:g} GPUs where {left:g} are left")
 
     def _wrong(self, now: float, job: int, what: str) -> PolicyError:
         return PolicyError(
             f"policy {self.policy.name!r}, time {now:g} s, job {self.table.ids[job]!r}: {what}"
         )
-
-    def rate_changed(self, job: int, now: float) -> None:
-        """Nothing to do: decisions are made anew each time."""
-
-    def running(self) -> Iterable[int]:
-        """Return the jobs that hold GPUs, in the order of the decision, or of arrival in rounds."""
-        return self.view.running if self.rounds else self._order
-
-    def wake(self, now: float) -> float:
-        """Return the instant the policy asked for, or the next round."""
-        if self.rounds and self.table.active:
-            return min(self._wake, self.rounds.next_boundary(now))
-        return self._wake

@@ -19,23 +19,10 @@ TOLERANCE = 1e-6
 def check_records(
     result: Result, cluster: Cluster, *, gang: bool = True, exact: bool = True
 ) -> None:
-    """Check the records of one run: capacity, gang, work, ends.
+    """Raise PolicyError unless the records keep the rules: capacity, gang, work, ends.
 
-    Parameters
-    ----------
-    result : Result
-        Records.
-    cluster : Cluster
-        Where they come from.
-    gang : bool
-        Jobs hold exactly the GPUs they asked for.
-    exact : bool
-        Served work equals required work; False: it may be more (preemption costs).
-
-    Raises
-    ------
-    PolicyError
-        One line naming rule and job.
+    ``gang``: jobs hold exactly the GPUs they asked for. ``exact``: served work equals required
+    work; False: it may be more (preemption costs).
 
     Examples
     --------

@@ -26,13 +26,7 @@ Traces = Mapping[str, pd.DataFrame]
 
 
 def small_trace() -> pd.DataFrame:
-    """Return six jobs for four GPUs, for examples.
-
-    Examples
-    --------
-    >>> small_trace()["num_gpus"].max()
-    np.int64(4)
-    """
+    """Return six jobs for four GPUs, for examples."""
     return pd.DataFrame(
         {
             "job_id": [0, 1, 2, 3, 4, 5],
@@ -102,23 +96,7 @@ def check_policy(
 
 
 def widths_for(policy: Policy, cluster: Cluster, placement: Any = None) -> list[int]:
-    """Return the gang sizes the default traces use: powers of two that fit, and the whole cluster.
-
-    Parameters
-    ----------
-    policy : Policy
-        Its placement rule decides what fits.
-    cluster : Cluster
-        The cluster.
-    placement : Placement or str, optional
-        Placement rule instead of the policy's own.
-
-    Examples
-    --------
-    >>> from repro.core.policy import make
-    >>> widths_for(make("yarn-cs"), Cluster.parse("2x4"))
-    [1, 2, 4, 8]
-    """
+    """Return the default gang sizes: powers of two that fit, and the whole cluster."""
     rule = placement if placement is not None else policy.placement
     rule = placement_base.make(rule) if isinstance(rule, str) else rule
     placer = rule.bind(cluster, np.random.default_rng(0))
@@ -128,20 +106,7 @@ def widths_for(policy: Policy, cluster: Cluster, placement: Any = None) -> list[
 
 
 def stress_traces(widths: list[int], seed: int = 0) -> dict[str, pd.DataFrame]:
-    """Return small traces in which jobs tie, queue, cross and leave the cluster idle.
-
-    Parameters
-    ----------
-    widths : list of int
-        Gang sizes, ascending.
-    seed : int
-        Seed of the generator.
-
-    Examples
-    --------
-    >>> sorted(stress_traces([1, 2]))
-    ['burst', 'fractions', 'idle gaps', 'steady', 'wide']
-    """
+    """Return small traces in which jobs tie, queue, cross and leave the cluster idle."""
     rng = np.random.default_rng(seed)
     small = widths[: max(1, len(widths) - 1)]
     whole = np.cumsum(rng.integers(1, 25, 30)).astype(float)
@@ -180,21 +145,7 @@ def _trace(submit: Any, duration: Any, gpus: Any) -> pd.DataFrame:
 
 
 def scaled(policy: Policy, factor: float) -> Policy | None:
-    """Return the policy with its `time_fields` multiplied, None if one of them cannot be.
-
-    Parameters
-    ----------
-    policy : Policy
-        With parameters in seconds or GPU-seconds.
-    factor : float
-        What times are multiplied by.
-
-    Examples
-    --------
-    >>> from repro.core.policy import make
-    >>> scaled(make("las-2d", quantum=30.0), 2.0)
-    Las2D(quantum=60.0)
-    """
+    """Return the policy with its `time_fields` multiplied, None if one of them cannot be."""
     changes: dict[str, Any] = {}
     for name in policy.time_fields:
         value = getattr(policy, name)

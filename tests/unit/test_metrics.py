@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from repro import simulate
-from repro.core.records import Result, durations, makespan, summarise
+from repro.core.records import Result, durations, makespan
 from repro.metrics import bins, busy_gpus, improvement, statistics
 from repro.testing import small_trace
 
@@ -70,10 +70,10 @@ def test_preemptions_are_counted_over_all_jobs():
 def test_unfinished_jobs_are_left_out_of_the_averages(two_jobs):
     jobs = two_jobs.jobs.copy()
     jobs.loc[1, ["end_time", "jct", "queueing"]] = np.nan
-    summary = summarise(Result(jobs, two_jobs.intervals, two_jobs.meta))
+    summary = Result(jobs, two_jobs.intervals, two_jobs.meta).summary()
     assert (summary["n_jobs"], summary["n_finished"], summary["avg_jct"]) == (2, 1, 10)
     jobs[["end_time", "jct", "queueing"]] = np.nan
-    summary = summarise(Result(jobs, two_jobs.intervals, two_jobs.meta))
+    summary = Result(jobs, two_jobs.intervals, two_jobs.meta).summary()
     assert summary["n_finished"] == 0
     assert math.isnan(summary["avg_jct"])
     assert math.isnan(summary["utilisation"])

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from repro.core.speeds import Speeds
 from repro.errors import PolicyError
+from repro.typing import Floats, Ints
 
 #: Relative overshoot of shares put down to rounding in the policy's solver.
 TOLERANCE = 1e-6
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 def checked(
@@ -26,38 +23,19 @@ def checked(
     who: str,
     now: float,
 ) -> Floats:
-    """Return shares without the rounding errors of a solver.
+    """Return shares without the rounding errors of a solver, or raise PolicyError.
 
-    Parameters
-    ----------
-    members : ndarray, shape (rows, 2)
-        Row numbers of the jobs of each row, -1 for none.
-    x : ndarray, shape (rows, GPU types)
-        Shares of time.
-    widths : ndarray, shape (jobs,)
-        GPUs every job of the trace asks for.
-    speeds : Speeds
-        The GPUs of each type.
-    ids : sequence
-        Names of the jobs of the trace, for messages.
-    who : str
-        Whose shares they are, for messages.
-    now : float
-        When (s), for messages.
-
-    Raises
-    ------
-    PolicyError
-        If shares are negative, add up to more than 1 for a job, or to more GPUs than there are.
+    Shares are at least 0, sum to at most 1 per job, and take no more GPUs than there are.
+    ``members`` has shape (rows, 2) with -1 for none, ``widths`` the GPUs of all jobs of the trace;
+    ``ids``, ``who`` and ``now`` are for messages.
     """
-    # the compiler takes longer to import than most runs to simulate
-    from repro.core.row_kernels import trim
+    from repro.sim.rounds.ledger_kernels import trim
 
     x = np.ascontiguousarray(x, dtype=float)
     possible, trimmed = trim(members, x, widths, speeds.gpu_counts, TOLERANCE)
     if not possible:
-        wrong = _violated(members, x, widths, speeds, ids)
-        raise PolicyError(f"{who}: {wrong[0]}: at {now:g} s {wrong[1]}")
+        rule, where = _violated(members, x, widths, speeds, ids)
+        raise PolicyError(f"{who}: {rule}: at {now:g} s {where}")
     found: Floats = trimmed
     return found
 
@@ -66,11 +44,6 @@ def in_order(members: Ints, x: Floats) -> tuple[Ints, Floats]:
     """Return rows and shares in the order in which jobs and their pairs came into being.
 
     Jobs that are all alone stay in the order of the policy.
-
-    Parameters
-    ----------
-    members, x
-        As for `checked`.
     """
     one, two = members[:, 0], members[:, 1]
     pairs = two >= 0
@@ -92,12 +65,12 @@ def _violated(
     members: Ints, x: Floats, widths: Ints, speeds: Speeds, ids: Sequence[object]
 ) -> tuple[str, str]:
     """Say what impossible shares violate, and where or by whom most."""
-    kinds, limits = speeds.gpu_types, speeds.gpu_counts
+    types, limits = speeds.gpu_types, speeds.gpu_counts
+    # a NaN is reported before other violations
     if not x.min() >= -TOLERANCE:
-        # of several, a number that is none comes first
         row, column = (int(at) for at in np.unravel_index(x.argmin(), x.shape))
         whose = _named(members[row], ids)
-        return "shares must be >= 0", f"that of {whose} in {kinds[column]!r} is {x[row, column]:g}"
+        return "shares must be >= 0", f"that of {whose} in {types[column]!r} is {x[row, column]:g}"
     there = members >= 0
     unequal = there[:, 1] & (widths[members[:, 0]] != widths[members[:, 1]])
     if unequal.any():
@@ -111,7 +84,7 @@ def _violated(
         return "shares must sum to at most 1 per job", whose
     used = widths[members[:, 0]] @ x
     column = int((used / np.maximum(limits, 1e-300)).argmax())
-    taken = f"they take {used[column]:.9g} of {limits[column]:g} GPUs of {kinds[column]!r}"
+    taken = f"they take {used[column]:.9g} of {limits[column]:g} GPUs of {types[column]!r}"
     return "shares must fit the GPUs of each type", taken
 
 

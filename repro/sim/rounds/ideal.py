@@ -6,16 +6,13 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from repro.core.decision import Run, RunSet
 from repro.core.jobs import JobTable
 from repro.core.speeds import Speeds
 from repro.errors import PolicyError
 from repro.sim.rounds.ledger import Ledger
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from repro.typing import Floats, Ints
 
 
 class Ideal:
@@ -23,33 +20,29 @@ class Ideal:
 
     Parameters
     ----------
-    table : JobTable
-        Job state; progress is written here before every decision.
-    speeds : Speeds
-        Steps per second.
-    policy : str
-        Name for messages.
+    table, speeds, policy
+        Job state, steps per second, and a name for messages.
     whole : bool
         Whole steps up to the next arrival, when jobs that are done end, as in Gavel's public
         simulator; False: progress without steps, and jobs end when they are done.
-    ahead : bool
-        Tell the table, but nobody else, who holds GPUs.
+    silent : bool
+        Do not report who holds GPUs; the job table learns it from `write_back`.
 
     Attributes
     ----------
     until : float
         When progress is looked at next by itself (s).
-    endings : list of (float, int) or None
-        Completions to come, in place of those told before; None: no news.
+    ends : list of (float, int) or None
+        Predicted completions, replacing earlier predictions; None if unchanged.
     """
 
     def __init__(
-        self, table: JobTable, speeds: Speeds, policy: str, *, whole: bool, ahead: bool
+        self, table: JobTable, speeds: Speeds, policy: str, *, whole: bool, silent: bool
     ) -> None:
         self._table, self._speeds, self._policy = table, speeds, policy
-        self._whole, self.ahead = whole, ahead
+        self._whole, self.silent = whole, silent
         self.until = -math.inf
-        self.endings: list[tuple[float, int]] | None = None
+        self.ends: list[tuple[float, int]] | None = None
         n = table.count
         self._left = np.array(table.left, dtype=float)
         self._widths = np.array(table.gpus, dtype=float)
@@ -59,9 +52,9 @@ class Ideal:
         self._first, self._last = np.full(n, math.inf), np.array(table.submit, dtype=float)
         self._stops, self._stale = np.zeros(n, np.int64), np.zeros(n, np.bool_)
         #: steps per unit of work: the trace counts steps, or seconds on the reference type
-        self._unit = np.full(table.count, 1.0 if table.counts_steps else math.nan)
+        self._unit = np.full(n, 1.0 if table.counts_steps else math.nan)
         self._jobs = np.empty(0, dtype=np.int64)
-        self._done = np.zeros(table.count, dtype=np.bool_)
+        self._done = np.zeros(n, dtype=np.bool_)
         #: of `_jobs`: units of work per second, and units until ``until`` where steps are whole
         self._rate = self._steps = np.empty(0)
         self._since = 0.0
@@ -75,7 +68,7 @@ class Ideal:
         there = ~self._done[jobs]
         self._jobs, self._rate = jobs[there], self._rate[there]
         self._steps = np.zeros(len(self._jobs))
-        if self.ahead:
+        if self.silent:
             self._book(jobs, now)
         else:
             table.write(self._jobs, left=self._left, since=np.full(table.count, now))
@@ -99,9 +92,9 @@ class Ideal:
         self._book(jobs, now)
         self._running[jobs], self._last[jobs] = False, now
 
-    def tell(self) -> None:
-        """Write into the table how far jobs are, what they hold and held."""
-        if not self.ahead:
+    def write_back(self) -> None:
+        """Bring the job table up to date: how far jobs are, what they hold and held."""
+        if not self.silent:
             return
         stale = np.nonzero(self._stale)[0]
         self._stale[:] = False
@@ -118,13 +111,7 @@ class Ideal:
         return found
 
     def begin(self, ledger: Ledger, now: float) -> RunSet:
-        """Let every job run at its shares until the next event.
-
-        Raises
-        ------
-        PolicyError
-            If jobs share GPUs.
-        """
+        """Let every job run at its shares until the next event; raise if jobs share GPUs."""
         _check_alone(ledger, self._policy)
         pace = ledger.speeds[:, 0]
         rows = np.nonzero(ledger.alive & ((ledger.x * pace).sum(axis=1) > 0))[0]
@@ -144,9 +131,9 @@ class Ideal:
         else:
             first = ends.min(initial=math.inf)
         due = (ends <= first) & (ends < math.inf)
-        self.endings = list(zip(ends[due].tolist(), jobs[due].tolist(), strict=True))
+        self.ends = list(zip(ends[due].tolist(), jobs[due].tolist(), strict=True))
         before, self._jobs, self._rate, self._since = self._jobs, jobs, rate, now
-        if not self.ahead:
+        if not self.silent:
             pairs = zip(jobs.tolist(), x, strict=True)
             return RunSet([_run(self._speeds, table, *pair) for pair in pairs])
         new = jobs[~self._running[jobs]]
@@ -164,6 +151,7 @@ class Ideal:
         return RunSet((), keep=True)
 
     def _units(self, jobs: Ints) -> Floats:
+        """Return the steps per unit of work."""
         for job in jobs[np.isnan(self._unit[jobs])].tolist():
             self._unit[job] = self._speeds.on_reference(job)
         found: Floats = self._unit[jobs]
@@ -171,13 +159,7 @@ class Ideal:
 
 
 def spread(ledger: Ledger, speeds: Speeds, table: JobTable, policy: str) -> list[Run]:
-    """Return the runs of all jobs that have shares, each on all types at once.
-
-    Raises
-    ------
-    PolicyError
-        If jobs share GPUs.
-    """
+    """Return the runs of all jobs that have shares, each on all types at once."""
     _check_alone(ledger, policy)
     jobs, x = ledger.members[ledger.alive, 0].tolist(), ledger.x[ledger.alive]
     runs = (_run(speeds, table, *pair) for pair in zip(jobs, x, strict=True))
@@ -196,5 +178,5 @@ def _run(speeds: Speeds, table: JobTable, job: int, shares: Floats) -> Run:
     """Return the run of a job that holds its shares of all types at once."""
     width = table.gpus[job]
     pairs = zip(speeds.gpu_types, shares.tolist(), strict=True)
-    parts = tuple((kind, width * share) for kind, share in pairs if share > 1e-12)
+    parts = tuple((name, width * share) for name, share in pairs if share > 1e-12)
     return Run((job,), sum(gpus for _, gpus in parts), parts=parts)

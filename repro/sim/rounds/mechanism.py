@@ -7,10 +7,10 @@ import random
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from repro.core.decision import Run, RunSet, Shares
 from repro.core.jobs import JobTable
+from repro.core.policy import Policy
 from repro.core.speeds import Speeds
 from repro.errors import PolicyError
 from repro.sim.rounds.feasible import checked, in_order
@@ -18,68 +18,40 @@ from repro.sim.rounds.ideal import Ideal, spread
 from repro.sim.rounds.ledger import Ledger
 from repro.sim.rounds.settings import RoundSettings
 from repro.sim.rounds.whole_steps import WholeSteps
+from repro.typing import Floats, Ints
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 NOTHING = RunSet((), keep=True)
-#: Rounds that are played in one go at most.
-_AHEAD = 64
+#: Rounds that are simulated in one call at most.
+_AT_ONCE = 64
 
 
 class RoundMechanism:
-    """Realises the `Shares` of one run by whole rounds.
+    """Realises the `Shares` of one run by rounds (Gavel, OSDI 2020, section 5, Algorithm 1).
 
-    Parameters
-    ----------
-    table : JobTable
-        Job state; the progress of whole steps is written here.
-    speeds : Speeds
-        Throughputs and GPUs by type.
-    policy : str
-        Name for messages.
-    settings : RoundSettings
-        How rounds go.
-    tells_types : bool
-        Whether the policy tells GPU types apart (the others see them in shuffled order).
-    pairs_up : bool
-        Whether any two jobs of one gang size may share GPUs.
-    idle_ok : bool
-        Leave GPUs idle rather than give them to jobs without a share.
-    seed : int
-        Seed of the shuffled order.
-    ahead : bool
-        With whole steps, play rounds on as long as nothing happens; nobody is told of their runs,
-        nor of those of ideal execution.
-
-    References
-    ----------
-    Gavel, OSDI 2020, section 5 (Algorithm 1).
+    With ``silent``, whole stretches of rounds are simulated in one call until the next arrival or
+    completion; intermediate placements are not reported.
     """
 
     def __init__(
         self,
         table: JobTable,
         speeds: Speeds,
-        policy: str,
+        policy: Policy,
         settings: RoundSettings,
         *,
-        tells_types: bool = True,
-        pairs_up: bool = False,
-        idle_ok: bool = False,
         seed: int = 0,
-        ahead: bool = False,
+        silent: bool = False,
     ) -> None:
         self.table, self.speeds, self.policy, self.settings = table, speeds, policy, settings
-        self._idle_ok, self._pairs_up = idle_ok, pairs_up
         #: whether the seed matters
-        self.shuffles = settings.ideal is None and settings.shuffle_types and not tells_types
+        self.shuffles = settings.ideal is None and settings.shuffle_types and not policy.tells_types
         # the public simulator's stream for this purpose
         self._shuffler = random.Random(seed + 5)
-        kinds = len(speeds.gpu_types)
+        types = len(speeds.gpu_types)
         #: faster generations last in the alphabet: v100, p100, k80
-        self._order = list(range(kinds))[::-1]
+        self._order = list(range(types))[::-1]
         self._capacity = speeds.gpu_counts.astype(np.int64)
-        self._ledger = Ledger(table.count, kinds, settings.prior_rounds * settings.round_s)
+        self._ledger = Ledger(table.count, types, settings.prior_rounds * settings.round_s)
         self._widths = np.array(table.gpus, dtype=np.int64)
         self._taken = np.zeros(table.count, dtype=np.bool_)
         #: column of the GPU type each job holds and the job it shares with, -1 for none
@@ -87,17 +59,18 @@ class RoundMechanism:
         self._partner = np.full(table.count, -1)
         self._running = np.empty(0, dtype=np.int64)
         self._alone: dict[tuple[int, int], Run] = {}
+        #: jobs that arrived since X was computed and have no row yet
         self._unplaced: list[int] = []
         self._computed = -math.inf
-        #: what keeps count of progress by itself; None: the engine does
+        #: what keeps count of progress itself; None: the engine does
         self._steps: WholeSteps | Ideal | None = None
-        if settings.ideal == "artifact" or (self.fluid and ahead and speeds.known):
+        if settings.ideal == "artifact" or (self.fluid and silent and speeds.known):
             whole = settings.ideal == "artifact"
-            self._steps = Ideal(table, speeds, policy, whole=whole, ahead=ahead)
+            self._steps = Ideal(table, speeds, policy.name, whole=whole, silent=silent)
         elif settings.whole_steps and not self.fluid:
-            self._steps = WholeSteps(table, speeds, settings, idle_ok, ahead)
+            self._steps = WholeSteps(table, speeds, settings, policy.idle_ok, silent)
         #: orders of the types in the rounds to come
-        self._drawn = np.array([self._order] * (0 if self.shuffles else _AHEAD), dtype=np.int64)
+        self._orders = np.array([self._order] * (0 if self.shuffles else _AT_ONCE), dtype=np.int64)
         #: pairs that began to share GPUs, and where
         self.together: list[tuple[int, int, str | None]] = []
         self.has_shares = False
@@ -108,6 +81,23 @@ class RoundMechanism:
     def fluid(self) -> bool:
         """Whether every job progresses at its shares, without rounds."""
         return self.settings.ideal == "fluid"
+
+    @property
+    def takes_late_events(self) -> bool:
+        """Whether rounds of whole steps are simulated in one call until something happens."""
+        return isinstance(self._steps, WholeSteps) and self._steps.silent
+
+    @property
+    def predicts_ends(self) -> bool:
+        """Whether completions follow from the steps of a round, not from rates."""
+        return self._steps is not None
+
+    def predicted_ends(self) -> Sequence[tuple[float, int]] | None:
+        """Return the predicted completions, replacing earlier predictions; None if unchanged."""
+        if self._steps is None:
+            return None
+        found, self._steps.ends = self._steps.ends, None
+        return found
 
     def boundary(self, now: float) -> bool:
         """Tell whether a round begins now."""
@@ -137,7 +127,7 @@ class RoundMechanism:
         return not early or self._computed <= 0
 
     def arrive(self, job: int) -> None:
-        """Take note of an arrival."""
+        """Queue a job that has no row in X yet."""
         self._unplaced.append(job)
 
     def finish(self, job: int, now: float) -> None:
@@ -152,10 +142,10 @@ class RoundMechanism:
         if self._steps:
             self._steps.settle(self._ledger, now)
 
-    def tell(self) -> None:
-        """Write into the job table what it was not yet told."""
+    def write_back(self) -> None:
+        """Bring the job table up to date."""
         if self._steps:
-            self._steps.tell()
+            self._steps.write_back()
 
     def units_left(self, jobs: Sequence[int]) -> Floats | None:
         """Return the units of work left when the last round ended; None: ask the job table."""
@@ -163,21 +153,21 @@ class RoundMechanism:
 
     def adopt(self, shares: Shares, now: float) -> None:
         """Take over a new allocation matrix after checking it; rounding errors are trimmed."""
-        kinds = self.speeds.gpu_types
+        types = self.speeds.gpu_types
         members, x = shares.members, shares.fractions
+        who = f"policy {self.policy.name!r}"
         if x.shape != (len(members), len(shares.gpu_types)) or not set(shares.gpu_types) <= set(
-            kinds
+            types
         ):
             raise PolicyError(
-                f"policy {self.policy!r}: shares of shape {x.shape} for {len(members)} rows "
-                f"and the GPU types {shares.gpu_types}; the cluster has {kinds}"
+                f"{who}: shares of shape {x.shape} for {len(members)} rows "
+                f"and the GPU types {shares.gpu_types}; the cluster has {types}"
             )
-        if shares.gpu_types != kinds:
-            columns = np.zeros((len(x), len(kinds)))
-            columns[:, [kinds.index(kind) for kind in shares.gpu_types]] = x
+        if shares.gpu_types != types:
+            columns = np.zeros((len(x), len(types)))
+            columns[:, [types.index(name) for name in shares.gpu_types]] = x
             x = columns
-        ids = self.table.ids
-        x = checked(members, x, self._widths, self.speeds, ids, f"policy {self.policy!r}", now)
+        x = checked(members, x, self._widths, self.speeds, self.table.ids, who, now)
         members, x = in_order(members, x)
         elapsed = now - self._computed if self.has_shares else 0.0
         self._ledger.renew(members, x, self._pace(members), elapsed)
@@ -188,8 +178,8 @@ class RoundMechanism:
         """Begin a round without jobs; tell whether that counts as a computation of X."""
         if self._steps is None or self.fluid:
             return False
-        self._orders()
-        self._forget(1)
+        self._draw_orders()
+        self._drop_orders(1)
         if not self.may_compute(now):
             return False
         nobody = np.empty((0, 2), dtype=np.int64)
@@ -203,30 +193,15 @@ class RoundMechanism:
         if isinstance(self._steps, Ideal):
             return self._steps.begin(self._ledger, now)
         if self.fluid:
-            return RunSet(spread(self._ledger, self.speeds, self.table, self.policy), "exact")
+            return RunSet(spread(self._ledger, self.speeds, self.table, self.policy.name), "exact")
         if self._unplaced:
             fresh = [job for job in self._unplaced if job in self.table.active]
             self._unplaced.clear()
             rows = self._newcomers(fresh)
             self._ledger.add(rows, self._pace(rows))
-        return self._whole_round(now, changed) if self._steps else self._grid_round()
-
-    @property
-    def patient(self) -> bool:
-        """Whether rounds of whole steps are played to their end with nobody watching."""
-        return isinstance(self._steps, WholeSteps) and self._steps.ahead
-
-    @property
-    def foretells(self) -> bool:
-        """Whether completions follow from the steps of a round, not from rates."""
-        return self._steps is not None
-
-    def endings(self) -> Sequence[tuple[float, int]] | None:
-        """Return the completions to come in place of those told before; None: no news."""
-        if self._steps is None:
-            return None
-        found, self._steps.endings = self._steps.endings, None
-        return found
+        if self._steps:
+            return self._whole_rounds(self._steps, now, changed)
+        return self._grid_round()
 
     # the choice ----------------------------------------------------------------------------------
 
@@ -236,7 +211,8 @@ class RoundMechanism:
         Only where such rows may be chosen, and then do not run, do the pairs make a difference.
         """
         alone = np.array([(job, -1) for job in fresh], dtype=np.int64).reshape(-1, 2)
-        if not self._pairs_up or not self.settings.drop_unallocated or self._idle_ok:
+        policy = self.policy
+        if not policy.pairs_up or not self.settings.drop_unallocated or policy.idle_ok:
             return alone
         ledger, rows = self._ledger, [alone[:0]]
         there = ledger.members[ledger.alive & (ledger.members[:, 1] < 0), 0]
@@ -248,7 +224,7 @@ class RoundMechanism:
         return np.concatenate(rows)
 
     def _pace(self, members: Ints) -> Floats:
-        """Return the steps per second of rows; where no table tells, those of the trace."""
+        """Return the steps per second of rows; without a throughput table, from the trace."""
         pace = self.speeds.rows(members)
         if self.speeds.known or not self.table.counts_steps:
             return pace
@@ -256,95 +232,91 @@ class RoundMechanism:
         slowed: Floats = pace / solo[:, :, None]
         return slowed
 
-    def _orders(self) -> Ints:
+    def _draw_orders(self) -> Ints:
         """Return the types in the order in which this round and those to come fill them."""
-        if not self.shuffles:
-            return self._drawn
-        if not len(self._drawn):
-            self._drawn = np.array([self._order] * _AHEAD)
-            for order in self._drawn:
+        if self.shuffles and not len(self._orders):
+            self._orders = np.array([self._order] * _AT_ONCE)
+            for order in self._orders:
                 drawn = order.tolist()
                 self._shuffler.shuffle(drawn)
                 order[:] = drawn
-        return self._drawn
+        return self._orders
 
-    def _forget(self, rounds: int) -> None:
-        """Forget the orders of rounds that were played."""
+    def _drop_orders(self, rounds: int) -> None:
+        """Drop the orders of rounds that are over."""
         if self.shuffles:
-            self._drawn = self._drawn[rounds:]
+            self._orders = self._orders[rounds:]
 
-    def _whole_round(self, now: float, changed: bool) -> RunSet:
-        """Play a round of whole steps, and those after it if nobody is told."""
-        steps, table = self._steps, self.table
-        assert isinstance(steps, WholeSteps)
+    def _whole_rounds(self, steps: WholeSteps, now: float, changed: bool) -> RunSet:
+        """Simulate a round of whole steps, or all until the next event if they are not reported."""
+        table = self.table
         limit = table.submit[table.arrived] if table.arrived < table.count else math.inf
         if changed:
             limit = min(limit, self._computed + self.settings.min_realloc_interval_s)
-        # what comes within a rounding of the end of a round belongs to it
-        orders = self._orders()[: _AHEAD if steps.ahead else 1]
+        # events closer to the round's end than float rounding count as inside it
+        orders = self._draw_orders()[: _AT_ONCE if steps.silent else 1]
         last, played = steps.play(self._ledger, orders, now, limit * (1 - 1e-9))
-        self._forget(played.rounds)
-        for one, two, kind in played.began.tolist():
-            self.together.append((one, two, self.speeds.gpu_types[kind]))
-        if steps.ahead:
+        self._drop_orders(played.rounds)
+        for one, two, column in played.began.tolist():
+            self.together.append((one, two, self.speeds.gpu_types[column]))
+        if steps.silent:
             return NOTHING
         stops = played.moved[~steps.holds(played.moved)]
-        return self._told(last.rows[played.fresh], last.kinds[played.fresh], stops)
+        return self._changes(last.rows[played.fresh], last.columns[played.fresh], stops)
 
     def _grid_round(self) -> RunSet:
-        """Choose for a round of the grid; who keeps the GPUs is not named."""
-        # the compiler takes longer to import than most runs to simulate
-        from repro.sim.rounds.greedy import ranks, walk
+        """Choose a fixed-length round; return only the jobs whose GPUs change."""
+        from repro.sim.rounds.kernel import ranks, walk
 
         ledger, held, partner, settings = self._ledger, self._held, self._partner, self.settings
-        rows, kinds = walk(
+        rows, columns = walk(
             ledger.members,
             self._widths[ledger.members[:, 0]],
             ledger.able,
             ranks(ledger.x, ledger.time, ledger.total, settings.prior_rounds == 0),
-            ledger.owed,
+            ledger.deficit,
             ledger.x,
             self._capacity,
-            self._orders()[0],
+            self._draw_orders()[0],
             settings.whole_queue,
-            self._idle_ok,
+            self.policy.idle_ok,
             self._taken,
         )
-        self._forget(1)
+        self._drop_orders(1)
         if settings.drop_unallocated:
             kept = ledger.allocated[rows]
-            rows, kinds = rows[kept], kinds[kept]
+            rows, columns = rows[kept], columns[kept]
         one, two = ledger.members[rows, 0], ledger.members[rows, 1]
-        fresh = (held[one] != kinds) | (partner[one] != two)
+        fresh = (held[one] != columns) | (partner[one] != two)
         second = two >= 0
         if not settings.lease_renewal:
             fresh[:] = True
-        ledger.give(rows, kinds, settings.round_s)
+        ledger.give(rows, columns, settings.round_s)
         new = second & fresh
-        named = [self.speeds.gpu_types[kind] for kind in kinds[new]]
+        named = [self.speeds.gpu_types[column] for column in columns[new]]
         self.together += zip(one[new].tolist(), two[new].tolist(), named, strict=True)
         chosen, before, still = np.concatenate([one, two[second]]), self._running, self._taken
         still[chosen] = True
         stops = before[~still[before] & (held[before] >= 0)]
         still[chosen] = False
         held[stops] = partner[stops] = -1
-        held[one], partner[one] = kinds, two
-        held[two[second]], partner[two[second]] = kinds[second], one[second]
+        held[one], partner[one] = columns, two
+        held[two[second]], partner[two[second]] = columns[second], one[second]
         self._running = chosen
-        return self._told(rows[fresh], kinds[fresh], stops)
+        return self._changes(rows[fresh], columns[fresh], stops)
 
-    def _told(self, rows: Ints, kinds: Ints, stops: Ints) -> RunSet:
+    def _changes(self, rows: Ints, columns: Ints, stops: Ints) -> RunSet:
         """Return the changes of a round: rows that begin, and jobs that stop."""
         members = self._ledger.members[rows]
-        runs = zip(members[:, 0].tolist(), members[:, 1].tolist(), kinds.tolist(), strict=True)
+        runs = zip(members[:, 0].tolist(), members[:, 1].tolist(), columns.tolist(), strict=True)
         return RunSet([self._run(*run) for run in runs], keep=True, stop=stops.tolist())
 
-    def _run(self, one: int, two: int, kind: int) -> Run:
+    def _run(self, one: int, two: int, column: int) -> Run:
         """Return a run; the same one each time for a job alone."""
-        if two >= 0:
-            return Run((one, two), self.table.gpus[one], self.speeds.gpu_types[kind])
-        found = self._alone.get((one, kind))
+        found = self._alone.get((one, column)) if two < 0 else None
         if found is None:
-            found = Run((one,), self.table.gpus[one], self.speeds.gpu_types[kind])
-            self._alone[one, kind] = found
+            jobs = (one,) if two < 0 else (one, two)
+            found = Run(jobs, self.table.gpus[one], self.speeds.gpu_types[column])
+            if two < 0:
+                self._alone[one, column] = found
         return found

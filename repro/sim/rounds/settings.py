@@ -11,9 +11,9 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from repro.errors import ParamError
+from repro.typing import Floats
 
 _TIMES = ("round_s", "min_realloc_interval_s", "preemption_overhead_s")
 _SWITCHES = ("whole_steps", "whole_queue", "shuffle_types", "drop_unallocated", "lease_renewal")
@@ -21,7 +21,7 @@ _SWITCHES = ("whole_steps", "whole_queue", "shuffle_types", "drop_unallocated", 
 
 @dataclass(frozen=True)
 class RoundSettings:
-    """How rounds go.
+    """How rounds go (Gavel, OSDI 2020, section 5).
 
     Parameters
     ----------
@@ -52,15 +52,6 @@ class RoundSettings:
         A job that keeps its GPUs goes on without a checkpoint.
     preemption_overhead_s : float
         Time lost when a job resumes on other GPUs, or without ``lease_renewal`` at every round (s).
-
-    References
-    ----------
-    Gavel, OSDI 2020, section 5.
-
-    Examples
-    --------
-    >>> RoundSettings.of({"round_s": 720}).round_s
-    720
     """
 
     round_s: float = 360.0
@@ -119,74 +110,47 @@ class RoundSettings:
         return {name: factor * getattr(self, name) for name in _TIMES}
 
 
-def priorities(
-    fractions: npt.NDArray[np.float64], rounds: npt.NDArray[np.float64]
-) -> npt.NDArray[np.float64]:
-    """Return X / rounds received; infinite where a positive share has received nothing.
+def priorities(fractions: Floats, rounds: Floats) -> Floats:
+    """Return X / rounds received, infinite where a positive share has received nothing.
 
-    Parameters
-    ----------
-    fractions : ndarray, shape (jobs, GPU types)
-        Allocation matrix X.
-    rounds : ndarray, shape (jobs, GPU types)
-        Rounds received so far.
-
-    Examples
-    --------
     >>> priorities(np.array([[0.6, 0.2, 0.0]]), np.array([[3.0, 0.0, 0.0]])).round(2)
     array([[0.2, inf, 0. ]])
     """
-    # the compiler takes longer to import than this takes to compute
-    from repro.sim.rounds.greedy import ranks
+    from repro.sim.rounds.kernel import ranks
 
     received = np.asarray(rounds, dtype=float)
-    found: npt.NDArray[np.float64] = ranks(
-        np.asarray(fractions, dtype=float), received, received.sum(axis=0), True
-    )
+    found: Floats = ranks(np.asarray(fractions, dtype=float), received, received.sum(axis=0), True)
     return found
 
 
 def choose(
-    fractions: npt.NDArray[np.float64],
-    rounds: npt.NDArray[np.float64],
+    fractions: Floats,
+    rounds: Floats,
     widths: Sequence[int],
     capacity: Sequence[int],
 ) -> list[tuple[int, int]]:
-    """Return who runs where in the next round: greedily, from the highest priority down.
+    """Return (job, GPU type) of the next round: greedily, from the highest priority down.
 
-    Parameters
-    ----------
-    fractions, rounds : ndarray, shape (jobs, GPU types)
-        X and rounds received, as for `priorities`.
-    widths : sequence of int
-        Gang sizes (GPUs).
-    capacity : sequence of int
-        GPUs of each type.
+    ``widths`` are the gang sizes, ``capacity`` the GPUs of each type. Each job at most once; ties:
+    larger X, then order of types, then of jobs.
 
-    Returns
-    -------
-    list of (int, int)
-        (job, GPU type), each job at most once. Ties: larger X, then order of types, then of jobs.
-
-    Examples
-    --------
     >>> x = np.array([[0.6, 0.4, 0.0], [0.2, 0.6, 0.2], [0.2, 0.0, 0.8]])
     >>> choose(x, np.array([[3.0, 1, 0], [1, 3, 0], [0, 0, 4]]), [1, 1, 1], [1, 1, 1])
     [(2, 0), (1, 2), (0, 1)]
     """
-    from repro.sim.rounds.greedy import walk
+    from repro.sim.rounds.kernel import walk
 
     x = np.asarray(fractions, dtype=float)
-    jobs, kinds = x.shape
+    jobs, types = x.shape
     chosen = walk(
         members=np.column_stack([np.arange(jobs), np.full(jobs, -1)]),
         widths=np.asarray(widths, dtype=np.int64),
         able=np.ones(x.shape, dtype=np.bool_),
         rank=priorities(x, rounds),
-        owed=np.zeros_like(x),
+        deficit=np.zeros_like(x),
         x=x,
         capacity=np.asarray(capacity, dtype=np.int64),
-        order=np.arange(kinds),
+        order=np.arange(types),
         whole_queue=True,
         idle_ok=True,
         taken=np.zeros(jobs, dtype=np.bool_),
@@ -195,29 +159,20 @@ def choose(
 
 
 def realised(
-    fractions: npt.NDArray[np.float64],
-    rounds: npt.NDArray[np.float64],
+    fractions: Floats,
+    rounds: Floats,
     widths: Sequence[int],
     capacity: Sequence[int],
     more: int = 1,
-) -> npt.NDArray[np.float64]:
+) -> Floats:
     """Return the rounds received after ``more`` further rounds of the same X.
 
-    Parameters
-    ----------
-    fractions, rounds, widths, capacity
-        As for `choose`.
-    more : int
-        Number of rounds to play.
-
-    Examples
-    --------
     >>> x = np.array([[0.5, 0.5], [0.5, 0.5]])
     >>> realised(x, np.zeros((2, 2)), [1, 1], [1, 1], more=4).tolist()
     [[2.0, 2.0], [2.0, 2.0]]
     """
     received = rounds.astype(float)
     for _ in range(more):
-        for job, kind in choose(fractions, received, widths, capacity):
-            received[job, kind] += 1
+        for job, column in choose(fractions, received, widths, capacity):
+            received[job, column] += 1
     return received

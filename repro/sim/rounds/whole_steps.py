@@ -1,4 +1,4 @@
-"""Rounds of whole training steps, as in Gavel's public simulator."""
+"""Rounds of whole training steps, as in Gavel's public simulator (docs/rules-gavel.md)."""
 
 from __future__ import annotations
 
@@ -7,48 +7,25 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from repro.core.jobs import JobTable
 from repro.core.speeds import Speeds
 from repro.sim.rounds.ledger import Ledger
 from repro.sim.rounds.settings import RoundSettings
+from repro.typing import Flags, Floats, Ints
 
 if TYPE_CHECKING:
-    from repro.sim.rounds import whole_step_kernel
+    from repro.sim.rounds import kernel
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 _NO_INTS = np.empty(0, dtype=np.int64)
 
 
 class WholeSteps:
-    """Progress in rounds of whole steps.
+    """Progress in rounds of whole steps; the job table is written at the end of every round.
 
-    Parameters
-    ----------
-    table : JobTable
-        Job state; progress is written here at the end of every round.
-    speeds : Speeds
-        Steps per second.
-    settings : RoundSettings
-        How rounds go.
-    idle_ok : bool
-        Leave GPUs idle rather than give them to jobs without a share.
-    ahead : bool
-        Play rounds on as long as nothing happens, and tell the table, but nobody else, who holds
-        GPUs. Otherwise one round at a time.
-
-    Attributes
-    ----------
-    until : float
-        End of the present round: the last of its runs to finish its steps (s).
-    endings : list of (float, int) or None
-        Completions in the present round; None: they were told.
-
-    References
-    ----------
-    Gavel's public simulator; the rules are listed in docs/rules-gavel.md.
+    With ``silent``, rounds are simulated in one call as long as nothing happens, and the job table
+    learns who holds GPUs from `write_back`. ``until`` is the end of the present round (s), that of
+    its last run; ``ends`` lists the completions in it, None once they were returned.
     """
 
     def __init__(
@@ -57,16 +34,14 @@ class WholeSteps:
         speeds: Speeds,
         settings: RoundSettings,
         idle_ok: bool = False,
-        ahead: bool = False,
+        silent: bool = False,
     ) -> None:
-        # the compiler takes longer to import than most runs to simulate
-        from repro.sim.rounds import whole_step_kernel
+        from repro.sim.rounds import kernel
 
-        self._rolling, self._table, self._speeds = whole_step_kernel, table, speeds
-        self.ahead = ahead
+        self._kernel, self._table, self.silent = kernel, table, silent
         self.until = -math.inf
-        self.endings: list[tuple[float, int]] | None = None
-        self._rule = whole_step_kernel.Rule(
+        self.ends: list[tuple[float, int]] | None = None
+        self._rule = kernel.Rule(
             capacity=speeds.gpu_counts.astype(np.int64),
             round_s=float(settings.round_s),
             overhead_s=float(settings.preemption_overhead_s),
@@ -77,10 +52,10 @@ class WholeSteps:
             lease=bool(settings.lease_renewal),
         )
         n = table.count
-        self._jobs = whole_step_kernel.Jobs(
+        self._jobs = kernel.Jobs(
             left=np.array(table.left, dtype=float),
             widths=np.array(table.gpus, dtype=np.int64),
-            kind=np.full(n, -1),
+            column=np.full(n, -1),
             partner=np.full(n, -1),
             hold=np.zeros(n),
             seconds=np.zeros(n),
@@ -90,7 +65,7 @@ class WholeSteps:
             rate=np.zeros(n),
             taken=np.zeros(n, dtype=np.bool_),
         )
-        self._round: whole_step_kernel.Round | None = None
+        self._round: kernel.Round | None = None
         #: jobs whose entries in the table are out of date; when steps were booked last (s)
         self._stale = np.zeros(n, dtype=np.bool_)
         self._booked = 0.0
@@ -101,10 +76,10 @@ class WholeSteps:
         """Book the steps and the time of the round that has ended."""
         if self._round is None:
             return
-        self._rolling.book(self._rows(ledger), self._jobs, self._round, self._gap)
+        self._kernel.book(self._rows(ledger), self._jobs, self._round, self._gap)
         self._stale[self._worked], self._booked = True, now
-        if not self.ahead:
-            self.tell()
+        if not self.silent:
+            self.write_back()
         if len(self._round.rows):
             # an idle gap before a round counts to its first steps
             self._gap = self.until
@@ -112,42 +87,35 @@ class WholeSteps:
 
     def play(
         self, ledger: Ledger, orders: Ints, now: float, limit: float
-    ) -> tuple[whole_step_kernel.Round, whole_step_kernel.Played]:
-        """Begin a round, or with ``ahead`` as many as are over before ``limit`` (s) and an ending.
+    ) -> tuple[kernel.Round, kernel.Played]:
+        """Begin a round now, or if silent as many as are over before ``limit`` and a completion.
 
-        Parameters
-        ----------
-        ledger : Ledger
-            Rows of X.
-        orders : ndarray, shape (rounds, GPU types)
-            The order in which each round fills the types; there is none beyond the last.
-        now, limit : float
-            Beginning, and when the next event is due (s).
+        ``orders`` has one row per round: the order in which it fills the GPU types.
         """
         rows, state = self._rows(ledger), self._jobs
-        last, played = self._rolling.play(
+        last, played = self._kernel.play(
             rows, state, self._rule, orders, self._running, now, self._gap, limit
         )
         self._running, self._worked = last.jobs, played.worked
         self._gap, self.until = played.gap, played.until
         self._round = last if len(last.jobs) else None
         done = state.left[last.jobs] - last.steps <= 0
-        self.endings = list(zip(last.last[done].tolist(), last.jobs[done].tolist(), strict=True))
+        self.ends = list(zip(last.last[done].tolist(), last.jobs[done].tolist(), strict=True))
         self._stale[played.moved] = True
         return last, played
 
-    def holds(self, jobs: Ints) -> npt.NDArray[np.bool_]:
+    def holds(self, jobs: Ints) -> Flags:
         """Tell which jobs hold GPUs."""
-        held: npt.NDArray[np.bool_] = self._jobs.kind[jobs] >= 0
+        held: Flags = self._jobs.column[jobs] >= 0
         return held
 
     def finish(self, job: int, now: float) -> None:
         """Let a job give its GPUs back for the last time."""
         state = self._jobs
-        if state.kind[job] >= 0:
+        if state.column[job] >= 0:
             state.seconds[job] += now - state.hold[job]
             state.last[job] = now
-        state.kind[job] = state.partner[job] = -1
+        state.column[job] = state.partner[job] = -1
         self._stale[job] = True
 
     def units_left(self, jobs: Sequence[int]) -> Floats:
@@ -155,28 +123,28 @@ class WholeSteps:
         found: Floats = self._jobs.left[np.fromiter(jobs, np.int64, len(jobs))]
         return found
 
-    def _rows(self, ledger: Ledger) -> whole_step_kernel.Rows:
+    def _rows(self, ledger: Ledger) -> kernel.Rows:
         plain = np.ascontiguousarray
-        return self._rolling.Rows(
+        return self._kernel.Rows(
             plain(ledger.members),
             ledger.able,
             ledger.allocated,
             plain(ledger.x),
-            plain(ledger.owed),
+            plain(ledger.deficit),
             ledger.time,
             ledger.total,
             plain(ledger.speeds),
         )
 
-    def tell(self) -> None:
-        """Write into the table how far jobs are and, with ``ahead``, what they hold and held."""
+    def write_back(self) -> None:
+        """Bring the job table up to date: how far jobs are and, if silent, what they hold."""
         table, state = self._table, self._jobs
         stale = np.nonzero(self._stale)[0]
         self._stale[:] = False
         table.write(stale, left=state.left, since=np.full(len(state.left), self._booked))
-        if self.ahead:
+        if self.silent:
             table.write(
-                stale, running=state.kind >= 0, hold=state.hold, held=state.widths,
+                stale, running=state.column >= 0, hold=state.hold, held=state.widths,
                 seconds=state.seconds, service=state.seconds * state.widths,
                 first_start=state.first, last_stop=state.last, preemptions=state.stops,
                 rate=state.rate,

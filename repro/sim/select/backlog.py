@@ -31,18 +31,7 @@ Entry = tuple[Key, int]
 class Backlog:
     """Waiting jobs by width, running jobs by key, kept in step with the engine.
 
-    Parameters
-    ----------
-    table : JobTable
-        Job state, read only.
-    ordering : Ordering
-        Keys and drifts.
-    placer : Placer
-        Asked whether a gang fits, by policies that never preempt.
-    take : callable
-        Called with a job that has just been found to fit, so that the next one sees it placed.
-    capacity : int
-        GPUs of the cluster.
+    ``take`` places a job that has just been found to fit, so that the next one sees it placed.
     """
 
     def __init__(
@@ -103,13 +92,7 @@ class Backlog:
             self._enqueue(job, self.ordering.key(job, now))
 
     def select(self, now: float) -> tuple[list[int], list[int]]:
-        """Bring the selection up to date.
-
-        Returns
-        -------
-        stops, starts : list of int
-            Jobs that lose and jobs that get their GPUs, in order of decision.
-        """
+        """Return the jobs that lose and those that get their GPUs, in order of decision."""
         stops: list[int] = []
         starts: list[int] = []
         if not self._count:

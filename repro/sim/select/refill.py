@@ -22,15 +22,6 @@ class Refill:
     A width that found no place finds none later in the same scan, so a scan looks at the jobs it
     takes and at one more per width, however many wait. Waiting keys stand still; running ones are
     read anew.
-
-    Parameters
-    ----------
-    table : JobTable
-        Job state, read only.
-    ordering : Ordering
-        Keys.
-    cluster : Cluster
-        The nodes.
     """
 
     def __init__(self, table: JobTable, ordering: Ordering, cluster: Cluster) -> None:

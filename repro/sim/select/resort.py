@@ -20,12 +20,6 @@ class Resort:
 
     Parameters
     ----------
-    table : JobTable
-        Job state, read only.
-    ordering : Ordering
-        Keys.
-    cluster : Cluster
-        Its GPUs.
     partition : bool
         After each event, running jobs move ahead of waiting ones of equal key.
     history_ties : bool

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from repro.core.jobs import JobTable
+from repro.core.rules import Rules
 from repro.core.speeds import ByType, Speeds
 from repro.errors import ParamError, TraceError
 
@@ -20,7 +21,7 @@ def table(kinds, steps=False, **columns):
     n = len(kinds)
     frame = pd.DataFrame({"job_id": range(n), "submit_time": 0.0, "duration": 10.0})
     frame["model"], frame["num_gpus"] = zip(*kinds, strict=True)
-    return JobTable(frame.assign(**columns), steps=steps)
+    return JobTable(frame.assign(**columns), Rules(steps=steps))
 
 
 def speeds(kinds=KINDS, perf=SPEEDS, capacity=None):

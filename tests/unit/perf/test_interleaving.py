@@ -7,6 +7,7 @@ import pytest
 
 from repro.core.decision import Run
 from repro.core.jobs import JobTable
+from repro.core.rules import Rules
 from repro.errors import TraceError
 from repro.perf.interleaving import Interleaving, group_period, stage_columns
 from repro.perf.stages import interleaving_time
@@ -59,7 +60,7 @@ def test_alone_the_share_of_the_gang_counts():
 def test_paces_are_periods_where_work_is_counted_in_iterations():
     stages = [(0.1, 0.3, 0.0), (0.2, 0.1, 0.05)]
     frame = table(stages, iteration_time=[0.4, 0.3]).frame.assign(iterations=100.0)
-    jobs = JobTable(frame, iterations=1.015)
+    jobs = JobTable(frame, Rules(iterations=1.015))
     perf, run = Interleaving(factors=FACTORS), Run((0, 1), 2)
     period = three_stage_time(stages) * 1.5
     assert perf.paces(jobs, run, ()) == [period, period]

@@ -130,6 +130,47 @@ def test_a_failing_process_is_heard():
         simulate(small_trace(), "1x4", "srtf", processes=[fail])
 
 
+@pytest.mark.parametrize(("restart_s", "late"), [(0.0, 5.0), (2.0, 7.0)])
+def test_jobs_of_a_node_that_fails_go_on_from_their_last_checkpoint(restart_s, late):
+    """At 35 s node 0 falls back to 30 s; its job ends at 105 s, or at 107 s; node 1 goes on."""
+    hit = []
+
+    def failures(engine):
+        yield engine.env.timeout(35)
+        hit.append(engine.fail(0, checkpoint_s=10.0, restart_s=restart_s))
+
+    jobs = trace((0, 100, 4), (0, 50, 4), (0, 20, 4))
+    result = simulate(jobs, "2x4", "yarn-cs", placement="yarn", processes=[failures])
+    assert hit == [[0]]
+    assert result.jobs["jct"].tolist() == [100 + late, 50, 70]
+    assert result.meta["overhead_s"] == late
+
+
+def test_a_failure_costs_all_progress_without_checkpoints_and_may_cost_the_place():
+    """The long job has 85 s left at 15 s, then 100 s: the job of 90 s goes first."""
+
+    def failures(engine):
+        yield engine.env.timeout(15)
+        engine.fail(0, checkpoint_s=float("inf"))
+        yield engine.env.timeout(10)
+        assert engine.fail(1, checkpoint_s=1.0) == []
+
+    jobs = trace((0, 100, 4), (12, 90, 4))
+    options = {"placement": "yarn", "processes": [failures]}
+    result = simulate(jobs, "1x4", "srtf", **options)
+    assert result.jobs["end_time"].tolist() == [205, 105]
+    assert spans(result, 0) == [(0, 15), (105, 205)]
+
+
+def test_nodes_fail_only_where_the_placement_tells_them_apart():
+    def failures(engine):
+        yield engine.env.timeout(1)
+        engine.fail(0, checkpoint_s=10.0)
+
+    with pytest.raises(ParamError, match="under a placement that tells them apart"):
+        simulate(small_trace(), "1x4", "srtf", processes=[failures])
+
+
 # costs -----------------------------------------------------------------------------------------
 
 

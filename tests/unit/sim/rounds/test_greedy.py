@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from repro.sim.rounds.greedy import ranks, walk
+from repro.sim.rounds.kernel import ranks, walk
 
 
-def naive(members, widths, able, rank, owed, x, capacity, order, whole_queue, idle_ok):
+def naive(members, widths, able, rank, deficit, x, capacity, order, whole_queue, idle_ok):
     """Walk down sorted lists, one over all types or one per type."""
     free, taken, chosen = list(capacity), set(), []
     queues = [list(order)] if whole_queue else [[kind] for kind in order]
     for queue in queues:
         entries = [
-            ((-rank[a, j], -owed[a, j], -x[a, j], queue.index(j), a), a, j)
+            ((-rank[a, j], -deficit[a, j], -x[a, j], queue.index(j), a), a, j)
             for a in range(len(x))
             for j in queue
             if able[a, j] and (rank[a, j] > 0 or not idle_ok)
@@ -53,7 +53,7 @@ def instances(draw):
         "able": values([True, True, False]),
         # few values, so that ties are common
         "rank": values([0.0, 0.5, 1.0, np.inf]),
-        "owed": values([-1.0, 0.0, 1.0]),
+        "deficit": values([-1.0, 0.0, 1.0]),
         "x": values([0.0, 0.25]),
         "capacity": np.array(draw(st.lists(st.integers(0, 6), min_size=kinds, max_size=kinds))),
         "order": np.array(draw(st.permutations(range(kinds)))),
@@ -108,7 +108,7 @@ def small(rank, **changes):
         "widths": np.ones(count, dtype=np.int64),
         "able": np.ones((count, 1), dtype=np.bool_),
         "rank": row(*rank),
-        "owed": np.zeros((count, 1)),
+        "deficit": np.zeros((count, 1)),
         "x": np.zeros((count, 1)),
         "capacity": np.array([1]),
         "order": np.array([0]),
@@ -120,9 +120,9 @@ def small(rank, **changes):
 
 def test_priority_then_time_owed_then_share_then_order():
     assert small([1.0, 2.0]) == [(1, 0)]
-    assert small([1.0, 1.0], owed=row(0.0, 5.0)) == [(1, 0)]
+    assert small([1.0, 1.0], deficit=row(0.0, 5.0)) == [(1, 0)]
     assert small([1.0, 1.0], x=row(0.1, 0.2)) == [(1, 0)]
-    assert small([1.0, 1.0], owed=row(5.0, 0.0), x=row(0.1, 0.2)) == [(0, 0)]
+    assert small([1.0, 1.0], deficit=row(5.0, 0.0), x=row(0.1, 0.2)) == [(0, 0)]
     assert small([1.0, 1.0]) == [(0, 0)]
 
 
@@ -138,7 +138,7 @@ def test_one_queue_over_all_types_or_one_after_the_other():
         "widths": np.ones(2, dtype=np.int64),
         "able": np.ones((2, 2), dtype=np.bool_),
         "rank": np.array([[1.0, 9.0], [0.5, 5.0]]),
-        "owed": np.zeros((2, 2)),
+        "deficit": np.zeros((2, 2)),
         "x": np.zeros((2, 2)),
         "capacity": np.array([1, 1]),
         "order": np.array([0, 1]),

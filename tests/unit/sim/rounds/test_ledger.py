@@ -23,14 +23,14 @@ def renew(ledger, members, x, elapsed):
 
 @pytest.fixture
 def ledger():
-    return Ledger(jobs=4, kinds=1, prior_s=180.0)
+    return Ledger(jobs=4, types=1, prior_s=180.0)
 
 
 def test_new_rows_begin_with_the_prior_and_nothing_owed(ledger):
     renew(ledger, rows(0, 1), [0.5, 0.25], 0.0)
     assert ledger.time.tolist() == [[180.0], [180.0]]
     assert ledger.total.tolist() == [360.0]
-    assert ledger.owed.tolist() == [[0.0], [0.0]]
+    assert ledger.deficit.tolist() == [[0.0], [0.0]]
 
 
 def test_what_is_given_counts_for_the_row_and_the_type(ledger):
@@ -45,36 +45,36 @@ def test_deficits_are_carried_over(ledger):
     ledger.give(np.array([0]), np.array([0]), 360.0)
     renew(ledger, rows(1, 0), [0.5, 0.5], 720.0)
     # owed X * 720 s; job 0 received 360 s, job 1 nothing
-    assert ledger.owed[:, 0].tolist() == [0.25 * 720, 0.75 * 720 - 360]
+    assert ledger.deficit[:, 0].tolist() == [0.25 * 720, 0.75 * 720 - 360]
     assert ledger.time[:, 0].tolist() == [180.0, 180.0]
     ledger.give(np.array([0]), np.array([0]), 360.0)
     renew(ledger, rows(0, 1), [0.5, 0.5], 360.0)
-    assert ledger.owed[:, 0].tolist() == [180 + 180, 180 + 180 - 360]
+    assert ledger.deficit[:, 0].tolist() == [180 + 180, 180 + 180 - 360]
 
 
 def test_a_job_out_of_x_keeps_what_it_is_owed(ledger):
     renew(ledger, rows(0, 1), [0.5, 0.5], 0.0)
     renew(ledger, rows(1), [1.0], 100.0)
     renew(ledger, rows(0, 1), [0.5, 0.5], 100.0)
-    assert ledger.owed[:, 0].tolist() == [50.0, 50.0 + 100.0]
+    assert ledger.deficit[:, 0].tolist() == [50.0, 50.0 + 100.0]
 
 
 def test_pairs_have_deficits_of_their_own(ledger):
     renew(ledger, rows(0, 1, (0, 1)), [0.0, 0.0, 0.5], 0.0)
     renew(ledger, rows((1, 0), 0), [0.5, 0.0], 100.0)
     # found again whatever the order of its members, and new pairs are ahead by half a round
-    assert ledger.owed[:, 0].tolist() == [180.0 + 50.0, 0.0]
+    assert ledger.deficit[:, 0].tolist() == [180.0 + 50.0, 0.0]
     renew(ledger, rows((1, 2), (0, 1)), [0.5, 0.5], 100.0)
-    assert ledger.owed[:, 0].tolist() == [180.0, 180.0 + 100.0]
+    assert ledger.deficit[:, 0].tolist() == [180.0, 180.0 + 100.0]
 
 
 def test_a_pair_that_left_begins_anew(ledger):
     renew(ledger, rows((0, 1)), [0.5], 0.0)
     renew(ledger, rows(0, 1), [0.5, 0.5], 100.0)
     renew(ledger, rows((0, 1), 0), [0.5, 0.5], 100.0)
-    assert ledger.owed[:, 0].tolist() == [0.0, 50.0]
+    assert ledger.deficit[:, 0].tolist() == [0.0, 50.0]
     renew(ledger, rows((0, 2), (0, 1)), [0.5, 0.5], 100.0)
-    assert ledger.owed[:, 0].tolist() == [180.0, 50.0]
+    assert ledger.deficit[:, 0].tolist() == [180.0, 50.0]
 
 
 def test_arrivals_have_no_share_until_x_is_new(ledger):
@@ -85,7 +85,7 @@ def test_arrivals_have_no_share_until_x_is_new(ledger):
     assert ledger.allocated.tolist() == [True, False, False, False]
     assert ledger.able[:, 0].tolist() == [True, True, True, False]
     assert ledger.time[:, 0].tolist() == [180.0] * 4
-    assert ledger.owed[:, 0].tolist() == [0.0] * 4
+    assert ledger.deficit[:, 0].tolist() == [0.0] * 4
     assert ledger.speeds.shape == (4, 2, 1)
     # the total counts the jobs that X was made for
     assert ledger.total.tolist() == [180.0]
@@ -112,7 +112,7 @@ def test_deficits_add_up(data):
         x = np.array(data.draw(st.lists(st.integers(0, 4), min_size=6, max_size=6))) / 8
         renew(ledger, rows(*range(jobs)), x, elapsed)
         expected += previous * elapsed
-        np.testing.assert_allclose(ledger.owed, expected, atol=1e-9)
+        np.testing.assert_allclose(ledger.deficit, expected, atol=1e-9)
         previous = x.reshape(jobs, kinds)
         elapsed = 360.0 * data.draw(st.integers(0, 5))
         row, kind = data.draw(st.integers(0, 2)), data.draw(st.integers(0, 1))
@@ -143,5 +143,5 @@ def test_deficits_of_pairs_add_up_in_any_order(data):
         owed = {e: due.get(e, fresh.get(e, 0.0)) for e in chosen} | {
             entry: due.get(entry, owed.get(entry, 0.0)) for entry in range(4)
         }
-        np.testing.assert_allclose(ledger.owed[:, 0], [owed[entry] for entry in chosen])
+        np.testing.assert_allclose(ledger.deficit[:, 0], [owed[entry] for entry in chosen])
         x, elapsed = dict(zip(chosen, shares, strict=True)), 360.0 * data.draw(st.integers(0, 5))

@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 from repro import simulate
 from repro.core.decision import Shares
 from repro.core.jobs import JobTable
+from repro.core.policy import Policy
+from repro.core.rules import Rules
 from repro.core.speeds import Speeds
 from repro.errors import PolicyError
 from repro.sim.rounds.mechanism import RoundMechanism
@@ -26,16 +28,21 @@ CAPACITY = {"k80": 2, "v100": 2}
 KINDS = ("k80", "v100")
 
 
+def policy(**flags):
+    """Return a policy with other flags than usual."""
+    return type("Flagged", (Policy,), {"name": "given", **flags})()
+
+
 def mechanism(trace, capacity=None, steps=False, **options):
     """Return a mechanism whose jobs have all arrived."""
     seed = options.pop("seed", 0)
     rest = {name: options.pop(name) for name in ("tells_types", "idle_ok") if name in options}
-    table = JobTable(trace, steps=steps)
+    table = JobTable(trace, Rules(steps=steps))
     table.active = dict.fromkeys(range(table.count))
     table.arrived = table.count
     speeds = Speeds(table, SPEEDS, capacity or CAPACITY)
     made = RoundSettings(whole_steps=steps, **options)
-    return RoundMechanism(table, speeds, "given", made, seed=seed, **rest)
+    return RoundMechanism(table, speeds, policy(**rest), made, seed=seed)
 
 
 def shares(entries, x, kinds=KINDS):
@@ -178,7 +185,8 @@ def test_the_order_of_types(tells_types, shuffle_types):
     table.active, table.arrived = {0: None}, 1
     speeds = Speeds(table, None, capacity)
     made = RoundSettings(shuffle_types=shuffle_types)
-    found = RoundMechanism(table, speeds, "given", made, tells_types=tells_types, seed=4)
+    given = policy(tells_types=tells_types)
+    found = RoundMechanism(table, speeds, given, made, seed=4)
     found.adopt(shares((0,), [[1 / 3] * 3], ("k80", "p100", "v100")), 0.0)
     stream, held, seen = random.Random(4 + 5), None, []
     for number in range(12):
@@ -218,7 +226,7 @@ def test_rounds_on_a_grid():
 def test_fluid_execution_has_no_rounds():
     found = mechanism(jobs([1]), ideal="fluid")
     assert found.fluid and found.boundary(12.3) and found.next_boundary(12.3) == math.inf
-    assert not found.foretells
+    assert not found.predicts_ends
 
 
 def test_x_may_be_computed_again_after_a_while():
@@ -235,9 +243,9 @@ def test_whole_steps_foretell_completions_once():
     found = mechanism(jobs([80, 16_000]), {"v100": 2}, steps=True)
     found.adopt(shares((0, 1), [[1.0], [1.0]], ("v100",)), 0.0)
     found.next_round(0.0)
-    assert found.foretells
-    assert list(found.endings()) == [(10.0, 0)]
-    assert found.endings() is None
+    assert found.predicts_ends
+    assert list(found.predicted_ends()) == [(10.0, 0)]
+    assert found.predicted_ends() is None
     assert not found.boundary(359.0) and found.boundary(360.0)
     assert found.next_boundary(10.0) == 360.0
 

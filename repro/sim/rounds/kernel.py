@@ -1,0 +1,415 @@
+"""Compiled rounds: the greedy choice, and rounds of whole steps until something happens."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from repro.compiled import njit
+from repro.typing import Flags, Floats, Ints
+
+
+@njit()
+def _before(one: int, other: int, keys: Floats, place: Ints, rows: Ints) -> bool:
+    """Tell whether entry ``one`` comes before ``other``."""
+    for k in range(3):
+        if keys[one, k] != keys[other, k]:
+            return bool(keys[one, k] > keys[other, k])
+    if place[one] != place[other]:
+        return bool(place[one] < place[other])
+    return bool(rows[one] < rows[other])
+
+
+@njit()
+def _sink(heap: Ints, top: int, size: int, keys: Floats, place: Ints, rows: Ints) -> None:
+    entry = heap[top]
+    while True:
+        child = 2 * top + 1
+        if child >= size:
+            break
+        if child + 1 < size and _before(heap[child + 1], heap[child], keys, place, rows):
+            child += 1
+        if not _before(heap[child], entry, keys, place, rows):
+            break
+        heap[top] = heap[child]
+        top = child
+    heap[top] = entry
+
+
+@njit()
+def ranks(x: Floats, time: Floats, total: Floats, counts_rounds: bool) -> Floats:
+    """Return the priority of every (row, GPU type): X over what the row received.
+
+    With ``counts_rounds``, X over ``time``, infinite before the first round; otherwise X over the
+    row's part of the ``total`` time of all rows. All but ``total`` have shape (rows, GPU types).
+    """
+    found = np.zeros_like(x)
+    for a in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            if x[a, j] <= 0.0:
+                continue
+            if counts_rounds:
+                found[a, j] = x[a, j] / time[a, j] if time[a, j] > 0.0 else np.inf
+            else:
+                part = time[a, j] / total[j] if total[j] > 0.0 else 0.0
+                found[a, j] = x[a, j] / part if part > 0.0 else x[a, j] * 1e9
+    return found
+
+
+@njit()
+def _distinct(members: Ints, taken: Flags) -> int:
+    """Count the jobs of all rows; ``taken`` is scratch, left as it was found, all false."""
+    found = 0
+    for a in range(members.shape[0]):
+        for job in members[a]:
+            if job >= 0 and not taken[job]:
+                taken[job] = True
+                found += 1
+    for a in range(members.shape[0]):
+        for job in members[a]:
+            if job >= 0:
+                taken[job] = False
+    return found
+
+
+@njit()
+def walk(
+    members: Ints,
+    widths: Ints,
+    able: Flags,
+    rank: Floats,
+    deficit: Floats,
+    x: Floats,
+    capacity: Ints,
+    order: Ints,
+    whole_queue: bool,
+    idle_ok: bool,
+    taken: Flags,
+) -> tuple[Ints, Ints]:
+    """Choose rows and GPU types greedily by (priority, deficit, share), each job once.
+
+    Parameters
+    ----------
+    members, widths
+        Jobs of each row, shape (rows, 2), -1 for none; GPUs of each row.
+    able, rank, deficit, x : ndarray, shape (rows, GPU types)
+        Which entries may be chosen at all, their priority, deficit (s) and share.
+    capacity, order : ndarray, shape (GPU types,)
+        GPUs of each type; types in the order of filling, or of ties between types.
+    whole_queue : bool
+        One queue over all types; otherwise one after the other.
+    idle_ok : bool
+        Leave GPUs idle rather than give them to entries of priority 0.
+    taken : ndarray of bool, shape (jobs,)
+        Scratch, all false; left all false.
+
+    Returns
+    -------
+    rows, columns : ndarray
+        The choice, in the order in which it was made.
+    """
+    count, types = x.shape
+    free = capacity.copy()
+    rows = np.empty(count, dtype=np.int64)
+    columns = np.empty(count, dtype=np.int64)
+    most = count * types if whole_queue else count
+    heap = np.empty(most, dtype=np.int64)
+    keys = np.empty((most, 3))
+    row_of = np.empty(most, dtype=np.int64)
+    place = np.empty(most, dtype=np.int64)
+    # once nobody is left to be chosen the rest of the queue need not be read
+    waiting = _distinct(members, taken)
+    chosen = 0
+    # entries of priority 0 come after all others, and are mostly not needed
+    steps = 1 if whole_queue else types
+    for turn in range(steps if idle_ok else 2 * steps):
+        number, positive = (turn, True) if idle_ok else (turn // 2, turn % 2 == 0)
+        left = free.sum() if whole_queue else free[order[number]]
+        if left <= 0 or waiting <= 0:
+            continue
+        size = 0
+        for nth in range(types if whole_queue else 1):
+            at = nth if whole_queue else number
+            j = order[at]
+            for a in range(count):
+                if not able[a, j] or (rank[a, j] > 0.0) != positive:
+                    continue
+                if taken[members[a, 0]] or (members[a, 1] >= 0 and taken[members[a, 1]]):
+                    continue
+                keys[size, 0], keys[size, 1], keys[size, 2] = rank[a, j], deficit[a, j], x[a, j]
+                row_of[size], place[size] = a, at
+                heap[size] = size
+                size += 1
+        for top in range(size // 2 - 1, -1, -1):
+            _sink(heap, top, size, keys, place, row_of)
+        while size > 0 and left > 0 and waiting > 0:
+            entry = heap[0]
+            size -= 1
+            heap[0] = heap[size]
+            _sink(heap, 0, size, keys, place, row_of)
+            a, j = row_of[entry], order[place[entry]]
+            one, two = members[a, 0], members[a, 1]
+            if taken[one] or (two >= 0 and taken[two]) or widths[a] > free[j]:
+                continue
+            taken[one] = True
+            waiting -= 1
+            if two >= 0:
+                taken[two] = True
+                waiting -= 1
+            free[j] -= widths[a]
+            left -= widths[a]
+            rows[chosen], columns[chosen] = a, j
+            chosen += 1
+    for number in range(chosen):
+        taken[members[rows[number], 0]] = False
+        if members[rows[number], 1] >= 0:
+            taken[members[rows[number], 1]] = False
+    return rows[:chosen], columns[:chosen]
+
+
+class Rows(NamedTuple):
+    """Rows of X, as the attributes of `ledger.Ledger`; ``time`` and ``total`` change.
+
+    ``able`` is false for all of a row with a finished member.
+    """
+
+    members: Ints
+    able: Flags
+    allocated: Flags
+    x: Floats
+    deficit: Floats
+    time: Floats
+    total: Floats
+    speeds: Floats
+
+
+class Jobs(NamedTuple):
+    """Where every job of the trace stands; all of shape (jobs,), all change.
+
+    ``left`` in steps, ``column`` that of the GPU type held and ``partner`` the job it is shared
+    with (-1: none), ``hold`` since when (s), ``seconds`` held before that, ``first`` and ``last``
+    the instants at which GPUs were first taken and last given back, ``stops`` how often they were
+    given back before the end, ``rate`` in steps per second while they are held. ``taken`` is
+    scratch, all false between calls.
+    """
+
+    left: Floats
+    widths: Ints
+    column: Ints
+    partner: Ints
+    hold: Floats
+    seconds: Floats
+    first: Floats
+    last: Floats
+    stops: Ints
+    rate: Floats
+    taken: Flags
+
+
+class Rule(NamedTuple):
+    """How rounds go; the settings of `repro.sim.rounds.settings.RoundSettings` that matter here."""
+
+    capacity: Ints
+    round_s: float
+    overhead_s: float
+    whole_queue: bool
+    idle_ok: bool
+    counts_rounds: bool
+    drop: bool
+    lease: bool
+
+
+class Round(NamedTuple):
+    """The last round that was played; it has begun and is not booked.
+
+    ``rows`` and ``columns`` are the choice, ``ends`` when the steps of each row are done (s);
+    ``jobs``, ``steps`` and ``last`` the members, their steps, and when they may leave (s).
+    """
+
+    rows: Ints
+    columns: Ints
+    ends: Floats
+    jobs: Ints
+    steps: Floats
+    last: Floats
+
+
+class Played(NamedTuple):
+    """What `play` did.
+
+    ``rounds`` played, the last until ``until`` (s); ``gap`` is the end of the one before it.
+    ``fresh`` marks the rows of the last round that did not run in the one before. ``began`` lists
+    pairs (two jobs, column of the GPU type) that began to share GPUs, ``moved`` jobs that took GPUs
+    or gave them back, and ``worked`` jobs that did steps, the last round included.
+    """
+
+    rounds: int
+    until: float
+    gap: float
+    fresh: Flags
+    began: Ints
+    moved: Ints
+    worked: Ints
+
+
+@njit()
+def book(rows: Rows, jobs: Jobs, last: Round, since: float) -> None:
+    """Book the steps of a round, and the time from ``since`` on that its rows received."""
+    for n in range(len(last.jobs)):
+        jobs.left[last.jobs[n]] -= last.steps[n]
+    for n in range(len(last.rows)):
+        spent = last.ends[n] - since
+        rows.time[last.rows[n], last.columns[n]] += spent
+        rows.total[last.columns[n]] += spent
+
+
+@njit()
+def _begin(
+    rows: Rows, jobs: Jobs, rule: Rule, chosen: Ints, columns: Ints, fresh: Flags, now: float
+) -> Round:
+    """Return the round of a choice."""
+    count = len(chosen)
+    second = 0
+    for n in range(count):
+        second += rows.members[chosen[n], 1] >= 0
+    ends = np.empty(count)
+    who = np.empty(count + second, dtype=np.int64)
+    steps, last = np.empty(count + second), np.empty(count + second)
+    at = count
+    for n in range(count):
+        a, j = chosen[n], columns[n]
+        one = rows.members[a, 0]
+        begin, length = now, rule.round_s
+        if rule.overhead_s > 0 and fresh[n] and jobs.first[one] < np.inf:
+            begin, length = now + rule.overhead_s, rule.round_s - rule.overhead_s
+        end = now
+        for member in range(2):
+            job = rows.members[a, member]
+            if job < 0:
+                continue
+            pace = rows.speeds[a, member, j]
+            most = np.floor(pace * length)
+            if most <= 0:
+                # slower than a step a round: part of one
+                most = pace * length
+            done = min(most, jobs.left[job])
+            # both of a pair are done when the later one is
+            end = max(end, begin + done / pace)
+            slot = n if member == 0 else at
+            who[slot], steps[slot] = job, done
+        ends[n] = last[n] = end
+        if rows.members[a, 1] >= 0:
+            last[at] = end
+            at += 1
+    return Round(chosen, columns, ends, who, steps, last)
+
+
+@njit()
+def play(
+    rows: Rows,
+    jobs: Jobs,
+    rule: Rule,
+    orders: Ints,
+    running: Ints,
+    now: float,
+    gap: float,
+    limit: float,
+) -> tuple[Round, Played]:
+    """Simulate rounds until a completion, until ``limit``, or until ``orders`` are used up.
+
+    Parameters
+    ----------
+    orders : ndarray, shape (rounds, GPU types)
+        The order in which each round fills the types.
+    running : ndarray
+        Jobs of the round before; those that have finished hold no type.
+    now, gap, limit : float
+        Beginning of the first round, end of the round before, next event (s). An idle gap before a
+        round counts to its first steps.
+
+    Returns
+    -------
+    Round, Played
+    """
+    most = max(64, 2 * len(rows.members))
+    moved, worked = np.empty(len(jobs.left), np.int64), np.empty(len(jobs.left), np.int64)
+    moves = works = 0
+    is_moved, is_worked = np.zeros(len(jobs.left), np.bool_), np.zeros(len(jobs.left), np.bool_)
+    began, pairs = np.empty((most, 3), np.int64), 0
+    widths = jobs.widths[rows.members[:, 0]]
+    number = 0
+    while True:
+        rank = ranks(rows.x, rows.time, rows.total, rule.counts_rounds)
+        chosen, columns = walk(
+            rows.members,
+            widths,
+            rows.able,
+            rank,
+            rows.deficit,
+            rows.x,
+            rule.capacity,
+            orders[number],
+            rule.whole_queue,
+            rule.idle_ok,
+            jobs.taken,
+        )
+        if rule.drop:
+            kept = rows.allocated[chosen]
+            chosen, columns = chosen[kept], columns[kept]
+        fresh = np.empty(len(chosen), np.bool_)
+        for n in range(len(chosen)):
+            one, two = rows.members[chosen[n], 0], rows.members[chosen[n], 1]
+            fresh[n] = not rule.lease or jobs.column[one] != columns[n] or jobs.partner[one] != two
+        last = _begin(rows, jobs, rule, chosen, columns, fresh, now)
+        for job in last.jobs:
+            jobs.taken[job] = True
+        for job in running:
+            if not jobs.taken[job] and jobs.column[job] >= 0:
+                jobs.seconds[job] += now - jobs.hold[job]
+                jobs.column[job] = jobs.partner[job] = -1
+                jobs.last[job] = now
+                jobs.stops[job] += 1
+                if not is_moved[job]:
+                    is_moved[job] = True
+                    moved[moves] = job
+                    moves += 1
+        for n in range(len(chosen)):
+            a, j = chosen[n], columns[n]
+            if fresh[n] and rows.members[a, 1] >= 0:
+                began[pairs, 0], began[pairs, 1], began[pairs, 2] = (
+                    rows.members[a, 0],
+                    rows.members[a, 1],
+                    j,
+                )
+                pairs += 1
+            for member in range(2):
+                job = rows.members[a, member]
+                if job < 0:
+                    continue
+                jobs.taken[job] = False
+                if not is_worked[job]:
+                    is_worked[job] = True
+                    worked[works] = job
+                    works += 1
+                if jobs.column[job] < 0:
+                    jobs.hold[job] = now
+                    jobs.first[job] = min(jobs.first[job], now)
+                    if not is_moved[job]:
+                        is_moved[job] = True
+                        moved[moves] = job
+                        moves += 1
+                if fresh[n]:
+                    jobs.column[job], jobs.partner[job] = j, rows.members[a, 1 - member]
+                    jobs.rate[job] = rows.speeds[a, member, j]
+        running = last.jobs
+        number += 1
+        until = last.ends.max() if len(chosen) else -np.inf
+        event = not len(chosen) or until >= limit or number == len(orders)
+        for n in range(len(last.jobs)):
+            event = event or last.steps[n] >= jobs.left[last.jobs[n]]
+        if event or pairs + len(rows.members) > most:
+            done = Played(number, until, gap, fresh, began[:pairs], moved[:moves], worked[:works])
+            return last, done
+        book(rows, jobs, last, gap)
+        gap = now = until
