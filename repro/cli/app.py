@@ -23,33 +23,27 @@ class Commands(LazyGroup):
     """What stands directly after ``repro``."""
 
     places: ClassVar = {
-        "list": (
-            "repro.cli.figures:list_",
-            "List the figures and tables that can be regenerated.",
-        ),
+        "list": ("figures:list_", "List the figures and tables that can be regenerated."),
         "run": (
-            "repro.cli.run:run",
+            "run:run",
             "Regenerate figures and tables; write the gallery page; exit 1 if a notebook failed.",
         ),
         "check": (
-            "repro.cli.figures:check",
+            "figures:check",
             "Print the verdicts of the last results; exit 1 on a miss without a recorded "
             "deviation.",
         ),
         "report": (
-            "repro.cli.figures:report",
+            "figures:report",
             "Write the gallery page beside the last results and print its path.",
         ),
         "simulate": (
-            "repro.cli.simulate:simulate",
+            "simulate:simulate",
             "Simulate a trace on a cluster under a policy and print the headline numbers.",
         ),
-        "policies": (
-            "repro.cli.policies:policies_",
-            "List the scheduling policies with their parameters.",
-        ),
+        "policies": ("policies:policies_", "List the scheduling policies with their parameters."),
         "new-policy": (
-            "repro.cli.new_policy:new_policy",
+            "new_policy:new_policy",
             "Write repro/policies/NAME.py and its test, ready to run and to change.",
         ),
     }
@@ -59,24 +53,18 @@ class TraceCommands(LazyGroup):
     """What stands after ``repro trace``."""
 
     places: ClassVar = {
-        "list": (
-            "repro.cli.trace:list_",
-            "List the public files, and which of them are here.",
-        ),
+        "list": ("trace:list_", "List the public files, and which of them are here."),
         "formats": (
-            "repro.cli.trace:formats",
+            "trace:formats",
             "List the formats of traces: what each reads, its columns and options.",
         ),
-        "fetch": (
-            "repro.cli.trace:fetch",
-            "Bring public files here, verified; print where each is.",
-        ),
+        "fetch": ("trace:fetch", "Bring public files here, verified; print where each is."),
         "info": (
-            "repro.cli.trace:info",
+            "trace:info",
             "Print jobs, span, GPU mix, duration quantiles and offered load of a trace.",
         ),
         "convert": (
-            "repro.cli.trace:convert",
+            "trace:convert",
             "Write a trace as CSV in the package's own columns, validated.",
         ),
     }
@@ -132,12 +120,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = [word for word in words if word != "--debug"]
     try:
         with warnings_in_lines():
-            code = app(
-                args=join_pairs(words),
-                prog_name="repro",
-                standalone_mode=False,
-                obj={"debug": debug},
-            )
+            given = {"args": join_pairs(words), "prog_name": "repro", "obj": {"debug": debug}}
+            code = app(standalone_mode=False, **given)
         if code == INTERRUPTED:
             complain("interrupted")
         return code if isinstance(code, int) else 0

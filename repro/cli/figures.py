@@ -45,16 +45,11 @@ def list_(
     if broken and not specs:
         raise next(iter(broken.values()))
     if as_json:
+        texts = ("title", "reference", "shows")
         rows = [
-            {
-                "id": entry.id,
-                "paper": entry.paper,
-                "title": spec.title,
-                "reference": spec.reference,
-                "shows": spec.shows,
-                "claims": len(spec.claims),
-                "stand_in": spec.stand_in,
-            }
+            {"id": entry.id, "paper": entry.paper}
+            | {name: getattr(spec, name) for name in texts}
+            | {"claims": len(spec.claims), "stand_in": spec.stand_in}
             for entry, spec in specs.items()
         ]
         typer.echo(json.dumps(rows, indent=2, ensure_ascii=False))

@@ -13,7 +13,7 @@ from typer.core import TyperCommand, TyperGroup
 class LazyGroup(TyperGroup):
     """Commands by name: where each is, and the line that helps say of it."""
 
-    #: name -> ("module:function", line)
+    #: name -> ("module:function", line), the module being one of `repro.cli`
     places: ClassVar[Mapping[str, tuple[str, str]]] = {}
 
     def __init__(self, **settings: Any) -> None:
@@ -36,6 +36,6 @@ class LazyGroup(TyperGroup):
             app = typer.Typer(
                 add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
             )
-            app.command(name)(getattr(importlib.import_module(module), function))
+            app.command(name)(getattr(importlib.import_module(f"repro.cli.{module}"), function))
             command = typer.main.get_command(app)
         return name, command, rest

@@ -28,15 +28,7 @@ from repro.core.view import View
 @register("{name}")
 @dataclass(frozen=True)
 class {cls}(Policy):
-    """Run the jobs that have received least service first.
-
-    Examples
-    --------
-    >>> from repro.testing import small_trace
-    >>> from repro import simulate
-    >>> simulate(small_trace(), "1x4", {cls}()).summary()["n_finished"]
-    6
-    """
+    """Run the jobs that have received least service first."""
 
     def decide(self, view: View) -> RunSet:
         """Return the jobs to run, best first; what does not fit is skipped."""
@@ -100,17 +92,15 @@ def new_policy(
     # a package that was installed does not read the files of a checkout
     inside = not package and root is not None and root == paths.PACKAGE.parent
     if inside and root is not None:
-        files = {
-            root / "repro" / "policies" / f"{module}.py": _POLICY,
-            root / "tests" / "unit" / "policies" / f"test_{module}.py": _TEST,
-        }
+        code, test, more = (
+            f"repro/policies/{module}.py",
+            f"tests/unit/policies/test_{module}.py",
+            {},
+        )
     else:
-        root = Path.cwd()
-        files = {
-            root / name / "pyproject.toml": _PROJECT,
-            root / name / f"{module}.py": _POLICY,
-            root / name / f"test_{module}.py": _TEST,
-        }
+        root = Path.cwd() / name
+        code, test, more = f"{module}.py", f"test_{module}.py", {"pyproject.toml": _PROJECT}
+    files = {root / place: text for place, text in {code: _POLICY, test: _TEST, **more}.items()}
     if name in policies or any(path.exists() for path in files):
         raise ParamError(f"policy {name!r} exists already; choose another name")
     words = {
@@ -122,8 +112,6 @@ def new_policy(
     }
     for path, text in files.items():
         write_whole(path, text.format(**words).encode())
-        typer.echo(f"wrote {path.relative_to(root)}")
-    if inside:
-        typer.echo(f"next: fill in decide(), then pytest -k {module}")
-    else:
-        typer.echo(f"next: fill in decide(), then pip install -e ./{name} and pytest {name}")
+        typer.echo(f"wrote {path.relative_to(root if inside else Path.cwd())}")
+    then = f"pytest -k {module}" if inside else f"pip install -e ./{name} and pytest {name}"
+    typer.echo(f"next: fill in decide(), then {then}")

@@ -100,11 +100,8 @@ def parse_pairs(pairs: Sequence[str]) -> dict[str, Any]:
     >>> parse_pairs(["seed=3", "seeds=[0, 1]", "gap=1e3"])
     {'seed': 3, 'seeds': [0, 1], 'gap': 1000.0}
     """
-    found = {}
-    for pair in pairs:
-        name, _, value = pair.partition("=")
-        found[name.strip()] = parse_value(value)
-    return found
+    split = (pair.partition("=") for pair in pairs)
+    return {name.strip(): parse_value(value) for name, _, value in split}
 
 
 def _finish(
@@ -118,9 +115,8 @@ def _finish(
 
 
 def _cpus() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    here = hasattr(os, "sched_getaffinity")
+    return len(os.sched_getaffinity(0)) if here else os.cpu_count() or 1
 
 
 def _heed_signals() -> None:

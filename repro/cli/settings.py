@@ -39,11 +39,7 @@ def parse_settings(pairs: list[str]) -> dict[str, Any]:
 
 
 def round_settings(policy: str, settings: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Split settings into those of the policy and those of the round mechanism.
-
-    >>> round_settings("las-agnostic", {"round_s": 720})
-    ({}, {'round_s': 720})
-    """
+    """Split settings into those of the policy and those of the round mechanism."""
     cls = policies[policy]
     if issubclass(cls, Order):
         return settings, {}

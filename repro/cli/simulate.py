@@ -36,7 +36,9 @@ def simulate(
     ],
     cluster: Annotated[str, typer.Option(metavar="SPEC", help="8x8, 8x4:v100, 36xv100, or FILE.")],
     policy: Annotated[str, typer.Option(metavar="NAME", help="See `repro policies`.")],
-    format: Annotated[str | None, typer.Option(metavar="F", help="Format of the file.")] = None,
+    format: Annotated[
+        str | None, typer.Option(metavar="F", help="Format of the file (`repro trace formats`).")
+    ] = None,
     throughputs: Annotated[
         str | None,
         typer.Option(
@@ -108,15 +110,7 @@ def simulate(
 
 
 def jobs_csv(jobs: pd.DataFrame) -> str:
-    """Return the jobs table of a run as CSV, whole numbers without a decimal point.
-
-    A job id that a spreadsheet would run as a formula begins with a quote.
-
-    >>> import pandas as pd
-    >>> row = {"job_id": 1, "submit_time": 0.0, "start_time": 0.5, "end_time": 3.0, "jct": 3.0}
-    >>> print(jobs_csv(pd.DataFrame([row | {"num_gpus": 2}])).splitlines()[1])
-    1,0,0.5,3,3,2
-    """
+    """Return the jobs of a run as CSV, as `safe_cells` says, whole numbers without a point."""
     shown = safe_cells(jobs.loc[:, list(COLUMNS)])
     for name in COLUMNS:
         if shown[name].dtype.kind == "f":
@@ -125,12 +119,7 @@ def jobs_csv(jobs: pd.DataFrame) -> str:
 
 
 def ignored_lines(ignored: dict[str, Any]) -> list[str]:
-    """Return one line for each sort of thing a run did not use.
-
-    >>> ignored_lines({"columns": ["user", "gpu_share"], "rows": {"no end": 1200}})
-    ['not used: trace columns user, gpu_share (every job holds whole GPUs)', \
-'left out: rows of the trace (no end: 1,200)']
-    """
+    """Return one line for each sort of thing a run did not use."""
     meant = {
         "gpu_share": "every job holds whole GPUs",
         "gpu_type": "a job runs on GPUs of any type",
@@ -231,16 +220,10 @@ def _number(value: float) -> str:
 
 
 def _table(summary: dict[str, Any]) -> list[str]:
-    units = dict.fromkeys(
-        ("avg_jct", "median_jct", "p95_jct", "p99_jct", "makespan", "avg_queueing", "wall_s"), " s"
-    )
-    width = max(map(len, summary))
-    rows = []
+    shown = {name: str(value) for name, value in summary.items() if name != "ignored"}
     for name, value in summary.items():
-        if name == "ignored":
-            continue
-        shown = f"{value:,.3f}" if isinstance(value, float) else str(value)
-        if name == "utilisation":
-            shown = f"{value:.1%}"
-        rows.append(f"{name:<{width}}  {shown}{units.get(name, '')}")
-    return rows
+        if isinstance(value, float):
+            unit = " s" if name.endswith(("jct", "makespan", "queueing", "_s")) else ""
+            shown[name] = f"{value:.1%}" if name == "utilisation" else f"{value:,.3f}{unit}"
+    width = max(map(len, summary))
+    return [f"{name:<{width}}  {text}" for name, text in shown.items()]

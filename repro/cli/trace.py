@@ -19,7 +19,10 @@ from repro.trace.formats import FORMATS
 from repro.trace.load import describe, load, write
 
 FormatOption = Annotated[
-    str | None, typer.Option("--format", help="Trace format; not needed for a public trace.")
+    str | None,
+    typer.Option(
+        "--format", help="Trace format (`repro trace formats`); not needed for a public trace."
+    ),
 ]
 SetOption = Annotated[
     list[str] | None,
@@ -99,7 +102,7 @@ def info(
     as_json: JsonOption = False,
 ) -> None:
     """Print jobs, span, GPU mix, duration quantiles and offered load of a trace."""
-    gpus = _gpus(cluster)
+    gpus = None if cluster is None else int(Cluster.parse(cluster).num_gpus)
     facts = describe(_load(trace, format, gpus, options), gpus)
     typer.echo(json.dumps(facts, indent=2) if as_json else "\n".join(_lines(facts)))
 
@@ -127,19 +130,12 @@ def _load(
     return load(trace, format, cluster_gpus=gpus, **settings)
 
 
-def _gpus(cluster: str | None) -> int | None:
-    if cluster is None:
-        return None
-    return int(Cluster.parse(cluster).num_gpus)
-
-
 def _lines(facts: dict[str, Any]) -> list[str]:
     total = facts["jobs"]
     mix = ", ".join(f"{g}: {n:,} ({n / total:.1%})" for g, n in facts["gpus"].items())
     times = ", ".join(f"{key} {value:,.0f}" for key, value in facts["duration_s"].items())
-    gap, demand, load = (
-        facts[key] for key in ("mean_interarrival_s", "mean_gpus_demanded", "offered_load")
-    )
+    keys = ("mean_interarrival_s", "mean_gpus_demanded", "offered_load")
+    gap, demand, load = map(facts.get, keys)
     rows = {
         "trace": f"{facts['name']} (format {facts['format']}, sha256 {facts['sha256'][:12]}…)",
         "jobs": f"{total:,}",
@@ -154,9 +150,7 @@ def _lines(facts: dict[str, Any]) -> list[str]:
         shown = "undefined, all jobs arrive at once" if load is None else f"{load:.3f}"
         rows["offered load"] = f"{shown} on {facts['cluster_gpus']:,} GPUs"
     rows |= {f"dropped, {why}": f"{count:,}" for why, count in facts["dropped"].items()}
-    if facts["notes"]:
-        rows["notes"] = "; ".join(facts["notes"])
-    if facts["unread"]:
-        rows["not used"] = ", ".join(facts["unread"])
+    more = {"notes": "; ".join(facts["notes"]), "not used": ", ".join(facts["unread"])}
+    rows |= {key: text for key, text in more.items() if text}
     width = max(map(len, rows))
     return [f"{key:<{width}}  {value}" for key, value in rows.items()]

@@ -16,17 +16,9 @@ T = TypeVar("T")
 class Registry(Generic[T]):
     """A family of named things, filled by decorators in the files that define them.
 
-    Parameters
-    ----------
-    kind : str
-        What is registered, for messages ("policy").
-    home : str, optional
-        Package whose ``discover()`` imports those files; called on the first look-up.
-    error : type of ReproError
-        Raised for an unknown or doubly used name.
+    ``discover()`` of the package ``home`` imports those files; it is called on the first look-up.
+    ``kind`` ("policy") and ``error`` are those of messages.
 
-    Examples
-    --------
     >>> shapes: Registry[type] = Registry("shape")
     >>> @shapes.register("square")
     ... class Square: ...

@@ -498,7 +498,7 @@ def test_no_command_shows_the_help_as_help(words):
 def test_every_command_has_the_line_of_its_help_and_answers_to_h(group, capsys):
     for name, (place, line) in group.places.items():
         module, _, function = place.partition(":")
-        doc = inspect.getdoc(getattr(importlib.import_module(module), function))
+        doc = inspect.getdoc(getattr(importlib.import_module(f"repro.cli.{module}"), function))
         assert " ".join(doc.split("\n\n")[0].split()) == line
         words = (name,) if group is app.Commands else ("trace", name)
         shown = run(capsys, *words, "-h").out

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import re
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -371,18 +370,3 @@ def test_check_and_gallery_name_what_is_damaged_noted_or_not_of_the_lock(fig, pr
     shown = "\n".join(check.lines(found))
     assert "fig01_one.svg: empty" in shown
     assert "fig01_one.csv: changed since it was written" in shown
-
-
-def test_the_example_of_the_documents_runs(project, monkeypatch):
-    monkeypatch.setenv("REPRO_HOME", str(project.root))
-    project.add("own/fig01_mine")
-    own(project, "mine.csv")
-    spec = project.root / "params/own/fig01_mine.yaml"
-    kept, _ = spec.read_text().replace("id: jobs", "id: mean_jct").split("  - id: big")
-    spec.write_text(kept)
-    text = (Path(__file__).resolve().parents[3] / "docs/adding.md").read_text()
-    example = text.split("## A figure")[1].split("```python\n")[1].split("```")[0]
-    exec(example, {"profile": "quick", "seed": 0, "out": "build/figures"})
-    result = project.result("own/fig01_mine")
-    assert [used["name"] for used in result["data"]] == ["data/mine.csv"]
-    assert result["claims"][0]["ours"] > 0
