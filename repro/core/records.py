@@ -83,7 +83,7 @@ class Result:
         jobs, meta = self.jobs, self.meta
         jct = jobs["jct"].dropna().to_numpy()
         span = makespan(self)
-        # without intervals nobody knows who held what
+        # without intervals it is unknown who held what
         known = len(self.intervals) > 0 and len(jct) == len(jobs)
         held = float((self.intervals["gpus"] * durations(self)).sum())
         percentiles = np.percentile(jct, [50, 95, 99]) if len(jct) else [np.nan] * 3

@@ -18,17 +18,6 @@ class Driver(Protocol):
     """From a policy to starts and stops."""
 
     @property
-    def predicts_ends(self) -> bool:
-        """Whether the driver says when jobs end, instead of their rates."""
-
-    def predicted_ends(self) -> Sequence[tuple[float, int]] | None:
-        """Return (end, job), replacing earlier predictions; None if unchanged."""
-
-    @property
-    def takes_late_events(self) -> bool:
-        """Whether arrivals and completions may be passed on as late as at the next wake-up."""
-
-    @property
     def waits(self) -> bool:
         """Whether a job waits for GPUs."""
 
@@ -41,23 +30,37 @@ class Driver(Protocol):
     def step(self, now: float) -> tuple[list[int], list[Run]]:
         """Return the jobs that lose GPUs and the runs that get them."""
 
-    def write_back(self) -> None:
-        """Bring the job table up to date, where the driver keeps progress itself."""
-
-    def rate_changed(self, job: int, now: float) -> None:
-        """React to a job that runs at another rate than nominal, or whose remaining work jumped."""
-
     def running(self) -> Iterable[int]:
         """Return the jobs that hold GPUs, in the order of the last decision."""
 
     def wake(self, now: float) -> float:
         """Return the next instant at which a step is due though nothing happens."""
 
+    def rate_changed(self, job: int, now: float) -> None:
+        """React to a job that runs at another rate than nominal, or whose remaining work jumped."""
+        return
 
-class RankedDriver:
+    @property
+    def predicts_ends(self) -> bool:
+        """Whether the driver says when jobs end, instead of their rates."""
+        return False
+
+    def predicted_ends(self) -> Sequence[tuple[float, int]] | None:
+        """Return (end, job), replacing earlier predictions; None if unchanged."""
+        return None
+
+    @property
+    def takes_late_events(self) -> bool:
+        """Whether arrivals and completions may be passed on as late as at the next wake-up."""
+        return False
+
+    def write_back(self) -> None:
+        """Bring the job table up to date, where the driver keeps progress itself."""
+        return
+
+
+class RankedDriver(Driver):
     """Drives an `Order` through its selection."""
-
-    predicts_ends = takes_late_events = False
 
     def __init__(
         self,
@@ -102,12 +105,6 @@ class RankedDriver:
         """Read the key and its drift again; the other selections do so anyway."""
         if isinstance(self.selection, Backlog):
             self.selection.move(job, now)
-
-    def write_back(self) -> None:
-        """Do nothing: the engine keeps the table."""
-
-    def predicted_ends(self) -> None:
-        """Return None: rates say when jobs end."""
 
     def running(self) -> Iterable[int]:
         """Return the jobs that hold GPUs, best first where the whole list was walked."""

@@ -59,7 +59,12 @@ class Engine:
     ) -> None:
         self.table = JobTable(trace, settings.rules)
         self.cluster, self.policy, self.settings = cluster, policy, settings
+        self.placement = placement
         self.interval = settings.interval
+        #: distances (s, relative) within which a completion and what is next to it are one event
+        self._tie_s = policy.tie_s
+        self._tie_rel = 0.0 if policy.exact_ties else settings.rules.tie_rel
+        self._polled = policy.polled()
         self.env = simpy.Environment()
         self._rng = np.random.default_rng(settings.seed)
         self._undrawn = self._rng.bit_generator.state
@@ -264,18 +269,13 @@ class Engine:
 
     def _next_completion(self) -> tuple[float, float]:
         """Return the next predicted completion, and the time within which an arrival joins it."""
-        finish, epoch, policy = self.holdings.finish, self.holdings.epoch, self.policy
+        finish, epoch = self.holdings.finish, self.holdings.epoch
         while finish and epoch[finish[0][1]] != finish[0][2]:
             heappop(finish)
-        if not finish or policy.polled():
+        if not finish or self._polled:
             return math.inf, 0.0
-        ends, tie_s = finish[0][0], policy.tie_s
-        return ends, max(tie_s, self._tie_rel * ends) if tie_s else 0.0
-
-    @property
-    def _tie_rel(self) -> float:
-        """Relative distance within which completions are one event."""
-        return 0.0 if self.policy.exact_ties else self.settings.rules.tie_rel
+        ends = finish[0][0]
+        return ends, max(self._tie_s, self._tie_rel * ends) if self._tie_s else 0.0
 
     def _complete(self, due: float, now: float, late: bool) -> bool:
         """Book the completions predicted until ``due``; tell whether there were any."""
@@ -314,7 +314,7 @@ class Engine:
         if holdings.ends_given and (ends := driver.predicted_ends()) is not None:
             holdings.expect(ends)
         if holdings.settles:
-            holdings.foresee(now, driver.running(), self._tie_rel)
+            holdings.predict_all(now, driver.running(), self._tie_rel)
 
     def _sleep(self, target: float) -> Generator[Any, Any, float]:
         env = self.env
@@ -342,15 +342,20 @@ class Engine:
             return (math.floor(now / self.interval + 1e-9) + 1) * self.interval
         return math.inf
 
-    def result(self, meta: dict[str, Any]) -> Result:
-        """Return the records of the finished run."""
+    def result(self, **known: Any) -> Result:
+        """Return the records of the finished run; ``known`` is added to their ``meta``."""
         self.driver.write_back()
-        return collect(
-            self.table,
-            self.holdings.intervals,
-            self.table.positions,
-            meta | {"num_gpus": self.cluster.num_gpus, "overhead_s": self.holdings.overhead_s},
-        )
+        table, holdings = self.table, self.holdings
+        meta = {
+            "policy": self.policy.name,
+            "settings": repr(self.policy),
+            "trace": table.frame.attrs.get("name", "trace"),
+            "cluster": str(self.cluster),
+            "placement": repr(self.placement),
+            "num_gpus": self.cluster.num_gpus,
+            "overhead_s": holdings.overhead_s,
+        }
+        return collect(table, holdings.intervals, table.positions, meta | known)
 
 
 def _on_grid(now: float, interval: float) -> bool:

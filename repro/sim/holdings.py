@@ -67,7 +67,7 @@ class Holdings:
                 self.overhead_s += start_s
             since[job] = now
 
-    def foresee(self, now: float, order: Iterable[int], tie_rel: float) -> None:
+    def predict_all(self, now: float, order: Iterable[int], tie_rel: float) -> None:
         """Predict every completion anew; a last interval turns out to have no start to pay.
 
         Completions within ``tie_rel`` of the earliest come at one instant, that of the first of

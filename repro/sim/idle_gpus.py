@@ -15,7 +15,7 @@ class Claims:
 
     def __init__(self, capacity: Mapping[str | None, int], held: Iterable[Run]) -> None:
         self.free: dict[str | None, float] = {name: float(n) for name, n in capacity.items()}
-        #: members left of every run; runs are told apart by identity
+        #: members left of every run; runs are compared by identity
         self._members: dict[int, int] = {}
         for run in held:
             if id(run) not in self._members:

@@ -1,4 +1,4 @@
-"""An error inside the code of a policy, told in one line: which policy, when, for which job."""
+"""An error inside the code of a policy, in one line: which policy, when, for which job."""
 
 from __future__ import annotations
 

@@ -69,14 +69,11 @@ def simulate(
     interval : float, optional
         Decide only every so many seconds; by default as the policy says, else at every event.
     rounds : mapping, optional
-        Settings of the rounds of policies that return shares, where they differ from those of the
-        rules (`repro.sim.rounds.settings.RoundSettings`).
+        Settings of rounds other than those of the rules (`repro.sim.rounds.settings`).
     seed : int
         Seed of placements and policies that draw.
-    until : iterable of job ids, optional
-        Stop when these jobs have finished; the others may be left without an end.
-    stop_time : float
-        Stop at this instant (s) at the latest, whoever is unfinished.
+    until, stop_time : iterable of job ids, optional, and float
+        Stop when these jobs have finished, or at this instant (s); others may have no end.
     keep_intervals : bool
         Record the intervals in which jobs hold GPUs; without them there is no utilisation.
     processes : sequence of callables
@@ -89,10 +86,8 @@ def simulate(
 
     Raises
     ------
-    TraceError
-        If a job can never fit.
-    PolicyError
-        If the policy breaks a rule.
+    TraceError, PolicyError
+        If a job can never fit; if the policy breaks a rule.
 
     Examples
     --------
@@ -100,49 +95,25 @@ def simulate(
     >>> simulate(small_trace(), "1x4", "srtf").summary()["n_finished"]
     6
     """
-    chosen = rules_named(rules)
-    started = time.perf_counter()
-    _check_times(trace)
-    if interval is not None and not 0 < interval < math.inf:
-        raise ParamError(f"interval is {interval:g} s; give a positive number of seconds or none")
+    started, chosen = time.perf_counter(), rules_named(rules)
+    _check_times(trace, interval)
     spec = Cluster.parse(cluster) if isinstance(cluster, str) else cluster
     resolved = make(policy, rules) if isinstance(policy, str) else policy.under(rules)
     how = _round_settings(rules, chosen, rounds or {})
+    perf = perf if perf is not None else _performance(resolved, trace, spec)
+    overhead = overhead if overhead is not None else _overhead(chosen, how)
+    interval = interval if interval is not None else resolved.interval
     settings = RunSettings(
-        rules=chosen,
-        rounds=how,
-        perf=perf if perf is not None else _performance(resolved, trace, spec),
-        overhead=overhead if overhead is not None else _overhead(chosen, how),
-        interval=interval if interval is not None else resolved.interval,
-        seed=seed,
-        until=until,
-        stop_time=stop_time,
-        keep_intervals=keep_intervals,
+        chosen, how, perf, overhead, interval, seed, until, stop_time, keep_intervals
     )
-    where = placement if placement is not None else resolved.placement
-    if isinstance(where, str):
-        where = placement_base.make(where)
-    engine = Engine(trace, spec, resolved, where, settings)
+    engine = Engine(trace, spec, resolved, _placement(resolved, placement), settings)
     engine.run(processes)
-    given = {"seed": engine.draws} if seed else {}
-    if placement is not None:
-        given["placement"] = engine.holdings.places
-    return engine.result(
-        {
-            "policy": resolved.name,
-            "settings": repr(resolved),
-            "trace": trace.attrs.get("name", "trace"),
-            "cluster": str(spec),
-            "rules": rules,
-            "placement": repr(where),
-            "ignored": unused(engine, trace, rounds or (), given),
-            "wall_s": time.perf_counter() - started,
-        }
-    )
+    ignored = unused(engine, trace, rounds or (), placed=placement is not None)
+    return engine.result(rules=rules, ignored=ignored, wall_s=time.perf_counter() - started)
 
 
-def _check_times(trace: pd.DataFrame) -> None:
-    """Refuse a trace without jobs, or one too long for the precision of its times."""
+def _check_times(trace: pd.DataFrame, interval: float | None) -> None:
+    """Refuse a trace without jobs or too long for the precision of its times, and bad intervals."""
     name = trace.attrs.get("name", "unnamed")
     if len(trace) == 0:
         raise TraceError(f"trace {name!r} has no jobs; need at least 1")
@@ -151,6 +122,8 @@ def _check_times(trace: pd.DataFrame) -> None:
             f"trace {name!r}: times reach {latest:g} s; beyond {LATEST_S:,.0f} s a float64 loses "
             f"microseconds: count from the start of the trace"
         )
+    if interval is not None and not 0 < interval < math.inf:
+        raise ParamError(f"interval is {interval:g} s; give a positive number of seconds or none")
 
 
 def _round_settings(name: str, rules: Rules, given: Mapping[str, Any]) -> RoundSettings:
@@ -171,6 +144,12 @@ def _overhead(rules: Rules, rounds: RoundSettings) -> Overhead | None:
     if rounds.preemption_overhead_s and not rounds.whole_steps:
         return ResumeOverhead(rounds.preemption_overhead_s)
     return None
+
+
+def _placement(policy: Policy, given: Placement | str | None) -> Placement:
+    """Return the placement given, or else the policy's own."""
+    rule = given if given is not None else policy.placement
+    return placement_base.make(rule) if isinstance(rule, str) else rule
 
 
 def _performance(policy: Policy, trace: pd.DataFrame, cluster: Cluster) -> Performance | None:

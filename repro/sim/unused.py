@@ -12,12 +12,12 @@ from repro.sim.whole_decisions import DecidedDriver
 
 
 def unused(
-    engine: Engine, trace: pd.DataFrame, rounds: Iterable[str], options: dict[str, bool]
+    engine: Engine, trace: pd.DataFrame, rounds: Iterable[str], *, placed: bool
 ) -> dict[str, Any]:
     """Return what a finished run did not use, so that nothing is ignored without a word.
 
-    ``rounds`` are the settings of rounds that the caller gave, ``options`` the others and whether
-    they mattered. Keys: columns, file_columns (lists), rows ({reason: rows}), options (list).
+    ``rounds`` are the settings of rounds that the caller gave; ``placed`` tells whether a placement
+    was given. Keys: columns, file_columns (lists), rows ({reason: rows}), options (list).
     """
     driver = engine.driver
     mechanism = driver.rounds if isinstance(driver, DecidedDriver) else None
@@ -30,7 +30,8 @@ def unused(
         "file_columns": list(trace.attrs.get("unread", ())),
         "rows": dict(trace.attrs.get("dropped", {})),
         "options": [
-            *(name for name, mattered in options.items() if not mattered),
+            *(["seed"] if engine.settings.seed and not engine.draws else []),
+            *(["placement"] if placed and not engine.holdings.places else []),
             *sorted(idle),
             *(["GPU types of the cluster"] if engine.cluster.gpu_types and not by_type else []),
         ],

@@ -11,13 +11,14 @@ from repro.core.jobs import JobTable
 from repro.core.policy import Policy
 from repro.core.view import View
 from repro.errors import PolicyError
+from repro.sim.drivers import Driver
 from repro.sim.idle_gpus import Claims
 from repro.sim.rounds.mechanism import NOTHING, RoundMechanism
 
 EPSILON_GPUS = 1e-9
 
 
-class DecidedDriver:
+class DecidedDriver(Driver):
     """Drives a policy that returns whole decisions; `Shares` go through the round mechanism."""
 
     def __init__(
@@ -65,9 +66,6 @@ class DecidedDriver:
         """Let the round mechanism bring the job table up to date."""
         if self.rounds:
             self.rounds.write_back()
-
-    def rate_changed(self, job: int, now: float) -> None:
-        """Do nothing: decisions are made anew each time."""
 
     def running(self) -> Iterable[int]:
         """Return the jobs that hold GPUs, in the order of the decision, or of arrival in rounds."""

@@ -46,12 +46,16 @@ def check_policy(
 ) -> None:
     """Check that a policy keeps the rules every policy must keep, or say which one it breaks.
 
-    The rules: it runs to the end; GPUs never exceed the cluster's (capacity); a job holds all the
-    GPUs it asked for or none, once (gang); served work equals required work (work); every job ends
-    exactly once (ends); the same input gives the same output (repeatable); neither job ids (ids)
-    nor the order of the file (file order) matter beyond ties; a job alone takes its duration
-    (alone); time has no unit (scaling); nothing is read that is not in `needs`, and everything in
-    `needs` is (needs); undeclared durations have no influence (blind).
+    It runs to the end; GPUs never exceed the cluster's (capacity); a job holds all the GPUs it
+    asked for or none, once (gang); served work equals required work (work); every job ends exactly
+    once (ends); the same input gives the same output (repeatable); neither job ids (ids) nor the
+    order of the file (file order) matter beyond ties; a job alone takes its duration (alone); time
+    has no unit (scaling); nothing is read that is not in `needs`, and everything in `needs` is
+    (needs); undeclared durations have no influence (blind).
+
+    Policies with ``elastic = True`` are not asked for gang and alone; ``time_fields`` are scaled
+    along. Work and alone allow for the costs of ``overhead``, a performance model, and completions
+    noticed late (`Policy.polled`).
 
     Parameters
     ----------
@@ -68,14 +72,6 @@ def check_policy(
     ------
     PolicyError
         One line naming rule, trace and job.
-
-    Notes
-    -----
-    Policies that may give a job other than the GPUs it asked for say so by ``elastic = True``; the
-    rules gang and alone are not asked of them. Parameters in seconds or GPU-seconds are named in
-    ``time_fields``, so that the rule scaling can scale them along. Work and alone allow for what
-    is declared: the costs of ``overhead``, a performance model, completions noticed late
-    (`Policy.polled`).
 
     Examples
     --------

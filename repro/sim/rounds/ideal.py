@@ -139,7 +139,7 @@ class Ideal:
         new = jobs[~self._running[jobs]]
         self._first[new] = np.minimum(self._first[new], now)
         self._hold[new] = now
-        # running is what both hold; whoever only held before stops
+        # jobs that held GPUs before and do not now stop
         self._running[before] = False
         self._running[jobs] = True
         gone = before[~self._running[before]]

@@ -182,9 +182,9 @@ class RoundMechanism:
         self._drop_orders(1)
         if not self.may_compute(now):
             return False
-        nobody = np.empty((0, 2), dtype=np.int64)
+        rows = np.empty((0, 2), dtype=np.int64)
         none = np.empty((0, len(self.speeds.gpu_types)))
-        self._ledger.renew(nobody, none, self._pace(nobody), now - self._computed)
+        self._ledger.renew(rows, none, self._pace(rows), now - self._computed)
         self._computed = now
         return True
 
