@@ -35,25 +35,8 @@ class MeasuredPairs(Protocol):
 def slowdowns(table: MeasuredPairs, models: Sequence[str], gpu_types: Sequence[str]) -> Floats:
     """Return how much of its speed each model keeps beside each other one.
 
-    Parameters
-    ----------
-    table : MeasuredPairs
-        Steps/s.
-    models, gpu_types : sequence of str
-        Order of the axes.
-
-    Returns
-    -------
-    ndarray, shape (models, GPU types, models)
-        Own steps/s in the pair over own steps/s alone, in [0, 1]; 0 where they cannot share.
-
-    Examples
-    --------
-    >>> from types import SimpleNamespace
-    >>> rows = {("a", 1): {"v100": 10.0}}
-    >>> pairs = {("a", "a", 1): {"v100": (6.0, 6.0)}}
-    >>> slowdowns(SimpleNamespace(rows=rows, pairs=pairs), ["a"], ["v100"]).tolist()
-    [[[0.6]]]
+    Shape (models, GPU types, models): own steps/s in the pair over own steps/s alone, in [0, 1]; 0
+    where the two cannot share.
     """
     kept = np.zeros((len(models), len(gpu_types), len(models)))
     for i, one in enumerate(models):
@@ -61,10 +44,10 @@ def slowdowns(table: MeasuredPairs, models: Sequence[str], gpu_types: Sequence[s
             pair, own = table.pairs.get((one, other, 1)), 0
             if pair is None:
                 pair, own = table.pairs.get((other, one, 1), {}), 1
-            for j, kind in enumerate(gpu_types):
-                alone = table.rows[one, 1].get(kind, 0.0)
-                if alone > 0 and kind in pair:
-                    kept[i, j, k] = min(1.0, pair[kind][own] / alone)
+            for j, gpu_type in enumerate(gpu_types):
+                alone = table.rows[one, 1].get(gpu_type, 0.0)
+                if alone > 0 and gpu_type in pair:
+                    kept[i, j, k] = min(1.0, pair[gpu_type][own] / alone)
     return kept
 
 
@@ -75,6 +58,8 @@ class PairEstimator:
     from the rows of the references, and it is taken to be like the nearest of them (cosine
     distance): two jobs keep of their speeds what their references do. Speeds alone are known, and
     a pair that has run on a GPU type is known there from then on.
+
+    Gavel, OSDI 2020, section 6 (throughput estimator).
 
     Parameters
     ----------
@@ -94,8 +79,6 @@ class PairEstimator:
     models : sequence of str, optional
         Order of the models, which references are drawn from; that of the table if left out. The
         artifact's is that of its workload generator.
-
-    Gavel, OSDI 2020, section 6 (throughput estimator).
     """
 
     def __init__(
@@ -124,7 +107,7 @@ class PairEstimator:
         chosen = sorted(self._rng.sample(range(len(models)), references))
         self.references = tuple(models[row] for row in chosen)
         self._alone = np.array(
-            [[table.rows[model, 1].get(kind, 0.0) for kind in gpu_types] for model in models]
+            [[table.rows[model, 1].get(held, 0.0) for held in gpu_types] for model in models]
         )
         self._true = slowdowns(table, models, gpu_types)
         #: rows of the references beside each other, flattened over GPU types
@@ -132,7 +115,7 @@ class PairEstimator:
         self._norms = np.linalg.norm(self._known, axis=1)
         self._chosen = chosen
         self._kinds: dict[Hashable, Kind] = {}
-        self._types = {kind: column for column, kind in enumerate(gpu_types)}
+        self._types = {held: column for column, held in enumerate(gpu_types)}
         self._seen: dict[frozenset[Kind], Flags] = {}
 
     def kind(self, job: Hashable, model: str) -> Kind:
@@ -155,7 +138,7 @@ class PairEstimator:
         return np.array([self._speed(a, b, seen) for a, b in ((one, other), (other, one))])
 
     def observe(self, one: Kind, other: Kind, gpu_type: str | None = None) -> None:
-        """Take note that jobs of these kinds have run together: their true speeds are known."""
+        """Record that jobs of these kinds ran together: their speeds are known from then on."""
         seen = self._seen.setdefault(
             frozenset((one, other)), np.zeros(len(self._types), dtype=np.bool_)
         )
@@ -175,10 +158,8 @@ class PairEstimator:
             return None
         size = self._known.shape[1]
         measured = np.array([self._rng.uniform(0, 1) <= self._fraction for _ in range(size)])
-        if self._artifact:
-            row = self._true[model].ravel()[:size]
-        else:
-            row = self._true[model][:, self._chosen].ravel()
+        own = self._true[model]
+        row = own.ravel()[:size] if self._artifact else own[:, self._chosen].ravel()
         values = np.vstack([self._known, np.where(measured, row, 0.0)])
         known = np.ones(values.shape, dtype=bool)
         known[-1] = measured

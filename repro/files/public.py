@@ -12,15 +12,11 @@ import tempfile
 from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from repro import paths
 from repro.errors import DataMissingError, TraceError
 from repro.files.small import read_small
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 HOST = "https://raw.githubusercontent.com"
 TIMEOUT_S = 30
@@ -86,13 +82,6 @@ def entries() -> dict[str, Entry]:
         raise TraceError(f"{path}: the trace registry is missing; restore it") from None
 
 
-def registry() -> pd.DataFrame:
-    """Return the public files as a table: name, repository, commit, path, sha256, bytes, …."""
-    import pandas as pd
-
-    return pd.DataFrame(list(entries().values()))
-
-
 def is_known(name: str) -> bool:
     """Tell whether a public file has this name."""
     return name in entries()
@@ -115,10 +104,7 @@ def entry(name: str) -> Entry:
 def available(name: str) -> bool:
     """Tell whether a public file is here, in mirror or cache, with the right checksum."""
     item = entry(name)
-    mirrored = _in_mirror(item)
-    if mirrored is not None:
-        return _fault(mirrored, item) is None
-    return _fault(_in_cache(item), item) is None
+    return _fault(_in_mirror(item) or _in_cache(item), item) is None
 
 
 def fetch(name: str) -> Path:
@@ -126,8 +112,7 @@ def fetch(name: str) -> Path:
     item = entry(name)
     mirrored = _in_mirror(item)
     if mirrored is not None:
-        fault = _fault(mirrored, item)
-        if fault:
+        if fault := _fault(mirrored, item):
             raise DataMissingError(f"{mirrored}: {fault}; repair the mirror or unset its variable")
         return mirrored
     cached = _in_cache(item)
@@ -181,8 +166,7 @@ def _download(item: Entry, target: Path) -> None:
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=".unfinished-") as folder:
             unfinished = Path(folder) / target.name
             _retrieve(item.url, unfinished)
-            fault = _fault(unfinished, item)
-            if fault:
+            if fault := _fault(unfinished, item):
                 raise DataMissingError(f"{item.name}: {item.url} gave {fault}; {hint}")
             os.replace(unfinished, target)
     except OSError as error:

@@ -78,6 +78,8 @@ class TrainedModel:
 class IterationModel:
     """T = T_l + T_sa + N (T_t + T_sy): compute time plus the slowest of the links in use.
 
+    Liquid, TPDS 2022, Eq 1; the network terms are ours, fitted to its Figures 1b and 6.
+
     Parameters
     ----------
     models : mapping of str to TrainedModel
@@ -88,8 +90,6 @@ class IterationModel:
     reference : tuple of int, optional
         Nodes of the tasks of the plan whose time is the duration in the trace; all on one node by
         default.
-
-    Liquid, TPDS 2022, Eq 1; the network terms are ours, fitted to its Figures 1b and 6.
 
     Examples
     --------

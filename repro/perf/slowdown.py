@@ -15,15 +15,15 @@ from repro.core.records import Nodes
 class SpreadSlowdown:
     """Performance model of Tiresias Figure 3: rate 1 when consolidated, a model's own when spread.
 
+    Tiresias, NSDI 2019, section 2.2, Figure 3 (measured for 8 workers; the same factor is assumed
+    for other gang sizes).
+
     Parameters
     ----------
     relative_speed : mapping of str to float
         Model name -> speed when spread, relative to consolidated. Unlisted models do not care.
     gpus_per_node : int
         GPUs of one machine; a gang is consolidated on ceil(gang / gpus_per_node) machines.
-
-    Tiresias, NSDI 2019, section 2.2, Figure 3 (measured for 8 workers; the same factor is assumed
-    for other gang sizes).
     """
 
     relative_speed: Mapping[str, float]

@@ -60,7 +60,7 @@ def gavel_like() -> ThroughputTable:
     as have all pairs of distributed gangs, which were never measured.
     """
     held = measured("gavel_speeds").itertuples(index=False)
-    fitted = _Fitted({(q, m, kind, int(gang)): terms for q, m, kind, gang, *terms in held})
+    fitted = _Fitted({(q, m, gpu_type, int(gang)): terms for q, m, gpu_type, gang, *terms in held})
     every = job_types()
     wide = [job for job in every if job.distributed]
     rows = {(job.name, 1): fitted.one_gpu(job) for job in every}
@@ -69,10 +69,10 @@ def gavel_like() -> ThroughputTable:
     for gang, members in ((1, every), *((gang, wide) for gang in GANGS)):
         for one, other in itertools.combinations_with_replacement(members, 2):
             first, second = sorted((one, other), key=lambda job: job.name)
-            kinds = [k for k in rows[first.name, gang] if gang == 1 or k in GPU_TYPES]
+            gpu_types = [k for k in rows[first.name, gang] if gang == 1 or k in GPU_TYPES]
             pairs[first.name, second.name, gang] = {
-                kind: fitted.pair(first, second, kind) if gang == 1 else (0.0, 0.0)
-                for kind in kinds
+                gpu_type: fitted.pair(first, second, gpu_type) if gang == 1 else (0.0, 0.0)
+                for gpu_type in gpu_types
             }
     return ThroughputTable(rows, REFERENCE, pairs)
 
@@ -83,38 +83,38 @@ class _Fitted:
 
     trends: dict[tuple[str, str, str, int], list[float]]
 
-    def _at(self, quantity: str, job: JobType, kind: str, gang: int = 1) -> float:
+    def _at(self, quantity: str, job: JobType, gpu_type: str, gang: int = 1) -> float:
         """Return the trend at a job's batch size: its logarithm, or for memory its thousands."""
-        constant, slope, curvature = self.trends[quantity, job.model, kind, gang]
+        constant, slope, curvature = self.trends[quantity, job.model, gpu_type, gang]
         x = (job.batch_size or 0) / 1000 if quantity == "memory" else job.size
         return constant + slope * x + curvature * x * x
 
-    def _alone(self, job: JobType, kind: str) -> float:
-        return float(2 ** self._at("alone", job, kind))
+    def _alone(self, job: JobType, gpu_type: str) -> float:
+        return float(2 ** self._at("alone", job, gpu_type))
 
     def one_gpu(self, job: JobType) -> dict[str, float]:
         """Return steps/s on one GPU of each type; one GPU is always consolidated."""
-        speeds = {kind: self._alone(job, kind) for kind in GPU_TYPES}
-        return speeds | {kind + UNCONSOLIDATED: speed for kind, speed in speeds.items()}
+        speeds = {gpu_type: self._alone(job, gpu_type) for gpu_type in GPU_TYPES}
+        return speeds | {gpu_type + UNCONSOLIDATED: speed for gpu_type, speed in speeds.items()}
 
     def gang(self, job: JobType, gang: int) -> dict[str, float]:
         """Return steps/s of a gang on each type, on few and on many servers."""
         near, far = {}, {}
-        for kind in GPU_TYPES:
-            gain = 2 ** self._at("scale_out", job, kind, gang)
-            fits = _GANG_MEMORY * self._at("memory", job, kind) < 1.0
-            near[kind] = self._alone(job, kind) * float(gain) if fits else 0.0
-            loss = 2 ** self._at("unconsolidated", job, kind, gang)
-            far[kind + UNCONSOLIDATED] = near[kind] * float(loss)
+        for gpu_type in GPU_TYPES:
+            gain = 2 ** self._at("scale_out", job, gpu_type, gang)
+            fits = _GANG_MEMORY * self._at("memory", job, gpu_type) < 1.0
+            near[gpu_type] = self._alone(job, gpu_type) * float(gain) if fits else 0.0
+            loss = 2 ** self._at("unconsolidated", job, gpu_type, gang)
+            far[gpu_type + UNCONSOLIDATED] = near[gpu_type] * float(loss)
         return near | far
 
-    def pair(self, one: JobType, other: JobType, kind: str) -> tuple[float, float]:
+    def pair(self, one: JobType, other: JobType, gpu_type: str) -> tuple[float, float]:
         """Return steps/s of each of two one-GPU jobs on one GPU."""
-        base = kind.removesuffix(UNCONSOLIDATED)
+        base = gpu_type.removesuffix(UNCONSOLIDATED)
         if self._at("memory", one, base) + self._at("memory", other, base) > 1.0:
             return 0.0, 0.0
         return self._beside(one, other, base), self._beside(other, one, base)
 
-    def _beside(self, job: JobType, other: JobType, kind: str) -> float:
-        lost = self._at("kept", job, kind) + self._at("pressure", other, kind)
-        return self._alone(job, kind) * min(1.0, float(2**lost))
+    def _beside(self, job: JobType, other: JobType, gpu_type: str) -> float:
+        lost = self._at("kept", job, gpu_type) + self._at("pressure", other, gpu_type)
+        return self._alone(job, gpu_type) * min(1.0, float(2**lost))

@@ -79,8 +79,8 @@ class ThroughputTable:
     @cached_property
     def gpu_types(self) -> tuple[str, ...]:
         """GPU types of the table, alphabetical."""
-        held = {kind for row in self.rows.values() for kind in row}
-        return tuple(sorted(kind for kind in held if not kind.endswith(UNCONSOLIDATED)))
+        held = {gpu_type for row in self.rows.values() for gpu_type in row}
+        return tuple(sorted(gpu_type for gpu_type in held if not gpu_type.endswith(UNCONSOLIDATED)))
 
     def steps_per_s(self, model: str | None, gpus: int, gpu_type: str | None) -> float:
         """Return the throughput of a gang of ``gpus`` GPUs of one type (steps per second)."""
@@ -111,7 +111,7 @@ class ThroughputTable:
 
     def speeds(self, model: str | None, gpus: int, gpu_types: Iterable[str | None]) -> list[float]:
         """Return the throughput on each of several types (steps per second)."""
-        return [self.steps_per_s(model, gpus, kind) for kind in gpu_types]
+        return [self.steps_per_s(model, gpus, gpu_type) for gpu_type in gpu_types]
 
     def pair_speeds(
         self,
@@ -131,8 +131,8 @@ class ThroughputTable:
         if known is None:
             known = np.zeros((2, len(gpu_types)))
             if gang_a == gang_b:
-                for column, kind in enumerate(gpu_types):
-                    known[:, column] = self._pair(model_a, model_b, gang_a, kind) or (0.0, 0.0)
+                for column, gpu_type in enumerate(gpu_types):
+                    known[:, column] = self._pair(model_a, model_b, gang_a, gpu_type) or (0.0, 0.0)
             known.flags.writeable = False
             self._pair_speeds[key] = known
         return known
@@ -165,11 +165,11 @@ class ThroughputTable:
                 "that shares GPUs between two jobs at most"
             )
         steps = [0.0] * len(models)
-        for kind, gpus in parts:
-            reached = self._together(models, widths, self._placed(models, widths, kind, spread))
+        for gpu_type, gpus in parts:
+            reached = self._together(models, widths, self._placed(models, widths, gpu_type, spread))
             for member, speed in enumerate(reached):
                 steps[member] += gpus / widths[member] * speed
-        alone = [self._on_reference(*kind) for kind in zip(models, widths, strict=True)]
+        alone = [self._on_reference(*job) for job in zip(models, widths, strict=True)]
         return tuple(step / pace for step, pace in zip(steps, alone, strict=True))
 
     def _on_reference(self, model: str | None, width: int) -> float:
@@ -185,40 +185,40 @@ class ThroughputTable:
         self,
         models: tuple[str | None, ...],
         widths: tuple[int, ...],
-        kind: str | None,
+        gpu_type: str | None,
         spread: bool,
     ) -> str | None:
         """Return the column for where a gang stands."""
-        if not spread or kind is None:
-            return kind
-        wanted = f"{kind}{UNCONSOLIDATED}"
-        return wanted if wanted in self.rows.get((str(models[0]), widths[0]), {}) else kind
+        if not spread or gpu_type is None:
+            return gpu_type
+        wanted = f"{gpu_type}{UNCONSOLIDATED}"
+        return wanted if wanted in self.rows.get((str(models[0]), widths[0]), {}) else gpu_type
 
     def _together(
-        self, models: tuple[str | None, ...], widths: tuple[int, ...], kind: str | None
+        self, models: tuple[str | None, ...], widths: tuple[int, ...], gpu_type: str | None
     ) -> tuple[float, ...]:
         """Return the steps per second of one job or of two on the same GPUs."""
         if len(models) == 1:
-            return (self.steps_per_s(models[0], widths[0], kind),)
+            return (self.steps_per_s(models[0], widths[0], gpu_type),)
         (one, other), (width, width_b) = models, widths
-        found = self._pair(one, other, width, kind) if width == width_b else None
+        found = self._pair(one, other, width, gpu_type) if width == width_b else None
         if found is None:
             raise ParamError(
                 f"the throughput table has no pair of {one!r} on {width} and {other!r} on "
-                f"{width_b} GPUs of type {kind!r}; give a table with this pair, or a policy that "
-                "does not share GPUs"
+                f"{width_b} GPUs of type {gpu_type!r}; give a table with this pair, or a policy "
+                "that does not share GPUs"
             )
         return found
 
     def _pair(
-        self, one: str | None, other: str | None, width: int, kind: str | None
+        self, one: str | None, other: str | None, width: int, gpu_type: str | None
     ) -> tuple[float, float] | None:
-        if kind is None or one is None or other is None:
+        if gpu_type is None or one is None or other is None:
             return None
         row = self.pairs.get((one, other, width))
         if row is not None:
-            return row.get(kind)
-        found = self.pairs.get((other, one, width), {}).get(kind)
+            return row.get(gpu_type)
+        found = self.pairs.get((other, one, width), {}).get(gpu_type)
         return None if found is None else (found[1], found[0])
 
     @cached_property

@@ -164,7 +164,7 @@ def _stand_in(reference: str) -> ThroughputTable:
 
 
 def _referred(rows: Any, pairs: Any, reference: str, name: str) -> ThroughputTable:
-    known = sorted({kind for row in rows.values() for kind in row})
+    known = sorted({gpu_type for row in rows.values() for gpu_type in row})
     if reference not in known:
         raise TraceError(
             f"{name}: no throughputs for GPU type {reference!r}; reference_gpu is one of: "

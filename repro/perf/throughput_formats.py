@@ -41,31 +41,31 @@ def from_json(document: Document) -> tuple[Rows, Pairs]:
         raise _no_table(document, "no GPU types")
     rows: Rows = {}
     pairs: Pairs = {}
-    for kind, held in tables.items():
-        if not is_plain(kind):
-            raise _no_table(document, f"{shown(kind)}: control characters in a GPU type")
+    for gpu_type, held in tables.items():
+        if not is_plain(gpu_type):
+            raise _no_table(document, f"{shown(gpu_type)}: control characters in a GPU type")
         if not isinstance(held, dict):
-            raise _no_table(document, f"{shown(kind)}: no job types")
+            raise _no_table(document, f"{shown(gpu_type)}: no job types")
         for text, entries in held.items():
-            _read_row(document, kind, text, entries, rows, pairs)
+            _read_row(document, gpu_type, text, entries, rows, pairs)
     _complete(rows, pairs, document.name)
     return rows, pairs
 
 
 def _read_row(
-    document: Document, kind: str, text: str, entries: Any, rows: Rows, pairs: Pairs
+    document: Document, gpu_type: str, text: str, entries: Any, rows: Rows, pairs: Pairs
 ) -> None:
     """Add the speeds of one job type on one GPU type, alone and beside every other."""
     key = _key(text)
     if key is None or not isinstance(entries, dict):
-        raise _no_table(document, f"{kind}: {shown(text)}: not a job type with its speeds")
-    place = f"{kind}: {text}"
+        raise _no_table(document, f"{gpu_type}: {shown(text)}: not a job type with its speeds")
+    place = f"{gpu_type}: {text}"
     if "null" not in entries:
         raise _missing(document.name, f'{place}: "null"', "the throughput alone")
     row = rows.setdefault(key, {})
-    if kind in row:
+    if gpu_type in row:
         raise _no_table(document, f"{place}: a job type that stands there twice")
-    row[kind] = _speed(document, f'{place}: "null"', entries["null"])
+    row[gpu_type] = _speed(document, f'{place}: "null"', entries["null"])
     model, gang = key
     for other_text, both in entries.items():
         if other_text == "null":
@@ -76,7 +76,7 @@ def _read_row(
         where = f"{place}: {other_text}"
         if other[1] == gang:
             found = _speed(document, where, both[0]), _speed(document, where, both[1])
-            _add_pair(pairs, model, other[0], gang, kind, found, f"{document.name}: {where}")
+            _add_pair(pairs, model, other[0], gang, gpu_type, found, f"{document.name}: {where}")
 
 
 def from_csv(document: Document) -> tuple[Rows, Pairs]:
@@ -95,7 +95,7 @@ def from_csv(document: Document) -> tuple[Rows, Pairs]:
     refuse(split, table.frame["scale_factor"], "scale_factor", origin, "not whole", gang_rule)
     speeds = _speeds(table, "steps_per_second").tolist()
     keys = list(zip(table.frame["job_type"], gangs.astype(int).tolist(), strict=True))
-    kinds = table.frame["gpu_type"].tolist()
+    gpu_types = table.frame["gpu_type"].tolist()
     others = [None] * len(keys)
     if "job_type_b" in table:
         held = table.frame["job_type_b"]
@@ -103,13 +103,15 @@ def from_csv(document: Document) -> tuple[Rows, Pairs]:
     beside = _beside(table, others)
     rows: Rows = {}
     pairs: Pairs = {}
-    for row, ((model, gang), kind, other) in enumerate(zip(keys, kinds, others, strict=True)):
+    for row, ((model, gang), gpu_type, other) in enumerate(
+        zip(keys, gpu_types, others, strict=True)
+    ):
         if other is not None:
             found = speeds[row], beside[row]
             place = f"{document.name}:{origin.where(row)}:job_type_b"
-            _add_pair(pairs, model, other, gang, kind, found, place)
-        elif rows.setdefault((model, gang), {}).setdefault(kind, speeds[row]) != speeds[row]:
-            rule = f"a second throughput of {model} on {gang} GPUs of type {kind}"
+            _add_pair(pairs, model, other, gang, gpu_type, found, place)
+        elif rows.setdefault((model, gang), {}).setdefault(gpu_type, speeds[row]) != speeds[row]:
+            rule = f"a second throughput of {model} on {gang} GPUs of type {gpu_type}"
             raise origin.error(row, "steps_per_second", rule, speeds[row], "give it once")
     _complete(rows, pairs, document.name)
     return rows, pairs
@@ -141,49 +143,51 @@ def _add_pair(
     one: str,
     other: str,
     gang: int,
-    kind: str,
+    gpu_type: str,
     found: tuple[float, float],
     place: str,
 ) -> None:
     """File a pair under its alphabetical order; a second, different value raises."""
     if one == other and found[0] != found[1]:
         raise TraceError(
-            f"{place}: {one} beside itself on {kind} has two speeds, {found[0]:g} and "
+            f"{place}: {one} beside itself on {gpu_type} has two speeds, {found[0]:g} and "
             f"{found[1]:g} steps/s; give one speed twice"
         )
     if other < one:
         one, other, found = other, one, found[::-1]
-    known = pairs.setdefault((one, other, gang), {}).setdefault(kind, found)
+    known = pairs.setdefault((one, other, gang), {}).setdefault(gpu_type, found)
     if known != found:
         raise TraceError(
-            f"{place}: {one} beside {other} on {kind} is given twice, as {known[0]:g} and "
+            f"{place}: {one} beside {other} on {gpu_type} is given twice, as {known[0]:g} and "
             f"{known[1]:g} and as {found[0]:g} and {found[1]:g} steps/s; give it once"
         )
 
 
 def _complete(rows: Rows, pairs: Pairs, name: str) -> None:
     """Raise for a job type without a speed, or a pair missing among those of its GPU type."""
-    kinds = sorted({kind for row in rows.values() for kind in row})
+    gpu_types = sorted({gpu_type for row in rows.values() for gpu_type in row})
     for (model, gang), row in rows.items():
-        for kind in kinds:
-            if kind not in row and not kind.endswith(UNCONSOLIDATED):
+        for gpu_type in gpu_types:
+            if gpu_type not in row and not gpu_type.endswith(UNCONSOLIDATED):
                 what = f"the throughput of {model} on {gang} GPUs alone"
-                raise _missing(name, f"{kind}: ('{model}', {gang})", what)
+                raise _missing(name, f"{gpu_type}: ('{model}', {gang})", what)
     present = {
-        (kind, gang, one, other) for (one, other, gang), row in pairs.items() for kind in row
+        (gpu_type, gang, one, other)
+        for (one, other, gang), row in pairs.items()
+        for gpu_type in row
     }
-    for kind, gang in sorted({entry[:2] for entry in present}):
-        models = sorted(m for (m, width), row in rows.items() if width == gang and kind in row)
+    for gpu_type, gang in sorted({entry[:2] for entry in present}):
+        models = sorted(m for (m, width), row in rows.items() if width == gang and gpu_type in row)
         both = itertools.combinations_with_replacement(models, 2)
-        wanted = {(kind, gang, one, other) for one, other in both}
+        wanted = {(gpu_type, gang, one, other) for one, other in both}
         for _, _, one, other in sorted(wanted - present):
             what = "this pair, while others of the GPU type and gang size are there"
-            raise _missing(name, f"{kind}: ('{one}', {gang}): ('{other}', {gang})", what)
+            raise _missing(name, f"{gpu_type}: ('{one}', {gang}): ('{other}', {gang})", what)
         present -= wanted
-    for kind, gang, one, other in sorted(present):
-        alone = other if kind in rows.get((one, gang), ()) else one
+    for gpu_type, gang, one, other in sorted(present):
+        alone = other if gpu_type in rows.get((one, gang), ()) else one
         what = f"the throughput alone of {alone}, which is in a pair"
-        raise _missing(name, f"{kind}: ('{alone}', {gang})", what)
+        raise _missing(name, f"{gpu_type}: ('{alone}', {gang})", what)
 
 
 def _speed(document: Document, place: str, value: Any) -> float:

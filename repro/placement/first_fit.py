@@ -14,12 +14,11 @@ class FirstFit:
     """
 
     def __init__(self, cluster: Cluster) -> None:
-        self.num_gpus = cluster.num_gpus
+        self.free = self.num_gpus = cluster.num_gpus
         self._switches = [
             _Switch([cluster.nodes[node].gpus for node in members])
             for members in cluster.switches.values()
         ]
-        self.free = self.num_gpus
 
     def clear(self) -> None:
         """Empty every node."""
@@ -85,6 +84,4 @@ class _Switch:
             if idle[node] == largest:
                 found.append(node)
             node += 1
-        if len(found) < count:
-            return None
-        return found
+        return found if len(found) == count else None

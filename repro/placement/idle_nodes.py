@@ -21,12 +21,10 @@ class NodeSet:
         self.size = max((idle[node] for node in members), default=0)
         self.counts = [0] * (self.size + 1)
         self._buckets: list[list[int]] = [[] for _ in range(self.size + 1)]
-        self._filed: list[set[int]] = [set() for _ in range(self.size + 1)]
         for node in members:
             self.counts[idle[node]] += 1
             self._buckets[idle[node]].append(node)
-        for bucket, filed in zip(self._buckets, self._filed, strict=True):
-            filed.update(bucket)
+        self._filed = [set(bucket) for bucket in self._buckets]
 
     def set_idle(self, node: int, gpus: int) -> None:
         """Record that ``gpus`` GPUs of ``node`` are idle from now on."""
@@ -60,17 +58,13 @@ class NodeSet:
     def tightest(self, gpus: int) -> int | None:
         """Return the node with the smallest gap that holds ``gpus`` GPUs, else the largest gap."""
         for level in (*range(gpus, self.size + 1), *range(min(gpus, self.size + 1) - 1, 0, -1)):
-            node = self.first_with(level)
-            if node is not None:
+            if (node := self.first_with(level)) is not None:
                 return node
         return None
 
     def drain(self, gpus: int, level: int, taken: list[tuple[int, int]]) -> int:
         """Take up to ``gpus`` GPUs from the nodes with exactly ``level`` idle ones, in order."""
-        while gpus:
-            node = self.first_with(level)
-            if node is None:
-                break
+        while gpus and (node := self.first_with(level)) is not None:
             share = min(gpus, level)
             self.set_idle(node, level - share)
             taken.append((node, share))

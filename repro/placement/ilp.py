@@ -19,8 +19,8 @@ from repro.optimise.placement_ilp import (
     program_size,
     solve,
 )
-from repro.placement.base import Allocation, Placement, register
-from repro.placement.skewed_models import by_model, look_up
+from repro.placement.base import Allocation, Placement, Placer, register
+from repro.placement.skew import by_model, look_up
 from repro.placement.yarn import YarnPlacer
 
 __all__ = ["Ilp", "IlpPlacement", "node_traffic", "program_size", "server_sizes", "solve"]
@@ -51,13 +51,8 @@ class IlpPlacer(YarnPlacer):
         self._touched: dict[int, list[int]] = {}
         self.traffic: list[dict[int, float]] = [{} for _ in cluster.nodes]
 
-    def fits(self, gpus: int) -> bool:
-        """Tell whether enough GPUs are idle; the program may spread a gang as it likes."""
-        return gpus <= self.free
-
-    def possible(self, gpus: int) -> bool:
-        """Tell whether the cluster has that many GPUs."""
-        return gpus <= self.num_gpus
+    # the program may spread a gang as it likes, so only idle GPUs count
+    fits, possible = Placer.fits, Placer.possible
 
     def _place(self, job: int, gpus: int, model: str | None) -> Allocation | None:
         if gpus == 1:
@@ -84,11 +79,8 @@ class IlpPlacer(YarnPlacer):
     def _program(
         self, gpus: int, parts: list[float], size: float
     ) -> tuple[list[int], IlpPlacement]:
-        load = {
-            node: math.fsum(self.traffic[node].values())
-            for node, idle in enumerate(self.idle)
-            if idle
-        }
+        free = [node for node, idle in enumerate(self.idle) if idle]
+        load = {node: math.fsum(self.traffic[node].values()) for node in free}
         best = sorted(load, key=lambda node: (-self.idle[node], load[node], node))
         nodes = sorted(best[:MAX_NODES])
         idle = [self.idle[node] for node in nodes]
@@ -110,6 +102,8 @@ class Ilp(Placement):
     paper's own conclusion) and the gang is placed as by ``yarn`` with its fallback, one server
     beside each worker; a single GPU has no servers and goes to the first node that fits.
 
+    Tiresias (NSDI'19), section 3.3 and appendix D.
+
     Parameters
     ----------
     model_mb : mapping or None
@@ -118,8 +112,6 @@ class Ilp(Placement):
         Model to the share of its largest tensor; None reads the Tiresias model table.
     other_mb : float
         Size assumed for a model that is not listed, MB.
-
-    Tiresias (NSDI'19), section 3.3 and appendix D.
     """
 
     name: ClassVar[str] = "ilp"

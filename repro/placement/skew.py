@@ -10,9 +10,21 @@ import numpy as np
 
 from repro.cluster.spec import Cluster
 from repro.errors import ParamError
+from repro.perf.tiresias_models import MODELS
 from repro.placement.base import Allocation, Placement, Placer, register
 from repro.placement.idle_nodes import NodeSet, take_by_level
-from repro.placement.skewed_models import by_model, look_up
+
+
+def by_model(given: Mapping[str, float] | None, column: str) -> dict[str, float]:
+    """Return what is given by model or, if None, a column of Tiresias, Table 6."""
+    table = MODELS.column(column) if given is None else given
+    return {model.lower(): value for model, value in table.items()}
+
+
+def look_up(table: Mapping[str, float], model: str | None, default: float) -> float:
+    """Return the entry of a model, or ``default`` for none, a missing or an unlisted one."""
+    # A trace column with gaps holds NaN or NA where the model is missing.
+    return table.get(model.lower(), default) if isinstance(model, str) else default
 
 
 class SkewPlacer(Placer):
@@ -33,10 +45,7 @@ class SkewPlacer(Placer):
 
     def _consolidate(self, gpus: int) -> Allocation:
         taken: list[tuple[int, int]] = []
-        while gpus:
-            node = self._nodes.tightest(gpus)
-            if node is None:
-                break
+        while gpus and (node := self._nodes.tightest(gpus)) is not None:
             share = min(gpus, self.idle[node])
             self._nodes.set_idle(node, self.idle[node] - share)
             taken.append((node, share))
@@ -58,6 +67,8 @@ class Skew(Placement):
     rest (ties by index). Any other job fills the nodes with the fewest idle GPUs first (ties by
     index), which on equal nodes means partially used before idle ones.
 
+    Tiresias (NSDI'19), section 3.3 and Table 6; PACKLIMIT itself is not published.
+
     Parameters
     ----------
     pack_limit : float
@@ -66,8 +77,6 @@ class Skew(Placement):
     skew : mapping or None
         Model to skew, the share of its largest tensor; None reads the Tiresias model table
         (Table 6). A model that is not listed counts as not skewed.
-
-    Tiresias (NSDI'19), section 3.3 and Table 6; PACKLIMIT itself is not published.
     """
 
     name: ClassVar[str] = "skew"

@@ -63,9 +63,9 @@ class YarnPlacer(Placer):
 
     def fits(self, gpus: int) -> bool:
         """Tell whether some switch has a consolidated place for the gang now."""
-        if gpus > self.free:
-            return False
-        return any(strict_fits(group.size, group.counts, gpus) for group in self.groups)
+        return gpus <= self.free and any(
+            strict_fits(group.size, group.counts, gpus) for group in self.groups
+        )
 
     def possible(self, gpus: int) -> bool:
         """Tell whether some switch, empty, has a consolidated place for the gang."""
@@ -73,8 +73,7 @@ class YarnPlacer(Placer):
 
     def _place(self, job: int, gpus: int, model: str | None) -> Allocation | None:
         for group in self.groups:
-            allocation = strict_place(group, gpus)
-            if allocation is not None:
+            if (allocation := strict_place(group, gpus)) is not None:
                 return allocation
         if not self._fallback:
             return None
@@ -96,6 +95,8 @@ class Yarn(Placement):
     plus, for the remainder, the first other node with enough idle GPUs. The first switch that has
     room by this rule is used; `Placer.fits` and `Placer.possible` answer for this rule alone.
 
+    Tiresias (NSDI'19), sections 3.3 and 5.1; scheme ``yarn`` of its simulator.
+
     Parameters
     ----------
     fallback : str or None
@@ -103,8 +104,6 @@ class Yarn(Placement):
         ``least-fragmented`` uses as few nodes as possible over all switches (most idle GPUs
         first, ties by switch and index); None refuses with PolicyError. Preemptive policies
         choose jobs by count and place them last, so they need the fallback.
-
-    Tiresias (NSDI'19), sections 3.3 and 5.1; scheme ``yarn`` of its simulator.
     """
 
     name: ClassVar[str] = "yarn"

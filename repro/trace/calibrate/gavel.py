@@ -15,7 +15,7 @@ from repro.perf.throughput import UNCONSOLIDATED, ThroughputTable
 from repro.typing import Floats
 
 COLUMNS = MEASURED["gavel_speeds"]
-#: Room left and right of the limit of the memory, so that the two kinds of pairs stay apart.
+#: Room left and right of the limit of the memory, so that the two gpu_types of pairs stay apart.
 _MARGIN = 0.02
 
 _Term = tuple[str, str, str, int, float, float, float]
@@ -25,8 +25,8 @@ def calibrate(measured: ThroughputTable) -> pd.DataFrame:
     """Fit the trends behind :func:`repro.perf.synthetic_throughputs.gavel_like`."""
     terms = [*_alone(measured), *_gangs(measured)]
     for fit in (_kept, _memory):
-        for kind in GPU_TYPES:
-            terms += fit(measured, kind)
+        for gpu_type in GPU_TYPES:
+            terms += fit(measured, gpu_type)
     frame = pd.DataFrame(terms, columns=COLUMNS)
     order = {name: place for place, name in enumerate(frame["quantity"].unique())}
     frame = frame.sort_values("quantity", key=lambda column: column.map(order), kind="stable")
@@ -51,25 +51,27 @@ def _fit(x: list[float], y: list[float], degree: int) -> tuple[float, float, flo
 
 def _alone(measured: ThroughputTable) -> Iterator[_Term]:
     for model, members in _models().items():
-        for kind in GPU_TYPES:
-            speeds = [np.log2(measured.steps_per_s(job.name, 1, kind)) for job in members]
-            yield "alone", model, kind, 1, *_fit([job.size for job in members], speeds, 2)
+        for gpu_type in GPU_TYPES:
+            speeds = [np.log2(measured.steps_per_s(job.name, 1, gpu_type)) for job in members]
+            yield "alone", model, gpu_type, 1, *_fit([job.size for job in members], speeds, 2)
 
 
 def _gangs(measured: ThroughputTable) -> Iterator[_Term]:
     for model, members in _models().items():
         if not members[0].distributed:
             continue
-        for kind in GPU_TYPES:
+        for gpu_type in GPU_TYPES:
             for gang in GANGS:
-                held = [job for job in members if measured.steps_per_s(job.name, gang, kind) > 0]
-                near = [_log_ratio(measured, job, (gang, kind), (1, kind)) for job in held]
-                yield "scale_out", model, kind, gang, *_fit([job.size for job in held], near, 1)
-                spread = kind + UNCONSOLIDATED
+                held = [
+                    job for job in members if measured.steps_per_s(job.name, gang, gpu_type) > 0
+                ]
+                near = [_log_ratio(measured, job, (gang, gpu_type), (1, gpu_type)) for job in held]
+                yield "scale_out", model, gpu_type, gang, *_fit([job.size for job in held], near, 1)
+                spread = gpu_type + UNCONSOLIDATED
                 held = [job for job in held if measured.rows[job.name, gang].get(spread, 0) > 0]
-                far = [_log_ratio(measured, job, (gang, spread), (gang, kind)) for job in held]
+                far = [_log_ratio(measured, job, (gang, spread), (gang, gpu_type)) for job in held]
                 sizes = [job.size for job in held]
-                yield "unconsolidated", model, kind, gang, *_fit(sizes, far, 1)
+                yield "unconsolidated", model, gpu_type, gang, *_fit(sizes, far, 1)
 
 
 def _log_ratio(
@@ -79,14 +81,14 @@ def _log_ratio(
     return float(np.log2(speeds[0] / speeds[1]))
 
 
-def _kept(measured: ThroughputTable, kind: str) -> list[_Term]:
+def _kept(measured: ThroughputTable, gpu_type: str) -> list[_Term]:
     """Fit what a job keeps in a pair: a line in its own size plus a line in the other's."""
     models = list(_models())
     features, kept = [], []
     for job in job_types():
-        alone = measured.steps_per_s(job.name, 1, kind)
+        alone = measured.steps_per_s(job.name, 1, gpu_type)
         for other in job_types():
-            reached = measured.pair_speeds(job.name, 1, other.name, 1, (kind,))[0, 0]
+            reached = measured.pair_speeds(job.name, 1, other.name, 1, (gpu_type,))[0, 0]
             if reached > 0:
                 features.append(_indicators(models, job, other))
                 kept.append(np.log2(reached / alone))
@@ -94,7 +96,7 @@ def _kept(measured: ThroughputTable, kind: str) -> list[_Term]:
     own, other_part = fitted.reshape(2, len(models), 2)
     named = (("kept", own), ("pressure", other_part))
     return [
-        (quantity, model, kind, 1, *part[place].tolist(), 0.0)
+        (quantity, model, gpu_type, 1, *part[place].tolist(), 0.0)
         for quantity, part in named
         for place, model in enumerate(models)
     ]
@@ -107,7 +109,7 @@ def _indicators(models: list[str], job: JobType, other: JobType) -> Floats:
     return features.ravel()
 
 
-def _memory(measured: ThroughputTable, kind: str) -> list[_Term]:
+def _memory(measured: ThroughputTable, gpu_type: str) -> list[_Term]:
     """Separate the pairs that run from those that do not: least sum of violations."""
     models = list(_models())
     rows, limits = [], []
@@ -116,7 +118,7 @@ def _memory(measured: ThroughputTable, kind: str) -> list[_Term]:
             use = np.zeros((len(models), 2))
             for member in (job, other):
                 use[models.index(member.model)] += 1.0, (member.batch_size or 0) / 1000
-            runs = measured.pair_speeds(job.name, 1, other.name, 1, (kind,))[0, 0] > 0
+            runs = measured.pair_speeds(job.name, 1, other.name, 1, (gpu_type,))[0, 0] > 0
             sign = 1.0 if runs else -1.0
             rows.append(sign * use.ravel())
             limits.append(sign - _MARGIN)
@@ -125,6 +127,6 @@ def _memory(measured: ThroughputTable, kind: str) -> list[_Term]:
     found: Any = linprog(costs, A_ub=matrix, b_ub=limits, method="highs")
     shares = found.x[: 2 * len(models)].reshape(len(models), 2)
     return [
-        ("memory", model, kind, 1, float(constant), float(slope), 0.0)
+        ("memory", model, gpu_type, 1, float(constant), float(slope), 0.0)
         for model, (constant, slope) in zip(models, shares, strict=True)
     ]

@@ -20,7 +20,6 @@ MODELS = (
 #: GPUs -> jobs among 480 (section 5.1).
 GPU_COUNTS = {1: 240, 2: 40, 4: 80, 8: 90, 16: 25, 32: 5}
 SMALL_GPUS = 4
-SHORT_S = 800.0
 #: Share of long jobs among small and among large ones: Table 3, each bin over its row. The GPU
 #: counts give 75 % small jobs where the table has 76 %, so only the shares inside a row can hold.
 LONG_OF_SMALL = 12.5 / 76.0

@@ -45,9 +45,7 @@ def left_over(folder):
 
 
 def test_the_registry_is_well_formed():
-    frame = public.registry()
-    assert frame["name"].is_unique
-    assert len(frame) > 150
+    assert len(public.entries()) > 150
     for item in public.entries().values():
         assert re.fullmatch(r"[0-9a-f]{40}", item.commit)
         assert re.fullmatch(r"[0-9a-f]{64}", item.sha256)
