@@ -12,7 +12,7 @@ import pandas as pd
 
 from repro import paths
 from repro.errors import ParamError
-from repro.experiments.tiresias.trace import falls
+from repro.experiments.tiresias.production import falls
 from repro.perf.throughput_files import is_stand_in
 
 _CURVES = "gavel_curves.csv"

@@ -14,28 +14,10 @@ Stages = Mapping[str, Sequence[float]]
 
 
 def bars(rows: pd.DataFrame, resources: Sequence[str], until: float | None = None) -> pd.DataFrame:
-    """Return the rows of a micro-simulation as bars of a chart, one lane per resource.
+    """Return the rows of a micro-simulation as bars of a chart, one lane per group and resource.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        From `repro.perf.stage_simulation`.
-    resources : sequence of str
-        Order of the lanes.
-    until : float, optional
-        Leave out what starts at this time (s) or later.
-
-    Returns
-    -------
-    DataFrame
-        The rows that last, sorted by group and resource, with lane (group and resource) and
-        text (job and iteration).
-
-    Examples
-    --------
-    >>> rows = simulate_group({"A": (2, 0)}, resources=("CPU", "GPU"), iterations=2)
-    >>> bars(rows, ("CPU", "GPU"))["text"].tolist()
-    ['A1', 'A2']
+    Rows that last no time, or start at ``until`` or later, are left out; lanes are sorted by group,
+    then in the order of ``resources``. Added are lane and text (job and iteration).
     """
     lasting = rows[rows["end"] > rows["start"]]
     if until is not None:
@@ -53,18 +35,7 @@ def bars(rows: pd.DataFrame, resources: Sequence[str], until: float | None = Non
 
 
 def offset_period(stages: Stages, offsets: Mapping[str, int]) -> float:
-    """Return the period of a group whose offsets are given, by the closed form.
-
-    Parameters
-    ----------
-    stages : mapping of str to sequence of float
-        Job to its time on each resource (s).
-    offsets : mapping of str to int
-        How many stages each member is ahead.
-
-    References
-    ----------
-    Muri, SIGCOMM 2022, Eq 3.
+    """Return the period of a group whose members are ``offsets`` stages ahead (Eq 3).
 
     Examples
     --------
@@ -88,7 +59,7 @@ def simulate_plans(
     plans : mapping of str to sequence of sequence of str
         Plan to its groups of jobs.
     stages : mapping of str to sequence of float
-        Job to its time on each resource (s).
+        Job to its time on each of the resources (s).
     resources : sequence of str
         Names of the resources.
 
@@ -99,17 +70,6 @@ def simulate_plans(
     table : DataFrame
         One row per group: plan, group, period (s) and gamma of the run, idle share per resource
         (``idle CPU``), period_closed and gamma_closed by Eq 3 and 4.
-
-    References
-    ----------
-    Muri, SIGCOMM 2022, Figure 4, Eq 1 to 4.
-
-    Examples
-    --------
-    >>> stages = {"A": (2, 1), "C": (2, 1)}
-    >>> _, table = simulate_plans({"plan 2": [["A", "C"]]}, stages, ("CPU", "GPU"))
-    >>> table[["period", "gamma", "idle GPU"]].iloc[0].tolist()
-    [4.0, 0.75, 0.5]
     """
     frames, records = [], []
     for plan, groups in plans.items():
@@ -136,11 +96,6 @@ def simulate_plans(
 def pair_plans(jobs: Sequence[str]) -> dict[str, list[list[str]]]:
     """Return every way to split an even number of jobs into pairs, named ``A+B, C+D``.
 
-    Parameters
-    ----------
-    jobs : sequence of str
-        Names.
-
     Examples
     --------
     >>> list(pair_plans("ABCD"))
@@ -158,33 +113,11 @@ def pair_plans(jobs: Sequence[str]) -> dict[str, list[list[str]]]:
 
 
 def fused(one: Sequence[float], other: Sequence[float]) -> tuple[float, ...]:
-    """Return the stages of two jobs run one after the other on every resource, as one job.
-
-    Parameters
-    ----------
-    one, other : sequence of float
-        Stage times (s).
-
-    Examples
-    --------
-    >>> fused((2, 1), (2, 1))
-    (4, 2)
-    """
+    """Return two jobs run one after the other on every resource as the stages of one job (s)."""
     return tuple(a + b for a, b in zip(one, other, strict=True))
 
 
 def group_periods(rows: pd.DataFrame) -> dict[str, float]:
-    """Return the longest steady period (s) of each group of a micro-simulation.
-
-    Parameters
-    ----------
-    rows : DataFrame
-        From `repro.perf.stage_simulation.simulate_groups`.
-
-    Examples
-    --------
-    >>> group_periods(simulate_group({"A": (2, 1), "B": (1, 2)}, resources=("CPU", "GPU")))
-    {'': 3.0}
-    """
+    """Return the longest steady period (s) of each group of a micro-simulation."""
     by_group = rows.groupby("group")
     return {str(group): float(steady_period(of_one).max()) for group, of_one in by_group}

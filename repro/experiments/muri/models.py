@@ -17,27 +17,10 @@ STAGE_OF = {"storage": "data", "cpu": "data", "gpu": "GPU", "network": "network"
 
 
 def stage_shares(num_gpus: int) -> pd.DataFrame:
-    """Return how long each stage of the eight models is, as a share of the iteration time.
+    """Return how long each stage of the eight models is, in percent of the iteration (Table 1).
 
-    Parameters
-    ----------
-    num_gpus : int
-        One of the measured GPU counts.
-
-    Returns
-    -------
-    DataFrame
-        By model: label, bottleneck, data, GPU, network and sum (percent), labelled (the stage
-        the paper's bottleneck falls into), longest.
-
-    References
-    ----------
-    Muri, SIGCOMM 2022, Table 1.
-
-    Examples
-    --------
-    >>> round(stage_shares(16).loc["gpt2", "sum"])
-    113
+    By model: label, bottleneck, data, GPU, network and their sum, labelled (the stage that the
+    paper's bottleneck is part of), longest. ``num_gpus`` is one of the measured GPU counts.
     """
     table = muri_profiles()
     at = table[table["num_gpus"] == num_gpus].set_index("model")
@@ -52,27 +35,9 @@ def stage_shares(num_gpus: int) -> pd.DataFrame:
 
 
 def bottleneck_margin(profiles: pd.DataFrame) -> pd.DataFrame:
-    """Return by how much the stage of a model's bottleneck is longer than its other stages.
+    """Return the profiles with margin: the bottleneck's stage over the longest other stage.
 
-    Parameters
-    ----------
-    profiles : DataFrame
-        `repro.perf.muri_models.muri_profiles`, or some rows of it.
-
-    Returns
-    -------
-    DataFrame
-        The rows with ``margin``: above 1 the model is bound by what Table 3 says.
-
-    References
-    ----------
-    Muri, SIGCOMM 2022, Table 3.
-
-    Examples
-    --------
-    >>> table = bottleneck_margin(muri_profiles().query("model == 'vgg16'"))
-    >>> (table["margin"] > 1).tolist()
-    [False, False, False, False, True, True]
+    Above 1 the model is bound by what Table 3 says.
     """
     bound = profiles["bottleneck"].map(STAGE_OF)
     margins = []
@@ -83,24 +48,9 @@ def bottleneck_margin(profiles: pd.DataFrame) -> pd.DataFrame:
 
 
 def jobs_off_profile(trace: pd.DataFrame) -> int:
-    """Return how many jobs of a trace have other times than the table of models.
+    """Return how many jobs differ from the table of models, in any time by more than 1 ns.
 
-    Parameters
-    ----------
-    trace : DataFrame
-        With model, num_gpus, iteration_time and the stage times (s), storage and CPU in one.
-
-    Returns
-    -------
-    int
-        Jobs with a difference of more than a nanosecond in any of the four.
-
-    Examples
-    --------
-    >>> job = {"model": ["a2c"], "num_gpus": [1], "iteration_time": [0.517]}
-    >>> stages = {"stage_storage": [0.514], "stage_gpu": [0.014], "stage_network": [0.0]}
-    >>> jobs_off_profile(pd.DataFrame(job | stages))
-    0
+    ``trace`` has model, num_gpus, iteration_time and the stage times (s), storage and CPU in one.
     """
     table = muri_profiles().rename(columns={"stage_data": "stage_storage"})
     columns = ["iteration_time", "stage_storage", "stage_gpu", "stage_network"]
@@ -114,32 +64,22 @@ def jobs_off_profile(trace: pd.DataFrame) -> int:
 def group_throughput(
     models: Sequence[str], num_gpus: int, alone_factor: float, group_factor: float
 ) -> pd.DataFrame:
-    """Return the throughput of models alone and together in one group.
+    """Return the throughput of 2 to 4 models alone and together in one group (Table 2).
 
     Parameters
     ----------
     models : sequence of str
-        Members, 2 to 4.
+        Members.
     num_gpus : int
         GPUs every member uses, and the group as a whole.
     alone_factor, group_factor : float
-        Measured time over the profile's iteration time, and over T.
+        Measured time over the profile's iteration time, and over the period T.
 
     Returns
     -------
     DataFrame
         One row per model and ordering (best, worst): label, period (s, without the factor),
         alone, together (iterations/s), normalised (together / alone).
-
-    References
-    ----------
-    Muri, SIGCOMM 2022, Table 2.
-
-    Examples
-    --------
-    >>> pair = group_throughput(["bert", "vgg16"], 1, 1.0, 1.0)
-    >>> pair["period"].tolist()
-    [0.228, 0.228, 0.345, 0.345]
     """
     table = muri_profiles()
     rows = table[table["num_gpus"] == num_gpus].set_index("model").loc[list(models)]

@@ -1,133 +1,137 @@
-"""Muri's testbed over time: queue length, blocking index, and how busy each resource is."""
+"""Muri's testbed over time: queue length, blocking index, and how busy each resource is (Fig 8)."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from repro.core.records import Result
+from repro.core.records import Result, durations
+from repro.typing import Floats
 
 #: Resource to the stage column of a trace.
 STAGES = {"data": "stage_storage", "gpu": "stage_gpu", "network": "stage_network"}
+#: Columns of Figure 8 and what they are called.
+LABELS = {
+    "queue_length": "jobs waiting",
+    "blocking_index": "blocking index",
+    "gpu_percent": "GPU busy (%)",
+    "data_percent": "data stage busy (%)",
+}
 HOUR_S = 3600.0
 
-_Floats = npt.NDArray[np.float64]
+
+def series(
+    results: Mapping[str, Result], trace: pd.DataFrame, step: float, drawn: float
+) -> pd.DataFrame:
+    """Return `over_time` under several policies, averaged over spans of ``drawn`` seconds.
+
+    A column policy comes first; hours are those of the beginning of the span.
+    """
+    parts = []
+    for policy, result in results.items():
+        table = over_time(result, trace, step)
+        spans = (table["hours"] * HOUR_S // drawn * drawn / HOUR_S).rename("hours")
+        mean = table.drop(columns="hours").groupby(spans).mean().reset_index()
+        mean.insert(0, "policy", policy)
+        parts.append(mean)
+    return pd.concat(parts, ignore_index=True)
 
 
-def over_time(result: Result, trace: pd.DataFrame, step: float) -> pd.DataFrame:
-    """Return the state of the cluster at regular instants up to the last completion.
+def means(
+    results: Mapping[str, Result],
+    trace: pd.DataFrame,
+    step: float,
+    published: Sequence[Mapping[str, Any]] = (),
+) -> pd.DataFrame:
+    """Return means over each run, beside those of the testbed's logs.
 
     Parameters
     ----------
-    result : Result
-        Records of a run.
+    results : mapping
+        Policy to records.
     trace : DataFrame
-        What was run: iterations and stage times (s per iteration).
+        What was run.
     step : float
-        Seconds between two instants.
+        Seconds between two instants at which the blocking index is read.
+    published : sequence of mapping
+        Rows ``{policy, queue_length, …}``.
 
     Returns
     -------
     DataFrame
-        hours, queue_length (jobs), blocking_index, gpu_busy, data_busy, network_busy (shares of
-        the cluster).
+        policy, queue_length and queue_max (exact), blocking_index, data_percent, gpu_percent,
+        network_percent, and the published ones as ``<column>_log`` (NaN if none).
+    """
+    rows = []
+    for policy, result in results.items():
+        mean, longest = queue_summary(result)
+        row = {"policy": policy, "queue_length": mean, "queue_max": longest}
+        row["blocking_index"] = float(blocking_index(result, _instants(result, step)).mean())
+        for name in STAGES:
+            row[f"{name}_percent"] = 100 * float(busy_share(result, trace, name))
+        rows.append(row)
+    logs = pd.DataFrame(list(published), columns=["policy", *LABELS])
+    return pd.DataFrame(rows).merge(logs, on="policy", how="left", suffixes=("", "_log"))
 
-    References
-    ----------
-    Muri, SIGCOMM 2022, Figure 8.
+
+def over_muri(values: pd.Series[float], parts: Mapping[str, Sequence[str]]) -> list[float]:
+    """Return the value of each baseline over that of its part's Muri, which stands last in it.
 
     Examples
     --------
-    >>> from repro import simulate
-    >>> from repro.testing import small_trace
-    >>> trace = small_trace().assign(iterations=1.0, stage_storage=0.0, stage_gpu=1.0,
-    ...                              stage_network=0.0)
-    >>> over_time(simulate(trace, "1x4", "srtf"), trace, 10.0)["queue_length"].tolist()
-    [0.0, 1.0, 0.0, 1.0, 0.0]
+    >>> over_muri(pd.Series({"srtf": 6.0, "srsf": 4.0, "muri-s": 2.0}),
+    ...           {"a": ["srtf", "srsf", "muri-s"]})
+    [3.0, 2.0]
     """
-    times = np.arange(0.0, result.jobs["end_time"].max(), step)
-    busy = {f"{name}_busy": busy_share(result, trace, name, times) for name in STAGES}
+    pairs = [(name, part[-1]) for part in parts.values() for name in part[:-1]]
+    return [float(values[name] / values[ours]) for name, ours in pairs]
+
+
+def over_time(result: Result, trace: pd.DataFrame, step: float) -> pd.DataFrame:
+    """Return the state of the cluster every ``step`` seconds up to the last completion.
+
+    The columns are hours, queue_length (jobs), blocking_index, data_percent, gpu_percent and
+    network_percent (of the cluster). ``trace`` has iterations and stage times (s per iteration).
+    """
+    times = _instants(result, step)
     columns = {
         "hours": times / HOUR_S,
         "queue_length": queue_length(result, times),
         "blocking_index": blocking_index(result, times),
     }
-    return pd.DataFrame(columns | {name: busy[name] for name in sorted(busy)})
+    for name in STAGES:
+        columns[f"{name}_percent"] = 100 * busy_share(result, trace, name, times)
+    return pd.DataFrame(columns)
 
 
-def queue_length(result: Result, times: npt.ArrayLike) -> _Floats:
-    """Return how many jobs have arrived and hold no GPUs.
+def _instants(result: Result, step: float) -> Floats:
+    return np.arange(0.0, result.jobs["end_time"].max(), step)
 
-    Parameters
-    ----------
-    result : Result
-        Records of a run.
-    times : array-like
-        Instants (s); at the instant of an event the state after it counts.
 
-    Examples
-    --------
-    >>> from repro import simulate
-    >>> from repro.testing import small_trace
-    >>> queue_length(simulate(small_trace(), "1x4", "srtf"), [0.0, 10.0]).tolist()
-    [0.0, 1.0]
-    """
+def queue_length(result: Result, times: npt.ArrayLike) -> Floats:
+    """Return how many jobs have arrived and hold no GPUs; at an event, after it."""
     jobs, spans = result.jobs, result.intervals
     here = _level(times, jobs["submit_time"], jobs["end_time"], np.ones(len(jobs)))
     return here - _level(times, spans["start"], spans["end"], np.ones(len(spans)))
 
 
 def queue_summary(result: Result) -> tuple[float, float]:
-    """Return time-weighted mean and maximum of the queue length.
-
-    Parameters
-    ----------
-    result : Result
-        Records of a run; the mean is over time 0 to the last completion.
-
-    Examples
-    --------
-    >>> from repro import simulate
-    >>> from repro.testing import small_trace
-    >>> mean, longest = queue_summary(simulate(small_trace(), "1x4", "srtf"))
-    >>> round(mean, 2), longest
-    (0.43, 1.0)
-    """
+    """Return the mean from time 0 to the last completion, and the maximum, of the queue length."""
     jobs, spans = result.jobs, result.intervals
-    held = float((spans["end"] - spans["start"]).sum())
-    waited = float(jobs["jct"].sum()) - held
+    waited = float(jobs["jct"].sum()) - float(durations(result).sum())
     events = np.unique(np.concatenate([jobs["submit_time"], spans["start"], spans["end"]]))
     return waited / float(jobs["end_time"].max()), float(queue_length(result, events).max())
 
 
-def blocking_index(result: Result, times: npt.ArrayLike) -> _Floats:
+def blocking_index(result: Result, times: npt.ArrayLike) -> Floats:
     """Return the mean over waiting jobs of time waited so far over time still to run alone.
 
-    The progress of a job is spread over the time it holds GPUs in proportion to its speed.
-
-    Parameters
-    ----------
-    result : Result
-        Records of a run.
-    times : array-like
-        Instants (s).
-
-    Returns
-    -------
-    ndarray
-        0 where no job waits.
-
-    References
-    ----------
-    Muri, SIGCOMM 2022, section 6.2; artifact ``cluster_exp/log.py``.
-
-    Examples
-    --------
-    >>> from repro import simulate
-    >>> from repro.testing import small_trace
-    >>> blocking_index(simulate(small_trace(), "1x4", "srtf"), [0.0, 4.0]).round(2).tolist()
-    [0.0, 0.12]
+    The progress of a job is spread over the time it holds GPUs in proportion to its speed; 0 where
+    no job waits (section 6.2; ``cluster_exp/log.py`` of the artifact).
     """
     at = np.asarray(times, dtype=float)
     total, waiting = np.zeros(at.size), np.zeros(at.size)
@@ -149,36 +153,12 @@ def blocking_index(result: Result, times: npt.ArrayLike) -> _Floats:
 
 def busy_share(
     result: Result, trace: pd.DataFrame, resource: str, times: npt.ArrayLike | None = None
-) -> _Floats:
-    """Return the share of the cluster's GPUs whose group uses a resource.
+) -> Floats:
+    """Return the share of the cluster's GPUs whose group uses a resource of `STAGES`.
 
     A group of jobs on g GPUs keeps a resource busy for the sum of its members' stage times in
     every period, at most always; the shares of groups are weighted with g. This is a model: the
-    testbed measured utilisation.
-
-    Parameters
-    ----------
-    result : Result
-        Records of a run.
-    trace : DataFrame
-        What was run: iterations and stage times (s per iteration).
-    resource : {"data", "gpu", "network"}
-        Which stage; data is storage and CPU.
-    times : array-like, optional
-        Instants (s); when not given, the mean from 0 to the last completion.
-
-    Returns
-    -------
-    ndarray
-        One share per instant, or a single one.
-
-    Examples
-    --------
-    >>> from repro import simulate
-    >>> from repro.testing import small_trace
-    >>> trace = small_trace().assign(iterations=small_trace()["duration"], stage_gpu=0.5)
-    >>> busy_share(simulate(trace, "1x4", "srtf"), trace, "gpu", [0.0]).tolist()
-    [0.25]
+    testbed measured utilisation. Without ``times``, the mean from 0 to the last completion.
     """
     alone = result.jobs.set_index("job_id")["duration"]
     jobs = trace.set_index("job_id")
@@ -195,9 +175,7 @@ def busy_share(
     return _level(times, part["start"], part["end"], part["share"])
 
 
-def _level(
-    times: npt.ArrayLike, start: pd.Series, end: pd.Series, weight: npt.ArrayLike
-) -> _Floats:
+def _level(times: npt.ArrayLike, start: pd.Series, end: pd.Series, weight: npt.ArrayLike) -> Floats:
     """Return the summed weight of the spans that cover each instant (start in, end out)."""
     edges = np.concatenate([start.to_numpy(float), end.to_numpy(float)])
     change = np.concatenate([np.asarray(weight, float), -np.asarray(weight, float)])
@@ -207,7 +185,7 @@ def _level(
     return np.asarray(np.where(np.abs(found) < 1e-9, 0.0, found))
 
 
-def _stairs(lengths: _Floats) -> _Floats:
+def _stairs(lengths: Floats) -> Floats:
     """Return what has accumulated at the beginning and end of each of several spans."""
     ends = np.cumsum(lengths)
     return np.column_stack([ends - lengths, ends]).ravel()

@@ -14,23 +14,7 @@ from repro.errors import ParamError
 
 
 def job_list(jobs: Mapping[str, Mapping[str, float]]) -> pd.DataFrame:
-    """Return a trace of named jobs.
-
-    Parameters
-    ----------
-    jobs : mapping
-        Job name to ``gpus``, ``submit`` (s, 0 if left out) and ``duration`` (s).
-
-    Returns
-    -------
-    DataFrame
-        One row per job in order of submission.
-
-    Examples
-    --------
-    >>> job_list({"J1": {"gpus": 2, "duration": 2}})["num_gpus"].tolist()
-    [2]
-    """
+    """Return a trace of named jobs (gpus, submit = 0, duration; s) in order of submission."""
     frame = pd.DataFrame(
         {
             "job_id": list(jobs),
@@ -42,42 +26,23 @@ def job_list(jobs: Mapping[str, Mapping[str, float]]) -> pd.DataFrame:
     return frame.sort_values("submit_time", kind="stable", ignore_index=True)
 
 
-def slots(result: Result, width: float = 1.0) -> list[str]:
-    """Return which job ran in each slot of a schedule in which one job runs at a time.
-
-    Parameters
-    ----------
-    result : Result
-        Records.
-    width : float
-        Length of a slot (s).
+def slots(result: Result) -> list[str]:
+    """Return which job ran in each second of a schedule of one job at a time (Figure 7).
 
     Raises
     ------
     ParamError
         If a slot holds no job, several, or a part of one.
-
-    References
-    ----------
-    Tiresias, NSDI 2019, Figure 7.
-
-    Examples
-    --------
-    >>> from repro import simulate
-    >>> trace = job_list({"J1": {"gpus": 2, "duration": 2}, "J2": {"gpus": 1, "duration": 1}})
-    >>> slots(simulate(trace, "1x2", "sf"))
-    ['J2', 'J1', 'J1']
     """
     spans = result.intervals
     drawn = []
-    for number in range(math.ceil(float(result.jobs["end_time"].max()) / width)):
-        low, high = number * width, (number + 1) * width
-        here = spans[(spans["start"] < high) & (spans["end"] > low)]
-        whole = (here["start"] <= low) & (here["end"] >= high)
+    for low in range(math.ceil(float(result.jobs["end_time"].max()))):
+        here = spans[(spans["start"] < low + 1) & (spans["end"] > low)]
+        whole = (here["start"] <= low) & (here["end"] >= low + 1)
         if len(here) != 1 or not whole.all():
             raise ParamError(
-                f"slot {low:g} to {high:g} s: {len(here)} intervals; a row of slots needs one job "
-                f"that fills it"
+                f"slot {low:g} to {low + 1:g} s: {len(here)} intervals; a row of slots needs one "
+                f"job that fills it"
             )
         drawn.append(str(here["job_id"].iloc[0]))
     return drawn
@@ -95,25 +60,13 @@ def queue_spans(
     thresholds : sequence of float
         Upper limits of queues 1 to K-1 (GPU-seconds).
     promote_knob : float
-        PROMOTEKNOB.
+        PROMOTEKNOB (section 3.2.3).
 
     Returns
     -------
     DataFrame
         job_id, start, end (s), gpus, queue (1 to K), event: what put the job into this span
         (``start``, ``resume``, ``demoted``, ``promoted``).
-
-    References
-    ----------
-    Tiresias, NSDI 2019, sections 3.2.3 and 3.4, Pseudocode 2.
-
-    Examples
-    --------
-    >>> from repro import make, simulate
-    >>> trace = job_list({"A": {"gpus": 2, "duration": 5}})
-    >>> run = simulate(trace, "1x2", make("tiresias-l", thresholds=(4,)))
-    >>> queue_spans(run, (4,))[["start", "end", "queue", "event"]].values.tolist()
-    [[0.0, 2.0, 1, 'start'], [2.0, 5.0, 2, 'demoted']]
     """
     limits = [*thresholds, math.inf]
     rows: list[tuple[object, float, float, float, int, str]] = []
@@ -136,30 +89,9 @@ def queue_spans(
 
 
 def attained(result: Result, times: Sequence[float]) -> pd.DataFrame:
-    """Return the attained service W_J t_J of each unfinished job at some instants.
+    """Return the attained service W_J t_J (GPU-seconds) of each unfinished job at some times (s).
 
-    Parameters
-    ----------
-    result : Result
-        Records.
-    times : sequence of float
-        Instants (s).
-
-    Returns
-    -------
-    DataFrame
-        job_id, time (s), attained (GPU-seconds); NaN before submission and after completion.
-
-    References
-    ----------
-    Tiresias, NSDI 2019, Pseudocode 1: the priority without a distribution is minus this.
-
-    Examples
-    --------
-    >>> from repro import simulate
-    >>> trace = job_list({"J1": {"gpus": 2, "duration": 2}})
-    >>> attained(simulate(trace, "1x2", "sf"), [0, 1.5])["attained"].tolist()
-    [0.0, 3.0]
+    The columns are job_id, time, attained; NaN before submission and after completion.
     """
     rows = []
     jobs = result.jobs
@@ -176,30 +108,10 @@ def attained(result: Result, times: Sequence[float]) -> pd.DataFrame:
 def gittins_by_definition(
     samples: Sequence[float], attained_service: float, quanta: npt.ArrayLike
 ) -> float:
-    """Return the Gittins index straight from its definition, over given quanta.
+    """Return the Gittins index from its definition, over given quanta D (Pseudocode 1).
 
-    Parameters
-    ----------
-    samples : sequence of float
-        Equally likely total services (GPU-seconds).
-    attained_service : float
-        Attained service a (GPU-seconds).
-    quanta : array_like
-        Values of D (GPU-seconds) the supremum runs over.
-
-    Returns
-    -------
-    float
-        Largest P(S - a <= D | S > a) / E[min(S - a, D) | S > a]; 0 if no sample exceeds a.
-
-    References
-    ----------
-    Tiresias, NSDI 2019, Pseudocode 1.
-
-    Examples
-    --------
-    >>> gittins_by_definition([4, 8, 12], 3, np.arange(1, 13)) == 1 / 3
-    True
+    The largest P(S - a <= D | S > a) / E[min(S - a, D) | S > a] for attained service a and
+    equally likely total services S (GPU-seconds); 0 if no sample exceeds a.
     """
     remaining = np.asarray(samples, float)[:, None] - attained_service
     remaining = remaining[remaining[:, 0] > 0]
@@ -219,7 +131,9 @@ def largest_difference(
     longest: int,
     step: float,
 ) -> float:
-    """Return how far an index is from its definition on random distributions, at worst.
+    """Return the largest distance of an index from its definition on random distributions.
+
+    Relative to the value by definition; absolute where that is 0.
 
     Parameters
     ----------
@@ -227,28 +141,12 @@ def largest_difference(
         Source of the distributions.
     index : callable
         From equally likely total services to the index by attained service.
-    count : int
-        Number of distributions.
+    count, longest : int
+        Number of distributions, and of services in one at most.
     largest : int
         Largest service (GPU-seconds); services are whole numbers.
-    longest : int
-        Most services a distribution has.
     step : float
         Distance between the quanta the definition is evaluated at (GPU-seconds).
-
-    Returns
-    -------
-    float
-        Relative to the value by definition; absolute where that is 0.
-
-    Examples
-    --------
-    >>> from repro.policies.tiresias.gittins_2d import Gittins2D
-    >>> def fast(samples):
-    ...     return Gittins2D(history=tuple(samples)).ranking()
-    >>> size = {"count": 3, "largest": 9, "longest": 4, "step": 0.5}
-    >>> largest_difference(np.random.default_rng(0), fast, **size) < 1e-12
-    True
     """
     quanta = np.arange(step, largest + 1, step)
     worst = 0.0

@@ -11,26 +11,20 @@ import pandas as pd
 
 from repro import paths
 from repro.errors import ParamError
+from repro.typing import Floats
 
 _TENSORS = "tiresias_tensors.csv"
 
 
 def tensor_sizes() -> dict[str, list[float]]:
-    """Return the sizes of the tensors of at least 1 MB, in the order of the model's graph.
+    """Return the sizes (MB) of each model's tensors of at least 1 MB, in the order of its graph.
 
-    Returns
-    -------
-    dict
-        Model to sizes in MB; a model whose tensors are not published is left out.
+    From models.py of the public simulator; a model whose tensors are not published is left out.
 
     Raises
     ------
     ParamError
         If the checkout's table is missing.
-
-    References
-    ----------
-    models.py of the public simulator of Tiresias.
 
     Examples
     --------
@@ -49,31 +43,13 @@ def tensor_sizes() -> dict[str, list[float]]:
 def server_skew(tensors: Sequence[float], servers: int) -> float:
     """Return the most loaded parameter server's bytes over the mean, tensors dealt round robin.
 
-    Parameters
-    ----------
-    tensors : sequence of float
-        Sizes (MB), in order.
-    servers : int
-        Number of parameter servers.
-
-    Returns
-    -------
-    float
-        1 when all servers hold the same, up to ``servers`` when one holds everything.
+    1 when all servers hold the same, up to ``servers`` when one holds everything. Section 3.3
+    speaks of this skew without giving a formula.
 
     Raises
     ------
     ParamError
         If there is no tensor or no server.
-
-    References
-    ----------
-    Tiresias, NSDI 2019, section 3.3: the skew its profiler sees; the formula is not published.
-
-    Examples
-    --------
-    >>> server_skew([6.0, 1.0, 1.0], 2), server_skew([2.0, 2.0], 2)
-    (1.75, 1.0)
     """
     if servers < 1 or not tensors:
         raise ParamError(
@@ -85,52 +61,24 @@ def server_skew(tensors: Sequence[float], servers: int) -> float:
 
 @dataclass(frozen=True)
 class Fit:
-    """A least-squares fit.
-
-    Parameters
-    ----------
-    intercept : float
-        Constant term, in units of the fitted quantity.
-    slopes : tuple of float
-        One per explaining column.
-    r2, adjusted_r2 : float
-        Share of the variance explained, as it is and corrected for the number of columns.
-    residuals : tuple of float
-        Observed less fitted.
-    """
+    """A least-squares fit: a constant, a slope per column, shares of variance explained."""
 
     intercept: float
     slopes: tuple[float, ...]
     r2: float
+    #: corrected for the number of columns
     adjusted_r2: float
+    #: observed less fitted
     residuals: tuple[float, ...]
 
-    def at(self, *columns: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    def at(self, *columns: npt.ArrayLike) -> Floats:
         """Return the fitted values at other points."""
         terms = (slope * np.asarray(x) for slope, x in zip(self.slopes, columns, strict=True))
         return np.asarray(self.intercept + sum(terms), dtype=float)
 
 
 def linear_fit(observed: npt.ArrayLike, *columns: npt.ArrayLike) -> Fit:
-    """Fit a quantity by least squares as a constant plus a multiple of each column.
-
-    Parameters
-    ----------
-    observed : array_like
-        What is explained.
-    *columns : array_like
-        What explains it.
-
-    Returns
-    -------
-    Fit
-
-    Examples
-    --------
-    >>> fit = linear_fit([1.0, 3.0, 5.0], [0, 1, 2])
-    >>> round(fit.intercept, 6), round(fit.slopes[0], 6), round(fit.r2, 6)
-    (1.0, 2.0, 1.0)
-    """
+    """Fit a quantity by least squares as a constant plus a multiple of each column."""
     y = np.asarray(observed, dtype=float)
     matrix = np.column_stack([np.ones(len(y)), *(np.asarray(c, dtype=float) for c in columns)])
     solution, *_ = np.linalg.lstsq(matrix, y, rcond=None)
@@ -143,29 +91,11 @@ def linear_fit(observed: npt.ArrayLike, *columns: npt.ArrayLike) -> Fit:
 
 
 def implied_resume(costs: Mapping[str, Sequence[float]], mean_pause: float) -> pd.DataFrame:
-    """Return what resuming one job must have cost on average, from totals over all preemptions.
+    """Return what resuming one job must have cost on average (s), from totals (section 5.2.4).
 
-    Parameters
-    ----------
-    costs : mapping
-        Policy to (number of preemptions, seconds they cost in total).
-    mean_pause : float
-        Mean seconds to pause a job.
-
-    Returns
-    -------
-    DataFrame
-        policy, per_preemption (s), resume (s).
-
-    References
-    ----------
-    Tiresias, NSDI 2019, section 5.2.4; assumes that the total is pauses plus resumes and that
-    every model is preempted equally often.
-
-    Examples
-    --------
-    >>> implied_resume({"a": (2, 120.0)}, 10.0)["resume"].tolist()
-    [50.0]
+    ``costs``: policy to (preemptions, seconds they cost in total), taken to be pauses of
+    ``mean_pause`` plus resumes, every model preempted equally often. The columns are policy,
+    per_preemption, resume.
     """
     rows = [(name, total / count) for name, (count, total) in costs.items()]
     table = pd.DataFrame(rows, columns=["policy", "per_preemption"])
@@ -181,40 +111,12 @@ def resume_parts(
     node_gpus: int,
     read_mb_s: float,
 ) -> pd.DataFrame:
-    """Return a model of the seconds to resume, part by part.
+    """Return a model of the seconds to resume: model, label, workers, part, seconds.
 
     Restoring is taken to cost per tensor what saving costs (``pause``). The workers of one machine
-    read the checkpoint over one link. What is left of the mean, the same for every job, is called
-    building and warming up: nothing published tells the two apart.
-
-    Parameters
-    ----------
-    models : DataFrame
-        Columns model, label, size_mb and tensors.
-    pause : Fit
-        Seconds to pause by number of tensors.
-    workers : sequence of int
-        Numbers of workers.
-    mean_resume : float
-        Mean over all models and numbers of workers (s).
-    node_gpus : int
-        Workers that share one machine's link, at most.
-    read_mb_s : float
-        Bandwidth of that link (MB/s).
-
-    Returns
-    -------
-    DataFrame
-        model, label, workers, part, seconds.
-
-    Examples
-    --------
-    >>> two = pd.DataFrame({"model": ["a", "b"], "label": ["A", "B"], "size_mb": [10.0, 20.0],
-    ...                     "tensors": [10, 20]})
-    >>> rows = resume_parts(two, linear_fit([1, 2], [10, 20]), workers=[1], mean_resume=50.0,
-    ...                     node_gpus=4, read_mb_s=10.0)
-    >>> round(float(rows["seconds"].sum()) / 2, 6)
-    50.0
+    (at most ``node_gpus``) read the checkpoint over one link of ``read_mb_s`` MB/s. What is left
+    of ``mean_resume``, the same for every job, is called building and warming up: nothing
+    published separates the two. ``models`` has model, label, size_mb and tensors.
     """
     grid = models[["model", "label", "size_mb", "tensors"]].merge(
         pd.DataFrame({"workers": list(workers)}), how="cross"
@@ -230,53 +132,27 @@ def resume_parts(
     return pd.concat(frames, ignore_index=True)
 
 
-def loss_curve(
-    rng: np.random.Generator,
-    epochs: int,
-    *,
-    start: float,
-    end: float,
-    rate: float,
-    noise: float,
-    spikes: int = 0,
-    spike: float = 0.0,
-) -> pd.DataFrame:
-    """Draw an invented curve of training loss; it shows a kind of curve, not a measured one.
+@dataclass(frozen=True)
+class LossCurve:
+    """An invented curve of training loss (0 to 1), not a measured one (Figure 2)."""
 
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Source of noise and spikes.
-    epochs : int
-        Number of points.
-    start, end : float
-        Loss before training and the level it tends to, normalised to 0..1.
-    rate : float
-        How fast it gets there, per epoch.
-    noise : float
-        Standard deviation of the jitter.
-    spikes : int
-        Number of sudden jumps.
-    spike : float
-        Largest jump.
+    epochs: int
+    #: loss before training, and the level it tends to
+    start: float
+    end: float
+    #: how fast it gets there, per epoch
+    rate: float
+    #: standard deviation of the jitter
+    noise: float
+    #: number of sudden jumps, and the largest
+    spikes: int = 0
+    spike: float = 0.0
 
-    Returns
-    -------
-    DataFrame
-        epoch (from 1), loss (0 to 1).
-
-    References
-    ----------
-    Tiresias, NSDI 2019, section 2.2, Figure 2.
-
-    Examples
-    --------
-    >>> curve = loss_curve(np.random.default_rng(0), 5, start=1.0, end=0.2, rate=0.5, noise=0.0)
-    >>> curve["loss"].round(3).tolist()
-    [1.0, 0.685, 0.494, 0.379, 0.308]
-    """
-    number = np.arange(epochs)
-    loss = end + (start - end) * np.exp(-rate * number) + rng.normal(0.0, noise, epochs)
-    where = rng.choice(epochs, size=spikes, replace=False)
-    loss[where] += spike * rng.random(spikes)
-    return pd.DataFrame({"epoch": number + 1, "loss": loss.clip(0.0, 1.0)})
+    def draw(self, rng: np.random.Generator) -> pd.DataFrame:
+        """Return the columns epoch (from 1) and loss."""
+        number = np.arange(self.epochs)
+        smooth = self.end + (self.start - self.end) * np.exp(-self.rate * number)
+        loss = smooth + rng.normal(0.0, self.noise, self.epochs)
+        where = rng.choice(self.epochs, size=self.spikes, replace=False)
+        loss[where] += self.spike * rng.random(self.spikes)
+        return pd.DataFrame({"epoch": number + 1, "loss": loss.clip(0.0, 1.0)})

@@ -1,4 +1,4 @@
-"""Tiresias on its 60-GPU testbed, job by job: bins, factors of improvement, percentiles."""
+"""Tiresias on its 60-GPU testbed: Figures 10 to 12, Tables 3 and 4, sections 5.2.4 and 5.3.1."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from repro.core.records import Result
-from repro.metrics import bins, statistics
+from repro.core.records import Result, durations, makespan
+from repro.metrics import bins, busy_gpus, statistics
 
 #: Rules, policy and seed of a run.
 Run = tuple[str, str, int]
 RUN = ["rules", "policy", "seed"]
 ALL = "ALL"
-_STATISTICS = ["avg", "median", "p95"]
+#: Names of the paper's tables by those of `repro.metrics.statistics`.
+STATISTICS = {"avg": "average", "median": "median", "p95": "95th"}
 #: Names the paper's figures use for the bins of Table 3.
 BINS = {"SS": "Bin1", "SL": "Bin2", "LS": "Bin3", "LL": "Bin4"}
 
@@ -23,107 +24,39 @@ BINS = {"SS": "Bin1", "SL": "Bin2", "LS": "Bin3", "LL": "Bin4"}
 def job_table(
     results: Mapping[Run, Result], *, small_gpus: int = 4, short_s: float = 800.0
 ) -> pd.DataFrame:
-    """Return the jobs of all runs under each other.
+    """Return the jobs of all runs under each other, with rules, policy, seed and bin (Table 3).
 
-    Parameters
-    ----------
-    results : mapping
-        (rules, policy, seed) to records.
-    small_gpus : int
-        Largest GPU count called small.
-    short_s : float
-        Durations (s) below are short.
-
-    Returns
-    -------
-    DataFrame
-        rules, policy, seed, bin (Bin1 to Bin4) and the columns of ``Result.jobs``.
-
-    References
-    ----------
-    Tiresias, NSDI 2019, section 5.1 and Table 3.
-
-    Examples
-    --------
-    >>> from repro import simulate
-    >>> from repro.testing import small_trace
-    >>> run = simulate(small_trace(), "1x4", "srtf")
-    >>> job_table({("paper", "srtf", 0): run}, small_gpus=2, short_s=9)["bin"].tolist()
-    ['Bin2', 'Bin1', 'Bin4', 'Bin1', 'Bin1', 'Bin3']
+    Jobs of at most ``small_gpus`` are small, those below ``short_s`` short.
     """
     frames = []
     for run, result in results.items():
-        jobs = result.jobs
-        named = bins(jobs, small_gpus, short_s).map(BINS)
-        rules, policy, seed = run
-        frames.append(jobs.assign(rules=rules, policy=policy, seed=seed, bin=named))
+        named = bins(result.jobs, small_gpus, short_s).map(BINS)
+        frames.append(result.jobs.assign(**dict(zip(RUN, run, strict=True)), bin=named))
     return pd.concat(frames, ignore_index=True)
 
 
-def factors(
-    jobs: pd.DataFrame, *, metric: str = "jct", reference: str = "tiresias-l"
-) -> pd.DataFrame:
-    """Return each policy's factor of improvement in every seed, bin by bin and over all jobs.
+def factors(jobs: pd.DataFrame, reference: str = "tiresias-l") -> pd.DataFrame:
+    """Return each policy's factor of improvement in every seed, by bin and over all jobs.
 
-    Parameters
-    ----------
-    jobs : DataFrame
-        From :func:`job_table`, with the reference among its policies.
-    metric : str
-        Column compared (s).
-    reference : str
-        Policy whose value is the divisor.
-
-    Returns
-    -------
-    DataFrame
-        rules, policy, seed, bin, then avg, median and p95 of the policy over those of the
-        reference on the same workload; above 1 the reference is better.
-
-    References
-    ----------
-    Tiresias, NSDI 2019, section 5.1.
-
-    Examples
-    --------
-    >>> from repro import simulate
-    >>> from repro.testing import small_trace
-    >>> runs = {("paper", n, 0): simulate(small_trace(), "1x4", n) for n in ("yarn-cs", "srtf")}
-    >>> table = factors(job_table(runs), reference="srtf").query("policy == 'yarn-cs'")
-    >>> table[["bin", "avg"]].round(3).values.tolist()
-    [['Bin1', 1.784], ['ALL', 1.784]]
+    avg, median and p95 of the policy's completion times over those of the reference on the same
+    workload; above 1 the reference is better (section 5.1). ``jobs`` is a `job_table`.
     """
     keys = [*RUN, "bin"]
     whole = pd.concat([jobs, jobs.assign(bin=ALL)], ignore_index=True)
-    groups = whole.groupby(keys, sort=False)[metric]
+    groups = whole.groupby(keys, sort=False)["jct"]
     rows = [dict(zip(keys, key, strict=True)) | statistics(values) for key, values in groups]
-    table = pd.DataFrame(rows)
+    table, columns = pd.DataFrame(rows), list(STATISTICS)
     shared = [key for key in keys if key != "policy"]
-    base = table[table["policy"] == reference].set_index(shared)[_STATISTICS]
+    base = table[table["policy"] == reference].set_index(shared)[columns]
     wanted = pd.MultiIndex.from_frame(table[shared])
-    table[_STATISTICS] = table[_STATISTICS].to_numpy() / base.reindex(wanted).to_numpy()
+    table[columns] = table[columns].to_numpy() / base.reindex(wanted).to_numpy()
     return table
 
 
 def over_seeds(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return mean and standard deviation over the seeds of every number in a table.
+    """Return mean and standard deviation (``<name>_sd``) over the seeds of every number.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        With a column ``seed``; its text columns tell the rows apart.
-
-    Returns
-    -------
-    DataFrame
-        One row per combination of text columns, each number with a column ``<name>_sd`` (NaN for
-        a single seed) beside it.
-
-    Examples
-    --------
-    >>> rows = pd.DataFrame({"policy": ["a", "a"], "seed": [0, 1], "avg": [1.0, 3.0]})
-    >>> over_seeds(rows)[["policy", "avg"]].values.tolist()
-    [['a', 2.0]]
+    The text columns of the frame tell its rows apart; the deviation of a single seed is NaN.
     """
     names = [name for name in frame if not pd.api.types.is_numeric_dtype(frame[name])]
     numbers = [str(name) for name in frame if name not in names and name != "seed"]
@@ -133,30 +66,10 @@ def over_seeds(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def statistics_table(jobs: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """Return average, median and 95th percentile of a column in every run, one per row.
-
-    Parameters
-    ----------
-    jobs : DataFrame
-        From :func:`job_table`.
-    metric : str
-        Column read (s).
-
-    Returns
-    -------
-    DataFrame
-        rules, policy, seed, statistic (average, median, 95th), and the column.
-
-    Examples
-    --------
-    >>> rows = pd.DataFrame({"rules": "paper", "policy": "srtf", "seed": 0, "jct": [1.0, 2.0, 6.0]})
-    >>> statistics_table(rows, "jct")["jct"].tolist()[:2]
-    [3.0, 2.0]
-    """
-    names = dict(zip(_STATISTICS, ["average", "median", "95th"], strict=True))
+    """Return average, median and 95th percentile of a column in every run, one per row."""
     return pd.DataFrame(
         [
-            {**dict(zip(RUN, run, strict=True)), "statistic": names[name], metric: value}
+            {**dict(zip(RUN, run, strict=True)), "statistic": STATISTICS[name], metric: value}
             for run, values in jobs.groupby(RUN, sort=False)[metric]
             for name, value in statistics(values).items()
         ]
@@ -164,28 +77,7 @@ def statistics_table(jobs: pd.DataFrame, metric: str) -> pd.DataFrame:
 
 
 def percentile_table(jobs: pd.DataFrame, metric: str, percents: Sequence[float]) -> pd.DataFrame:
-    """Return percentiles of a column over the jobs of all seeds together.
-
-    Parameters
-    ----------
-    jobs : DataFrame
-        From :func:`job_table`.
-    metric : str
-        Column read (s).
-    percents : sequence of float
-        0 to 100; interpolated linearly.
-
-    Returns
-    -------
-    DataFrame
-        rules, policy, percent, and the column.
-
-    Examples
-    --------
-    >>> rows = pd.DataFrame({"rules": "paper", "policy": "srtf", "jct": [1.0, 2.0, 5.0]})
-    >>> percentile_table(rows, "jct", [50])["jct"].tolist()
-    [2.0]
-    """
+    """Return percentiles (interpolated) of a column over the jobs of all seeds together."""
     return pd.DataFrame(
         [
             {"rules": rules, "policy": policy, "percent": percent, metric: value}
@@ -196,30 +88,73 @@ def percentile_table(jobs: pd.DataFrame, metric: str, percents: Sequence[float])
 
 
 def count_bins(traces: Mapping[int, pd.DataFrame], small_gpus: int, short_s: float) -> pd.DataFrame:
-    """Return how many jobs of each drawn workload fall into each bin of Table 3.
-
-    Parameters
-    ----------
-    traces : mapping
-        Seed to trace.
-    small_gpus : int
-        Largest GPU count called small.
-    short_s : float
-        Durations (s) below are short.
-
-    Returns
-    -------
-    DataFrame
-        seed, bin, jobs, share (percent).
-
-    Examples
-    --------
-    >>> from repro.testing import small_trace
-    >>> count_bins({0: small_trace()}, 2, 9.0)["jobs"].tolist()
-    [3, 1, 1, 1]
-    """
+    """Return how many jobs of each seed's workload are in each bin: seed, bin, jobs, share (%)."""
     rows = []
     for (seed, trace), (name, label) in product(traces.items(), BINS.items()):
         found = int((bins(trace, small_gpus, short_s) == name).sum())
         rows.append((seed, label, found, 100 * found / len(trace)))
     return pd.DataFrame(rows, columns=["seed", "bin", "jobs", "share"])
+
+
+def run_table(results: Mapping[Run, Result]) -> pd.DataFrame:
+    """Return one row per run: makespan (s), preemptions, seconds they cost, mean JCT (s)."""
+    rows = [
+        (
+            *run,
+            makespan(result),
+            int(result.jobs["preemptions"].sum()),
+            float(result.meta["overhead_s"]),
+            float(result.jobs["jct"].mean()),
+        )
+        for run, result in results.items()
+    ]
+    return pd.DataFrame(rows, columns=[*RUN, "makespan", "preemptions", "overhead", "avg_jct"])
+
+
+def over_tiresias(table: pd.DataFrame, column: str, reference: str = "tiresias-l") -> pd.DataFrame:
+    """Return a column of `run_table` over the reference's, by (rules, seed) and policy."""
+    wide = table.pivot_table(index=["rules", "seed"], columns="policy", values=column, sort=False)
+    return wide.div(wide[reference], axis=0)
+
+
+def allocated_cdf(
+    results: Mapping[Run, Result], shares: Sequence[float], *, window_s: float = 10.0
+) -> pd.DataFrame:
+    """Return the fraction of time in which at most a share of the GPUs was allocated (Figure 11).
+
+    Allocation is averaged over windows of ``window_s``, from the first submission to the last
+    completion; ``shares`` (0 to 1) are read off. The columns are share, fraction, rules, policy,
+    seed.
+    """
+    frames = []
+    for run, result in results.items():
+        share = np.sort(busy_gpus(result, window_s).to_numpy() / result.meta["num_gpus"])
+        # windows are averages of sums: a full one may miss its share by a rounding
+        below = np.searchsorted(share, np.asarray(shares) + 1e-9, side="right") / len(share)
+        frame = pd.DataFrame({"share": list(shares), "fraction": below})
+        frames.append(frame.assign(**dict(zip(RUN, run, strict=True))))
+    return pd.concat(frames, ignore_index=True)
+
+
+def training_time(result: Result) -> pd.Series[float]:
+    """Return the seconds each job held GPUs, in the order of ``result.jobs``."""
+    held = durations(result).groupby(result.intervals["job_id"]).sum()
+    return held.reindex(result.jobs["job_id"]).reset_index(drop=True)
+
+
+def placement_ratios(
+    random: Mapping[int, Result], tiresias: Mapping[int, Result], sensitive: Sequence[str]
+) -> pd.DataFrame:
+    """Return how much longer each distributed job trained where its GPUs were drawn at random.
+
+    The runs of each seed are under the two placements; the columns are seed, job_id, model,
+    num_gpus, group (``sensitive`` models, which lose from being spread, or ``other``), ratio.
+    """
+    frames = []
+    for seed, result in random.items():
+        ratio = training_time(result) / training_time(tiresias[seed])
+        jobs = result.jobs[["job_id", "model", "num_gpus"]]
+        group = np.where(jobs["model"].isin(list(sensitive)), "sensitive", "other")
+        frame = jobs.assign(seed=seed, group=group, ratio=ratio)
+        frames.append(frame[frame["num_gpus"] > 1])
+    return pd.concat(frames, ignore_index=True)

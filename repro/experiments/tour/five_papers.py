@@ -18,25 +18,7 @@ Results = Mapping[str, Result]
 
 
 def schedule(results: Results) -> pd.DataFrame:
-    """Return who ran when, one lane per run.
-
-    Parameters
-    ----------
-    results : mapping of str to Result
-        Lane to records.
-
-    Returns
-    -------
-    DataFrame
-        Columns lane, job_id, start, end (s) and the other columns of the records.
-
-    Examples
-    --------
-    >>> from repro import simulate
-    >>> from repro.testing import small_trace
-    >>> schedule({"srtf": simulate(small_trace(), "1x4", "srtf")})["lane"].unique().tolist()
-    ['srtf']
-    """
+    """Return the intervals of some runs with a column lane, the name of the run."""
     frames = {lane: result.intervals for lane, result in results.items()}
     return pd.concat(frames, names=["lane"]).reset_index("lane").reset_index(drop=True)
 
@@ -56,20 +38,12 @@ def first_rounds(rounds: Result, number: int, round_s: float) -> pd.DataFrame:
 
 
 def gavel_values(
-    rounds: Result,
-    ideal: Sequence[Result],
-    example: Mapping[str, Any],
+    rounds: Result, ideal: Sequence[Result], example: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return what the lecture example says of allocation and rounds.
 
-    Parameters
-    ----------
-    rounds : Result
-        Aware LAS realised by rounds.
-    ideal : sequence of Result
-        Ideal execution of aware and of agnostic LAS.
-    example : mapping
-        The inputs: ``steps_per_s``, ``reference``, ``round_s``, ``rounds``, ``drawn``.
+    ``rounds`` is aware LAS realised by rounds, ``ideal`` the ideal execution of aware and of
+    agnostic LAS; ``example`` holds steps_per_s, reference, round_s, rounds and drawn.
     """
     until = example["rounds"] * example["round_s"]
     unit = np.array([row[example["reference"]] for row in example["steps_per_s"].values()])
@@ -95,20 +69,9 @@ def _first_rates(result: Result) -> Any:
 
 
 def group_efficiency(result: Result, group: Run, resources: int) -> float:
-    """Return the share of time in which the resources of a group were busy, from the records.
+    """Return the share of time in which the resources of a group were busy (Muri, Eq 4).
 
-    Parameters
-    ----------
-    result : Result
-        Records of a run in which the group started at time 0 and stayed together.
-    group : Run
-        Its members; a job alone keeps one resource busy at a time.
-    resources : int
-        Number of resources.
-
-    References
-    ----------
-    Muri, SIGCOMM 2022, Eq 4.
+    The group started at time 0 and stayed together; a job alone keeps one resource busy at a time.
     """
     members = result.jobs.iloc[list(group.jobs)]
     return float(members["duration"].sum() / (resources * members["end_time"].max()))
@@ -117,17 +80,7 @@ def group_efficiency(result: Result, group: Run, resources: int) -> float:
 def pcs_values(
     happened: Results, foreseen: Mapping[str, pd.DataFrame], fair: Result
 ) -> dict[str, Any]:
-    """Return predictions, their errors, JCTs and unfairness of each policy (PCS Fig 1).
-
-    Parameters
-    ----------
-    happened : mapping of str to Result
-        Records by policy.
-    foreseen : mapping of str to DataFrame
-        Predictions by policy.
-    fair : Result
-        Records under processor sharing.
-    """
+    """Return predictions, their errors, JCTs and unfairness over ``fair`` sharing (PCS Fig 1)."""
     errors = [prediction_errors(happened[name], table) for name, table in foreseen.items()]
     fifo = happened["FIFO"].jobs.set_index("job_id")["jct"]
     return {

@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 
 from repro.core.records import Result
-from repro.experiments.muri import testbed as testbed
-from repro.experiments.muri import testbed_series as series
+from repro.experiments.muri import testbed
 
 
 def run(jobs, spans, num_gpus=8):
@@ -97,14 +96,14 @@ def test_a_resource_is_never_more_than_busy(group):
 def test_over_time_has_one_row_per_step(group):
     table = testbed.over_time(*group, step=5.0)
     assert table["hours"].tolist() == [0.0, 5 / 3600, 10 / 3600, 15 / 3600]
-    assert set(table) == {"hours", "queue_length", "blocking_index", "gpu_busy", "data_busy",
-                          "network_busy"}  # fmt: skip
-    np.testing.assert_allclose(table["gpu_busy"], [0.325, 0.325, 0.25, 0.25])
+    assert list(table) == ["hours", "queue_length", "blocking_index", "data_percent",
+                           "gpu_percent", "network_percent"]  # fmt: skip
+    np.testing.assert_allclose(table["gpu_percent"], [32.5, 32.5, 25.0, 25.0])
 
 
 def test_series_are_means_over_the_spans_that_are_drawn(group):
     result, trace = group
-    table = series.series({"srtf": result, "muri-s": result}, trace, step=5.0, drawn=10.0)
+    table = testbed.series({"srtf": result, "muri-s": result}, trace, step=5.0, drawn=10.0)
     assert table["policy"].tolist() == ["srtf"] * 2 + ["muri-s"] * 2
     assert table["hours"].tolist() == [0.0, 10 / 3600] * 2
     np.testing.assert_allclose(table["gpu_percent"], [32.5, 25.0] * 2)
@@ -114,9 +113,9 @@ def test_means_stand_beside_those_of_the_logs(queue):
     trace = pd.DataFrame({"job_id": ["a", "b"], "iterations": [25.0, 20.0], "stage_storage": 0.0,
                           "stage_gpu": 1.0, "stage_network": 0.1})  # fmt: skip
     logs = [{"policy": "srtf", "queue_length": 0.4, "queue_max": 2, "gpu_percent": 60.0}]
-    table = series.means({"srtf": queue, "sf": queue}, trace, 5.0, logs).set_index("policy")
+    table = testbed.means({"srtf": queue, "sf": queue}, trace, 5.0, logs).set_index("policy")
     assert table.loc["srtf", ["queue_length", "queue_max"]].tolist() == [0.5, 1.0]
     # busy 10 + 20 s at full and 30 s at half speed, of 70 s
     assert table.loc["srtf", "gpu_percent"] == pytest.approx(100 * 45 / 70)
     assert table["queue_length_log"].dropna().to_dict() == {"srtf": 0.4}
-    assert series.over_muri(table["queue_max"], {"a": ["srtf", "sf"]}) == [1.0]
+    assert testbed.over_muri(table["queue_max"], {"a": ["srtf", "sf"]}) == [1.0]

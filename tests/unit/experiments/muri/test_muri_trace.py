@@ -39,7 +39,7 @@ def cell(table, trace, policy, metric, column):
 
 @pytest.mark.parametrize(("jobs", "index"), [(1, 0), (99, 98), (100, 99), (101, 99), (400, 396)])
 def test_p99_is_an_element_of_the_list(jobs, index):
-    assert trace.p99_jct(pd.Series(range(jobs))[::-1]) == index
+    assert trace.run_metrics(result(*range(jobs)[::-1]))["p99_jct"] == index
 
 
 def test_makespan_counts_from_time_zero():

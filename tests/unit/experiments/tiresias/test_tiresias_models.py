@@ -66,8 +66,8 @@ def test_resume_parts_add_up_to_the_mean_and_share_the_link():
 
 def test_loss_curves_stay_in_range_and_repeat():
     settings = {"start": 0.9, "end": 0.1, "rate": 0.1, "noise": 0.1, "spikes": 5, "spike": 1.0}
-    curve = models.loss_curve(np.random.default_rng(3), 60, **settings)
+    curve = models.LossCurve(60, **settings).draw(np.random.default_rng(3))
     assert curve["loss"].between(0, 1).all()
     assert curve["epoch"].tolist() == list(range(1, 61))
-    again = models.loss_curve(np.random.default_rng(3), 60, **settings)
+    again = models.LossCurve(60, **settings).draw(np.random.default_rng(3))
     pd.testing.assert_frame_equal(curve, again)

@@ -3,12 +3,16 @@
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from repro.experiments.tiresias import placement as placing
 from repro.placement.ilp import node_traffic
 
-MODELS = {"model_mb": {"big": 500.0, "even": 100.0}, "shares": {"big": 0.7, "even": 0.1}}
+MODELS = pd.DataFrame(
+    {"size_mb": [500.0, 100.0], "largest_ratio": [0.7, 0.1]}, index=["big", "even"]
+)
+SIZES = {"nodes": (2, 4), "workers": (2, 4), "node_gpus": 4, "busy_mb": 400.0}
 
 
 def one_by_one(instance):
@@ -21,7 +25,7 @@ def one_by_one(instance):
 
 
 def test_search_visits_every_placement():
-    for instance in placing.drawn(np.random.default_rng(1), count=15, **MODELS):
+    for instance in placing.drawn(np.random.default_rng(1), MODELS, count=15, **SIZES):
         found = one_by_one(instance)
         assert placing.exhaustive(instance) == pytest.approx(min(found))
         servers = len(instance.sizes)
@@ -29,17 +33,19 @@ def test_search_visits_every_placement():
 
 
 def test_no_rule_beats_the_search():
-    instances = placing.drawn(np.random.default_rng(2), count=12, **MODELS)
-    table = placing.compare(instances, np.random.default_rng(3), shares=MODELS["shares"], draws=3)
+    instances = placing.drawn(np.random.default_rng(2), MODELS, count=12, **SIZES)
+    table = placing.compare(instances, np.random.default_rng(3), MODELS, draws=3)
     for rule in ("ilp", "yarn", "skew", "random"):
         assert (table[rule] >= table["exhaustive"] - 1e-6).all()
     assert table["ilp"].to_numpy() == pytest.approx(table["exhaustive"].to_numpy(), rel=1e-6)
 
 
 def test_drawn_instances_have_room():
-    for instance in placing.drawn(np.random.default_rng(4), count=30, nodes=(1, 2), **MODELS):
+    for instance in placing.drawn(
+        np.random.default_rng(4), MODELS, count=30, **{**SIZES, "nodes": (1, 2)}
+    ):
         assert sum(instance.free) >= instance.workers == len(instance.sizes)
-        assert sum(instance.sizes) == pytest.approx(MODELS["model_mb"][instance.model])
+        assert sum(instance.sizes) == pytest.approx(MODELS["size_mb"][instance.model])
 
 
 def test_placements_grow_with_nodes():

@@ -7,15 +7,18 @@ import pandas as pd
 import pytest
 
 from repro import simulate
-from repro.experiments.tiresias.cluster import allocated_cdf, over_tiresias, run_table
 from repro.experiments.tiresias.testbed import (
+    allocated_cdf,
     count_bins,
     factors,
     job_table,
     over_seeds,
+    over_tiresias,
     percentile_table,
+    placement_ratios,
+    run_table,
+    training_time,
 )
-from repro.experiments.tiresias.training import placement_ratios, training_time
 from repro.perf.overhead import CheckpointOverhead
 from repro.perf.slowdown import SpreadSlowdown
 

@@ -8,8 +8,7 @@ import pytest
 
 from repro import simulate
 from repro.errors import ParamError
-from repro.experiments.tiresias import production as facts
-from repro.experiments.tiresias import trace as production
+from repro.experiments.tiresias import production
 from repro.trace.load import load
 
 
@@ -110,7 +109,7 @@ def test_unknown_statistic_is_an_error(results):
 
 def test_iteration_times_are_those_of_the_published_sample(mirror):
     sample = load(mirror / "SymbioticLab+Tiresias" / "simulator" / "60_job.csv", "tiresias")
-    ours = facts.with_iteration_time(sample)
+    ours = production.with_iteration_time(sample)
     seconds = sample["duration"] / sample["iterations"]
     # durations are whole seconds of at least 121 s, the table has three decimals
     assert (ours["iteration_s"] - seconds).abs().max() < 0.005
@@ -118,10 +117,10 @@ def test_iteration_times_are_those_of_the_published_sample(mirror):
 
 
 def test_every_model_has_an_iteration_time_on_every_number_of_gpus():
-    table = facts.iteration_times()
+    table = production.iteration_times()
     assert table.groupby("model")["num_gpus"].apply(list).tolist() == [[1, 2, 4, 8]] * 10
 
 
 def test_unknown_models_have_no_size():
     jobs = pd.DataFrame({"model": ["VGG19", "bert"]})
-    assert facts.with_model_size(jobs)["size_mb"].isna().tolist() == [False, True]
+    assert production.with_model_size(jobs)["size_mb"].isna().tolist() == [False, True]
