@@ -88,8 +88,8 @@ def on_idle_nodes(
 
 
 def _server_sizes(models: pd.DataFrame, model: str, servers: int) -> tuple[float, ...]:
-    size, ratio = models.loc[model, ["size_mb", "largest_ratio"]]
-    return _floats(server_sizes(float(size), servers, float(ratio)))
+    size, ratio = map(float, models.loc[model, ["size_mb", "largest_ratio"]].to_numpy())
+    return _floats(server_sizes(size, servers, ratio))
 
 
 def program(instance: Instance) -> float:

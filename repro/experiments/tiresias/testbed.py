@@ -29,9 +29,9 @@ def job_table(
     Jobs of at most ``small_gpus`` are small, those below ``short_s`` short.
     """
     frames = []
-    for run, result in results.items():
+    for (rules, policy, seed), result in results.items():
         named = bins(result.jobs, small_gpus, short_s).map(BINS)
-        frames.append(result.jobs.assign(**dict(zip(RUN, run, strict=True)), bin=named))
+        frames.append(result.jobs.assign(rules=rules, policy=policy, seed=seed, bin=named))
     return pd.concat(frames, ignore_index=True)
 
 
@@ -127,12 +127,12 @@ def allocated_cdf(
     seed.
     """
     frames = []
-    for run, result in results.items():
+    for (rules, policy, seed), result in results.items():
         share = np.sort(busy_gpus(result, window_s).to_numpy() / result.meta["num_gpus"])
         # windows are averages of sums: a full one may miss its share by a rounding
         below = np.searchsorted(share, np.asarray(shares) + 1e-9, side="right") / len(share)
         frame = pd.DataFrame({"share": list(shares), "fraction": below})
-        frames.append(frame.assign(**dict(zip(RUN, run, strict=True))))
+        frames.append(frame.assign(rules=rules, policy=policy, seed=seed))
     return pd.concat(frames, ignore_index=True)
 
 
