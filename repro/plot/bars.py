@@ -1,6 +1,9 @@
-"""Grouped bars, with published values as open markers on them."""
+"""Bars, grouped or stacked, with published values as open markers on them."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Unpack
 
 import numpy as np
 import pandas as pd
@@ -8,10 +11,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
-from repro.plot.series_styles import SOLE, look, looks
-from repro.plot.style import axes_or_new, legend, owner, published_style, styled
+from repro.plot.panel import Panel, finish, panel_axes, published_style, turn_long_labels
+from repro.plot.series_styles import by_series, look, looks, looks_of
+from repro.plot.style import styled
 
+#: Part of a group's place that its bars fill.
 _ROOM = 0.8
+Key = tuple[str, ...]
 
 
 @styled
@@ -20,16 +26,11 @@ def bar_chart(
     *,
     group: str,
     value: str,
-    ylabel: str,
     series: str | None = None,
     published: str | None = None,
     spread: str | None = None,
-    xlabel: str = "",
-    log: bool = False,
     reference: float | None = None,
-    title: str = "",
-    columns: int = 1,
-    axes: Axes | None = None,
+    **panel: Unpack[Panel],
 ) -> Figure:
     """Draw one bar per row, gathered in groups, groups and series in order of appearance.
 
@@ -39,30 +40,16 @@ def bar_chart(
         One row per bar.
     group, value : str
         Columns of the group (horizontal axis) and the height.
-    ylabel : str
-        Label of the value axis with its unit.
     series : str, optional
         Column of the series inside a group; the same as ``group`` for one coloured bar each.
     published : str, optional
         Column of published values, NaN where there is none.
     spread : str, optional
         Column of the half width of an error bar (same unit as the value).
-    xlabel : str
-        Label of the group axis.
-    log : bool
-        Logarithmic value axis.
     reference : float, optional
         Where to draw a thin horizontal line (1 for normalised values).
-    title : str
-        Panel title.
-    columns : {1, 2}
-        Width of a new figure.
-    axes : Axes, optional
-        Panel to draw into.
-
-    Returns
-    -------
-    Figure
+    **panel
+        Labels, scale and place, see `Panel`.
 
     Examples
     --------
@@ -71,15 +58,13 @@ def bar_chart(
     >>> [round(bar.get_height()) for bar in chart.axes[0].patches]
     [27, 1]
     """
-    axes = axes_or_new(axes, columns)
+    axes = panel_axes(panel)
     groups = list(dict.fromkeys(frame[group].astype(str)))
-    kinds = pd.Series("", index=frame.index) if series is None else frame[series].astype(str)
-    names = list(dict.fromkeys(kinds))
-    chosen = {"": SOLE} if series is None else looks(names)
-    beside = 1 if series == group else len(names)
+    parts = by_series(frame, series)
+    chosen = looks_of(parts, series)
+    beside = 1 if series == group else len(parts)
     width = _ROOM / beside
-    for number, name in enumerate(names):
-        rows = frame[kinds == name]
+    for number, (name, rows) in enumerate(parts.items()):
         style = chosen[name]
         at = np.array([groups.index(str(item)) for item in rows[group]], dtype=float)
         if beside > 1:
@@ -90,32 +75,18 @@ def bar_chart(
             width * 0.92,
             yerr=None if spread is None else rows[spread].to_numpy(float),
             error_kw={"elinewidth": 0.7, "capsize": 1.5},
-            color=style.color,
-            hatch=style.hatch,
-            edgecolor="white",
-            linewidth=0.4,
-            label=style.label,
+            **style.bar,
         )
         if published is not None:
-            marks = rows[published].to_numpy(float)
-            axes.plot(at, marks, **published_style(), clip_on=False)
+            axes.plot(at, rows[published].to_numpy(float), **published_style(), clip_on=False)
     if reference is not None:
         axes.axhline(reference, color="#555555", linewidth=0.7, linestyle=":")
-    if log:
+    if panel.pop("log", False):
         _log_axis(axes)
     axes.set_xticks(range(len(groups)), [look(name).label for name in groups])
-    inches = owner(axes).get_figwidth() * axes.get_position().width
-    if max(map(len, groups), default=0) * len(groups) > 17 * inches:
-        axes.tick_params(axis="x", rotation=40)
-        for text in axes.get_xticklabels():
-            text.set_horizontalalignment("right")
-            text.set_rotation_mode("anchor")
+    turn_long_labels(axes, groups)
     axes.grid(False, axis="x")
-    axes.set_xlabel(xlabel)
-    axes.set_ylabel(ylabel)
-    axes.set_title(title, loc="left")
-    legend(axes, published=published is not None)
-    return owner(axes)
+    return finish(axes, panel, published=published is not None)
 
 
 def _log_axis(axes: Axes) -> None:
@@ -125,3 +96,98 @@ def _log_axis(axes: Axes) -> None:
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < 100 else (1,)))
     axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     axes.yaxis.set_minor_formatter(NullFormatter())
+
+
+@styled
+def stacked_chart(
+    frame: pd.DataFrame,
+    *,
+    bar: str,
+    part: str,
+    value: str,
+    cluster: str | None = None,
+    published: pd.DataFrame | None = None,
+    **panel: Unpack[Panel],
+) -> Figure:
+    """Draw one stack per bar, parts from the bottom up in order of appearance.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        One row per part of a bar.
+    bar, part, value : str
+        Columns of the bar, the part and its height.
+    cluster : str, optional
+        Column that gathers bars (a model with its worker counts); named under its bars.
+    published : DataFrame, optional
+        Columns ``bar`` (and ``cluster``) and ``value``: published totals.
+    **panel
+        Labels and place, see `Panel`.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"m": ["a", "a"], "step": ["load", "warm"], "s": [3.0, 4.0]})
+    >>> chart = stacked_chart(rows, bar="m", part="step", value="s", ylabel="time (s)")
+    >>> [float(patch.get_y()) for patch in chart.axes[0].patches]
+    [0.0, 3.0]
+    """
+    axes = panel_axes(panel)
+    keys = [bar] if cluster is None else [cluster, bar]
+    places = _places(frame, keys)
+    parts = by_series(frame, part)
+    chosen = looks(parts)
+    below = dict.fromkeys(places, 0.0)
+    for name, rows in parts.items():
+        names = _names(rows, keys)
+        heights = rows[value].to_numpy(float)
+        style = chosen[name]
+        axes.bar(
+            [places[key] for key in names],
+            heights,
+            0.8,
+            bottom=[below[key] for key in names],
+            **style.bar,
+        )
+        for key, height in zip(names, heights, strict=True):
+            below[key] += height
+    if published is not None:
+        at = [places[key] for key in _names(published, keys)]
+        axes.plot(at, published[value].to_numpy(float), **published_style())
+    axes.set_xticks(list(places.values()), [key[-1] for key in places])
+    if cluster is not None:
+        _name_clusters(axes, places)
+    axes.grid(False, axis="x")
+    return finish(axes, panel, published=published is not None)
+
+
+def _name_clusters(axes: Axes, places: Mapping[Key, float]) -> None:
+    """Write the name of each cluster under the middle of its bars."""
+    for text in axes.get_xticklabels():
+        text.set_fontsize(5)
+    groups = list(dict.fromkeys(key[0] for key in places))
+    middles = [np.mean([at for key, at in places.items() if key[0] == name]) for name in groups]
+    lower = axes.secondary_xaxis(-0.09)
+    lower.set_xticks(middles, groups, rotation=40, ha="right", rotation_mode="anchor")
+    lower.tick_params(length=0)
+    lower.spines["bottom"].set_visible(False)
+
+
+def _names(frame: pd.DataFrame, keys: list[str]) -> list[Key]:
+    columns = [frame[key].astype(str) for key in keys]
+    return list(zip(*columns, strict=True))
+
+
+def _places(frame: pd.DataFrame, keys: list[str]) -> dict[Key, float]:
+    """Return where each bar stands; a gap of half a bar sets clusters apart."""
+    places: dict[Key, float] = {}
+    at = -1.0
+    last: str | None = None
+    names = list(dict.fromkeys(_names(frame, keys)))
+    if len(keys) == 2:
+        order = list(dict.fromkeys(name[0] for name in names))
+        names.sort(key=lambda name: order.index(name[0]))
+    for name in names:
+        at += 1.5 if len(keys) == 2 and last is not None and name[0] != last else 1.0
+        places[name] = at
+        last = name[0]
+    return places

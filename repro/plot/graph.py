@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Unpack
 
 import networkx as nx
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from repro.plot.style import axes_or_new, owner, styled
+from repro.plot.panel import Panel, owner, panel_axes
+from repro.plot.style import styled
 
 _CHOSEN, _OTHER = "#1f5fb4", "#9a9a9a"
 
@@ -22,9 +23,7 @@ def matching_graph(
     weight: str,
     chosen: str,
     notes: Mapping[str, str] | None = None,
-    title: str = "",
-    columns: int = 1,
-    axes: Axes | None = None,
+    **panel: Unpack[Panel],
 ) -> Figure:
     """Draw nodes on a circle and every edge with its weight; chosen edges are thick and solid.
 
@@ -38,16 +37,8 @@ def matching_graph(
         Columns of the number written on the edge and of whether it belongs to the matching.
     notes : mapping of str to str, optional
         A second line in each node.
-    title : str
-        Panel title.
-    columns : {1, 2}
-        Width of a new figure.
-    axes : Axes, optional
-        Panel to draw into.
-
-    Returns
-    -------
-    Figure
+    **panel
+        Title and place, see `Panel`.
 
     Examples
     --------
@@ -56,7 +47,7 @@ def matching_graph(
     >>> [text.get_text() for text in chart.axes[0].texts]
     ['A', 'B', '1']
     """
-    axes = axes_or_new(axes, columns, height=2.4)
+    axes = panel_axes(panel, height=2.4)
     graph = nx.Graph()
     for one, other, value, picked in zip(
         edges[ends[0]], edges[ends[1]], edges[weight], edges[chosen], strict=True
@@ -81,5 +72,5 @@ def matching_graph(
     )  # fmt: skip
     axes.set_axis_off()
     axes.margins(0.16)
-    axes.set_title(title, loc="left")
+    axes.set_title(panel.get("title", ""), loc="left")
     return owner(axes)

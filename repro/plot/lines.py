@@ -1,15 +1,23 @@
-"""Lines over a numeric or named axis, with published values as open markers."""
+"""Curves: lines over a numeric or named axis, and cumulative distributions."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Unpack
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from repro.plot.series_styles import SOLE, looks
-from repro.plot.style import axes_or_new, legend, owner, published_style, styled
+from repro.plot.panel import Panel, finish, panel_axes, published_style
+from repro.plot.series_styles import Look, by_series, looks, looks_of
+from repro.plot.style import styled
+from repro.typing import Floats
+
+Band = tuple[str, str]
+#: More points than a figure has pixels only make its file bigger.
+_MAX_POINTS = 1500
 
 
 @styled
@@ -18,19 +26,13 @@ def line_chart(
     *,
     x: str,
     y: str,
-    xlabel: str,
-    ylabel: str,
     series: str | None = None,
     published: pd.DataFrame | None = None,
-    published_band: tuple[str, str] | None = None,
-    band: tuple[str, str] | None = None,
-    log: str = "",
+    published_band: Band | None = None,
+    band: Band | None = None,
     markers: bool = True,
     steps: bool = False,
-    ylim: tuple[float, float] | None = None,
-    title: str = "",
-    columns: int = 1,
-    axes: Axes | None = None,
+    **panel: Unpack[Panel],
 ) -> Figure:
     """Draw one line per series through the rows in their order.
 
@@ -40,8 +42,6 @@ def line_chart(
         One row per point; a text column ``x`` is drawn at equal distances.
     x, y : str
         Columns of the two axes.
-    xlabel, ylabel : str
-        Axis labels with units.
     series : str, optional
         Column of the series.
     published : DataFrame, optional
@@ -51,24 +51,12 @@ def line_chart(
         under ours, not markers.
     band : tuple of str, optional
         Columns of the lower and upper edge of a shaded band.
-    log : {"", "x", "y", "xy"}
-        Logarithmic axes.
     markers : bool
         Mark every point.
     steps : bool
         Hold each value until the next point (counts over time).
-    ylim : tuple of float, optional
-        Range of the vertical axis.
-    title : str
-        Panel title.
-    columns : {1, 2}
-        Width of a new figure.
-    axes : Axes, optional
-        Panel to draw into.
-
-    Returns
-    -------
-    Figure
+    **panel
+        Labels, scales and place, see `Panel`.
 
     Examples
     --------
@@ -77,20 +65,21 @@ def line_chart(
     >>> chart.axes[0].get_xlabel()
     'queues'
     """
-    axes = axes_or_new(axes, columns)
+    axes = panel_axes(panel)
     named = not pd.api.types.is_numeric_dtype(frame[x])
     places = {text: at for at, text in enumerate(dict.fromkeys(frame[x].astype(str)))}
-
-    def across(rows: pd.DataFrame) -> Any:
-        return rows[x].astype(str).map(places) if named else rows[x]
-
-    parts = _by_series(frame, series)
-    extra = _by_series(published, series) if published is not None else {}
-    chosen = {"": SOLE} if series is None else looks([*parts, *extra])
+    if named:
+        frame = frame.assign(**{x: frame[x].astype(str).map(places)})
+    parts, extra = by_series(frame, series), {}
+    if published is not None:
+        if named:
+            published = published.assign(**{x: published[x].astype(str).map(places)})
+        extra = by_series(published, series)
+    chosen = looks_of([*parts, *extra], series)
     for name, rows in parts.items():
         style = chosen[name]
         axes.plot(
-            across(rows),
+            rows[x],
             rows[y],
             color=style.color,
             linestyle=style.line,
@@ -101,37 +90,93 @@ def line_chart(
         if band is not None:
             low, high = band
             axes.fill_between(
-                across(rows), rows[low], rows[high], color=style.color, alpha=0.18, linewidth=0
+                rows[x], rows[low], rows[high], color=style.color, alpha=0.18, linewidth=0
             )
-    for name, rows in extra.items():
-        color = chosen[name].color
-        if published_band is None:
-            axes.plot(across(rows), rows[y], **published_style("D", color))
-            continue
-        pale: dict[str, Any] = {"color": color, "zorder": 1}
-        low, high = published_band
-        axes.plot(across(rows), rows[y], linewidth=3.2, alpha=0.4, **pale)
-        axes.fill_between(across(rows), rows[low], rows[high], alpha=0.13, linewidth=0, **pale)
-    if published_band is not None and extra:
-        label = "published curves" if len(set(published_band)) == 1 else "published, ±1 s.d."
-        axes.plot([], [], color="#555555", alpha=0.5, linewidth=3.2, label=label)
+    if published_band is None:
+        for name, rows in extra.items():
+            axes.plot(rows[x], rows[y], **published_style("D", chosen[name].color))
+    else:
+        _pale_curves(axes, extra, (x, y), published_band, chosen)
     if named:
         axes.set_xticks(list(places.values()), list(places))
-    if "x" in log:
-        axes.set_xscale("log")
-    if "y" in log:
-        axes.set_yscale("log")
-    if ylim is not None:
-        axes.set_ylim(*ylim)
-    axes.set_xlabel(xlabel)
-    axes.set_ylabel(ylabel)
-    axes.set_title(title, loc="left")
-    legend(axes, published=published is not None and published_band is None)
-    return owner(axes)
+    return finish(axes, panel, published=published is not None and published_band is None)
 
 
-def _by_series(frame: pd.DataFrame, series: str | None) -> dict[str, pd.DataFrame]:
-    if series is None:
-        return {"": frame}
-    names = frame[series].astype(str)
-    return {name: frame[names == name] for name in dict.fromkeys(names)}
+def _pale_curves(
+    axes: Axes,
+    curves: Mapping[str, pd.DataFrame],
+    columns: tuple[str, str],
+    band: Band,
+    chosen: Mapping[str, Look],
+) -> None:
+    """Draw published curves and their bands, wide and pale below the others."""
+    (x, y), (low, high) = columns, band
+    for name, rows in curves.items():
+        pale: dict[str, Any] = {"color": chosen[name].color, "zorder": 1}
+        axes.plot(rows[x], rows[y], linewidth=3.2, alpha=0.4, **pale)
+        axes.fill_between(rows[x], rows[low], rows[high], alpha=0.13, linewidth=0, **pale)
+    if curves:
+        label = "published curves" if low == high else "published, ±1 s.d."
+        axes.plot([], [], color="#555555", alpha=0.5, linewidth=3.2, label=label)
+
+
+@styled
+def cdf_chart(
+    frame: pd.DataFrame,
+    *,
+    value: str,
+    series: str,
+    published: pd.DataFrame | None = None,
+    **panel: Unpack[Panel],
+) -> Figure:
+    """Draw one cumulative distribution per series.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        One row per observation; NaN is left out of the curve but counted in its total.
+    value, series : str
+        Columns holding the observation and the series it belongs to.
+    published : DataFrame, optional
+        Columns ``series``, ``value`` and ``fraction`` (0 to 1) of published points.
+    **panel
+        Labels, scale and place, see `Panel`.
+
+    Examples
+    --------
+    >>> jobs = pd.DataFrame({"policy": ["srtf"] * 3, "jct": [1.0, 2.0, 5.0]})
+    >>> chart = cdf_chart(jobs, value="jct", series="policy", xlabel="completion time (s)")
+    >>> chart.axes[0].lines[0].get_ydata().tolist()[-1]
+    1.0
+    """
+    axes = panel_axes(panel)
+    parts = by_series(frame, series)
+    chosen = looks(parts)
+    for name, rows in parts.items():
+        x, y = _curve(rows[value].to_numpy(float))
+        style = chosen[name]
+        axes.plot(
+            x, y, color=style.color, linestyle=style.line, label=style.label,
+            drawstyle="steps-post",
+        )  # fmt: skip
+    if published is not None:
+        for name, points in by_series(published, series).items():
+            style = chosen.get(name) or looks([name])[name]
+            marks = published_style(style.marker, style.color)
+            axes.plot(points[value], points["fraction"], **marks)
+    panel["log"] = "x" if panel.get("log") else ""
+    panel.setdefault("ylim", (0, 1.02))
+    panel.setdefault("ylabel", "fraction of jobs")
+    return finish(axes, panel, published=published is not None)
+
+
+def _curve(values: Floats) -> tuple[Floats, Floats]:
+    """Return the corners of one curve, thinned out to `_MAX_POINTS`."""
+    known = np.sort(values[~np.isnan(values)])
+    share = np.arange(1, len(known) + 1) / max(1, len(values))
+    if len(known) > _MAX_POINTS:
+        picked = np.unique(np.linspace(0, len(known) - 1, _MAX_POINTS).round().astype(int))
+        known, share = known[picked], share[picked]
+    if len(known):
+        known, share = np.append(known[0], known), np.append(0.0, share)
+    return known, share

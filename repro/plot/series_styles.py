@@ -5,6 +5,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
 
 Dash = str | tuple[float, tuple[float, ...]]
 
@@ -20,27 +23,23 @@ _LINES: dict[str, Dash] = {
 
 @dataclass(frozen=True)
 class Look:
-    """How one series is drawn.
+    """How one series is drawn; line, marker and hatch are matplotlib's."""
 
-    Parameters
-    ----------
-    label : str
-        Name in the legend.
-    color : str
-        Hex colour; colours that meet in one figure differ in luminance too.
-    line : str or tuple
-        Matplotlib line style.
-    marker : str
-        Matplotlib marker.
-    hatch : str
-        Matplotlib hatch of bars and areas.
-    """
-
+    #: name in the legend
     label: str
+    #: hex; colours that meet in one figure differ in luminance too
     color: str
     line: Dash
     marker: str
     hatch: str
+
+    @property
+    def bar(self) -> dict[str, Any]:
+        """Keywords of matplotlib's bars."""
+        return {
+            "color": self.color, "hatch": self.hatch, "edgecolor": "white", "linewidth": 0.4,
+            "label": self.label,
+        }  # fmt: skip
 
     @property
     def luminance(self) -> float:
@@ -109,17 +108,11 @@ _COLORS = (
 )  # fmt: skip
 _MARKERS = ("o", "^", "s", "v", "D", "P", "X", "<", ">", "h", "*", "d")
 _HATCHES = ("", "//", "\\\\", "xx", "..", "++", "", "--", "///", "", "\\\\\\", "||")
-#: The only series of a chart.
-SOLE = Look("", "#1f5fb4", "-", "o", "")
+_SOLE = Look("", "#1f5fb4", "-", "o", "")
 
 
 def look(name: object) -> Look:
-    """Return the look bound to a name: by policy if known, else by a hash of the name.
-
-    Parameters
-    ----------
-    name : object
-        A policy's registered name, or any other series name.
+    """Return the look of a series: bound to it if it is a known policy, else by a hash of its name.
 
     Examples
     --------
@@ -135,11 +128,6 @@ def look(name: object) -> Look:
 
 def looks(names: Iterable[object]) -> dict[str, Look]:
     """Return the looks of the series of one chart; unknown names never share one.
-
-    Parameters
-    ----------
-    names : iterable
-        Series names of the chart; the answer does not depend on how often one occurs.
 
     Examples
     --------
@@ -170,3 +158,16 @@ def _slot(name: str) -> int:
 def _nth(name: str, slot: int) -> Look:
     lines = list(_LINES.values())
     return Look(name, _COLORS[slot], lines[slot % len(lines)], _MARKERS[slot], _HATCHES[slot])
+
+
+def looks_of(names: Iterable[str], series: str | None) -> dict[str, Look]:
+    """Return the looks of the names in column ``series``, or that of the only series of a chart."""
+    return {"": _SOLE} if series is None else looks(names)
+
+
+def by_series(frame: pd.DataFrame, series: str | None) -> dict[str, pd.DataFrame]:
+    """Split a frame by the names in a column, in order of appearance; whole, as "", without one."""
+    if series is None:
+        return {"": frame}
+    names = frame[series].astype(str)
+    return {name: frame[names == name] for name in dict.fromkeys(names)}

@@ -21,8 +21,9 @@ from repro.plot import (
     shared_legend,
     stacked_chart,
 )
+from repro.plot.panel import COLUMN_INCHES
 from repro.plot.series_styles import looks
-from repro.plot.style import COLUMN_INCHES, caption, render
+from repro.plot.style import caption, render
 
 TIRESIAS = ["yarn-cs", "best-effort", "sf", "srtf", "srsf", "las-2d", "tiresias-l", "tiresias-g",
             "gandiva"]  # fmt: skip

@@ -1,0 +1,215 @@
+"""What all charts share: new figures, labels and scales of a panel, published marks, legends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypedDict
+
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.legend_handler import HandlerTuple
+from matplotlib.lines import Line2D
+from matplotlib.transforms import ScaledTranslation
+
+from repro.errors import ParamError
+from repro.plot.style import Chart, styled
+
+#: Width in inches of a figure over one and over two columns of a paper.
+COLUMN_INCHES = {1: 3.33, 2: 7.0}
+_TITLE_INCHES = 0.17
+_PUBLISHED = "published"
+
+
+class Panel(TypedDict, total=False):
+    """Keywords of every chart: labels, scales, and where it is drawn.
+
+    Parameters
+    ----------
+    xlabel, ylabel : str
+        Axis labels with units.
+    title : str
+        Panel title.
+    log : bool or {"x", "y", "xy"}
+        Logarithmic axes; True is the value axis of bars and distributions.
+    xlim, ylim : tuple of float
+        Ranges of the axes.
+    columns : {1, 2}
+        Width of a new figure in paper columns.
+    axes : Axes
+        Panel to draw into; a new figure when left out.
+    """
+
+    xlabel: str
+    ylabel: str
+    title: str
+    log: bool | str
+    xlim: tuple[float, float]
+    ylim: tuple[float, float]
+    columns: int
+    axes: Axes
+
+
+@styled
+def new_figure(
+    panels: int = 1, *, columns: int = 1, height: float = 2.2, rows: int = 1
+) -> tuple[Figure, list[Axes]]:
+    """Return an empty figure of column width with its panels.
+
+    Parameters
+    ----------
+    panels : int
+        Number of axes.
+    columns : {1, 2}
+        Width in paper columns (3.33 or 7 inches).
+    height : float
+        Height in inches.
+    rows : int
+        Rows the panels are spread over.
+
+    Raises
+    ------
+    ParamError
+        If columns is neither 1 nor 2.
+
+    Examples
+    --------
+    >>> figure, axes = new_figure(3, columns=2)
+    >>> len(axes), float(figure.get_figwidth())
+    (3, 7.0)
+    """
+    if columns not in COLUMN_INCHES:
+        raise ParamError(f"a figure is 1 or 2 columns wide, not {columns!r}")
+    figure = Chart(figsize=(COLUMN_INCHES[columns], height), layout="constrained")
+    FigureCanvasAgg(figure)
+    across = -(-panels // rows)
+    return figure, [figure.add_subplot(rows, across, number + 1) for number in range(panels)]
+
+
+def panel_axes(panel: Panel, height: float = 2.2) -> Axes:
+    """Return the axes of a panel, or those of a new one-panel figure."""
+    if "axes" in panel:
+        return panel["axes"]
+    return new_figure(columns=panel.get("columns", 1), height=height)[1][0]
+
+
+def finish(axes: Axes, panel: Panel, *, published: bool = False) -> Figure:
+    """Set scales, ranges, labels and legend of a drawn panel; return its figure."""
+    log = panel.get("log") or ""
+    if "x" in str(log):
+        axes.set_xscale("log")
+    if "y" in str(log):
+        axes.set_yscale("log")
+    if "xlim" in panel:
+        axes.set_xlim(*panel["xlim"])
+    if "ylim" in panel:
+        axes.set_ylim(*panel["ylim"])
+    axes.set_xlabel(panel.get("xlabel", ""))
+    axes.set_ylabel(panel.get("ylabel", ""))
+    axes.set_title(panel.get("title", ""), loc="left")
+    legend(axes, published=published)
+    return owner(axes)
+
+
+def owner(axes: Axes) -> Figure:
+    """Return the figure that holds ``axes``."""
+    figure = axes.get_figure(root=True)
+    assert isinstance(figure, Figure)
+    return figure
+
+
+def turn_long_labels(axes: Axes, names: Sequence[str]) -> None:
+    """Slant the names below the horizontal axis where they would run into each other."""
+    inches = owner(axes).get_figwidth() * axes.get_position().width
+    if max(map(len, names), default=0) * len(names) > 17 * inches:
+        axes.tick_params(axis="x", rotation=40)
+        for text in axes.get_xticklabels():
+            text.set(ha="right", rotation_mode="anchor")
+
+
+def published_style(marker: str = "D", color: str = "#000000") -> dict[str, Any]:
+    """Return the keywords of a published value: an open marker without a line."""
+    return {
+        "linestyle": "none",
+        "marker": marker,
+        "markerfacecolor": "white",
+        "markeredgecolor": color,
+        "markeredgewidth": 0.9,
+        "zorder": 5,
+    }
+
+
+def _published_mark() -> Line2D:
+    return Line2D([], [], **published_style(color="#555555"))
+
+
+def legend(axes: Axes, *, published: bool = False) -> None:
+    """Put the legend above the axes, in as many columns as its labels leave room for."""
+    handles, labels = axes.get_legend_handles_labels()
+    handles = list(handles)
+    if published:
+        handles.append(_published_mark())
+        labels.append(_PUBLISHED)
+    if not handles:
+        return
+    figure = owner(axes)
+    width = figure.get_figwidth() * axes.get_position().width
+    label_inches = 0.38 + 0.048 * max(map(len, labels))
+    above = _TITLE_INCHES if axes.get_title(loc="left") else 0
+    axes.legend(
+        handles,
+        labels,
+        loc="lower center",
+        bbox_to_anchor=(0.5, 1.0),
+        bbox_transform=axes.transAxes + ScaledTranslation(0, above, figure.dpi_scale_trans),
+        ncols=max(1, min(len(labels), int(width / label_inches))),
+        handlelength=2.4,
+        columnspacing=1.0,
+        borderaxespad=0.2,
+    )
+
+
+@styled
+def shared_legend(figure: Figure) -> None:
+    """Replace the legends of all panels by one above them; lines and bars stand side by side.
+
+    Parameters
+    ----------
+    figure : Figure
+        With finished panels.
+
+    Examples
+    --------
+    >>> figure, axes = new_figure(2, columns=2)
+    >>> for panel in axes:
+    ...     _ = panel.plot([0, 1], label="one")
+    ...     legend(panel)
+    >>> shared_legend(figure)
+    >>> [text.get_text() for text in figure.legends[0].get_texts()]
+    ['one']
+    """
+    found: dict[str, dict[type, Any]] = {}
+    published = False
+    for axes in figure.axes:
+        held = axes.get_legend()
+        if held is None:
+            continue
+        published |= any(text.get_text() == _PUBLISHED for text in held.get_texts())
+        held.remove()
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            found.setdefault(label, {}).setdefault(type(handle), handle)
+    handles: list[Any] = [tuple(by_type.values()) for by_type in found.values()]
+    labels = list(found)
+    if published:
+        handles.append((_published_mark(),))
+        labels.append(_PUBLISHED)
+    across = figure.get_figwidth() / (0.55 + 0.048 * max(map(len, labels), default=1))
+    figure.legend(
+        handles,
+        labels,
+        loc="outside upper center",
+        ncols=max(1, min(len(labels), int(across))),
+        handlelength=4.0,
+        columnspacing=1.4,
+        handler_map={tuple: HandlerTuple(ndivide=None, pad=0.4)},
+    )
