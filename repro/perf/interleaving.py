@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from repro.core.decision import Run
 from repro.core.jobs import JobTable
 from repro.core.records import Nodes
 from repro.errors import TraceError
-from repro.perf.stages import Ordering, Stages, interleaving_time, pair_efficiencies
-from repro.perf.three_stage import three_stage_time
+from repro.perf.stages import StageOrder, Stages, efficiency, interleaving_time, three_stage_time
+from repro.typing import Floats
 
 #: Trace columns in the order in which an iteration passes through the resources.
 STAGE_COLUMNS = ("stage_storage", "stage_cpu", "stage_gpu", "stage_network")
@@ -25,25 +25,7 @@ MERGED_COLUMNS = ("stage_storage", "stage_gpu", "stage_network")
 
 
 def stage_columns(present: Sequence[Any], source: str = "the trace") -> tuple[str, ...]:
-    """Return the stage columns of a trace: four, or three if storage and CPU are one.
-
-    Parameters
-    ----------
-    present : sequence of str
-        Column names of the trace.
-    source : str
-        Name for messages.
-
-    Raises
-    ------
-    TraceError
-        If the trace has no stage times.
-
-    Examples
-    --------
-    >>> stage_columns(["job_id", "stage_storage", "stage_gpu", "stage_network"])
-    ('stage_storage', 'stage_gpu', 'stage_network')
-    """
+    """Return the stage columns of a trace: four, or three if storage and CPU are one."""
     columns = STAGE_COLUMNS if "stage_cpu" in present else MERGED_COLUMNS
     missing = [name for name in columns if name not in present]
     if missing:
@@ -52,30 +34,6 @@ def stage_columns(present: Sequence[Any], source: str = "the trace") -> tuple[st
             f"per iteration: {', '.join(STAGE_COLUMNS)} (stage_cpu may be part of stage_storage)"
         )
     return columns
-
-
-def group_period(
-    members: Sequence[Stages], ordering: Ordering = "best", merged: bool = False
-) -> float:
-    """Return T of a group: Eq 3, or the three-stage rule where storage and CPU are one stage.
-
-    Parameters
-    ----------
-    members : sequence of tuple of float
-        Stage times of each member (s per iteration).
-    ordering : {"best", "worst"}
-        Which order of the members counts.
-    merged : bool
-        The stages are data (storage and CPU), GPU, network.
-
-    Examples
-    --------
-    >>> group_period([(2, 1), (1, 2)]), group_period([(0.5, 160, 0), (117, 68, 0)], merged=True)
-    (3.0, 228.0)
-    """
-    if merged:
-        return three_stage_time(members, ordering)
-    return interleaving_time(members, ordering)
 
 
 @dataclass(frozen=True)
@@ -98,25 +56,34 @@ class Interleaving:
 
     Examples
     --------
-    >>> Interleaving(("stage_cpu", "stage_gpu"))
-    Interleaving(columns=('stage_cpu', 'stage_gpu'), ordering='best', factors=())
+    >>> Interleaving(factors=(1.5,)).period([(2, 1), (1, 2)])
+    4.5
     """
 
     columns: tuple[str, ...] | None = None
-    ordering: Ordering = "best"
+    ordering: StageOrder = "best"
     factors: tuple[float, ...] = ()
 
-    def pair_efficiencies(self, trace: pd.DataFrame) -> npt.NDArray[np.float64]:
-        """Return gamma of every pair of jobs of a trace; see `repro.perf.stages`."""
-        columns = self.columns or stage_columns(list(trace.columns))
-        rows = trace[list(columns)].to_numpy(float).tolist()
-        return pair_efficiencies([tuple(row) for row in rows])
-
     def period(self, members: Sequence[Stages], merged: bool = False) -> float:
-        """Return the seconds in which every member completes one iteration, factor included."""
-        number = len(members) - 2
-        factor = self.factors[number] if 0 <= number < len(self.factors) else 1.0
-        return group_period(members, self.ordering, merged) * factor
+        """Return the seconds in which every member completes one iteration, factor included.
+
+        With ``merged`` the stages are data (storage and CPU), GPU, network.
+        """
+        time = three_stage_time if merged else interleaving_time
+        return time(members, self.ordering) * self._factor(members)
+
+    def efficiency(self, members: Sequence[Stages], merged: bool = False) -> float:
+        """Return the grouping efficiency gamma of a group, factor included."""
+        return efficiency(members, self.ordering, merged=merged, factor=self._factor(members))
+
+    def pair_efficiencies(self, trace: pd.DataFrame) -> Floats:
+        """Return gamma of every pair of jobs of a trace, shape (jobs, jobs); 0 on the diagonal."""
+        columns = self.columns or stage_columns(list(trace.columns))
+        jobs = [tuple(row) for row in trace[list(columns)].to_numpy(float).tolist()]
+        gamma = np.zeros((len(jobs), len(jobs)))
+        for i, j in itertools.combinations(range(len(jobs)), 2):
+            gamma[i, j] = gamma[j, i] = efficiency((jobs[i], jobs[j]))
+        return gamma
 
     def rates(self, table: JobTable, run: Run, nodes: Nodes) -> list[float]:
         """Return solo iteration time over period for every member; 1 for a job alone."""
@@ -124,7 +91,7 @@ class Interleaving:
         if len(run.jobs) == 1:
             return scale
         group, period = self._group(table, run)
-        # A job whose stages overlap inside one iteration says how long that takes alone.
+        # a job whose stages overlap inside one iteration says how long that takes alone
         alone = [table.iteration_s(job) for job in run.jobs]
         solo = [
             sum(stages) if math.isnan(time) else time
@@ -138,6 +105,10 @@ class Interleaving:
             rates = self.rates(table, run, nodes)
             return [table.solo[job] / rate for job, rate in zip(run.jobs, rates, strict=True)]
         return [self._group(table, run)[1]] * len(run.jobs)
+
+    def _factor(self, members: Sequence[Stages]) -> float:
+        number = len(members) - 2
+        return self.factors[number] if 0 <= number < len(self.factors) else 1.0
 
     def _group(self, table: JobTable, run: Run) -> tuple[list[Stages], float]:
         """Return the stage times of the members and their period (s)."""

@@ -10,6 +10,7 @@ import pandas as pd
 
 from repro import paths
 from repro.errors import ParamError
+from repro.typing import Floats
 
 #: GPU counts the lists of the table are for, in order.
 GPU_COUNTS = (1, 2, 4, 8, 16, 32)
@@ -23,66 +24,22 @@ _LISTS = {
     "network_ms": ("stage_network", 1000.0),
     "overhead_s": ("start_overhead", 1.0),
 }
-_FACTS = ["model", "label", "domain", "dataset", "batch_size", "bottleneck"]
+_FACTS = ["model", "label", "domain", "dataset", "batch_size", "bottleneck", "bottleneck_source"]
 
 
 def muri_profiles() -> pd.DataFrame:
     """Return what was measured of the eight models, one row per model and number of GPUs.
 
-    Returns
-    -------
-    DataFrame
-        model and label (name in traces and in figures), domain, dataset, batch_size (per GPU),
-        bottleneck (``storage``, ``cpu``, ``gpu`` or ``network``), bottleneck_source, num_gpus,
-        iteration_time (s, alone), stage_data (storage and CPU), stage_gpu, stage_network (s per
-        iteration), start_overhead (s).
-
-    Raises
-    ------
-    ParamError
-        If the checkout's ``params/muri_profiles.csv`` is missing, has lost a column, or a list in
-        it is not six times of 0 or more.
-
-    References
-    ----------
-    Muri, SIGCOMM 2022, Table 3; stage times of the authors' simulator.
-
-    Examples
-    --------
-    >>> table = muri_profiles()
-    >>> len(table), sorted(set(table["bottleneck"]))
-    (48, ['cpu', 'gpu', 'network', 'storage'])
+    Facts of the model (Table 3), num_gpus, iteration_time (s, alone), stage_data (storage and CPU),
+    stage_gpu, stage_network (s per iteration), start_overhead (s), from the authors' simulator.
     """
     return _read().copy()
 
 
 def start_overhead(model: str, num_gpus: int) -> float:
-    """Return the seconds a job of the model needs to start.
+    """Return the seconds a job of the model needs to start (``overhead_dict`` of the simulator).
 
-    Parameters
-    ----------
-    model : str
-        Name as in traces (``gpt2``); case does not matter.
-    num_gpus : int
-        Where it was not measured the nearest measured number counts, the larger of two as near.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    ParamError
-        If the model is not one of the eight, or the number of GPUs is not positive.
-
-    References
-    ----------
-    Muri, SIGCOMM 2022; ``overhead_dict`` of the authors' simulator.
-
-    Examples
-    --------
-    >>> start_overhead("a2c", 8), start_overhead("shufflenet_v2_x1_0", 24)
-    (46.0, 8.0)
+    Where it was not measured the nearest measured number of GPUs counts, the larger of two as near.
     """
     known = _overheads()
     name = model.lower()
@@ -98,38 +55,35 @@ def start_overhead(model: str, num_gpus: int) -> float:
 
 @lru_cache(maxsize=1)
 def _overheads() -> dict[str, dict[int, float]]:
+    """Return the start overheads (s) by model and GPU count."""
     known: dict[str, dict[int, float]] = {}
-    table = _read()
-    for model, gpus, seconds in zip(
-        table["model"], table["num_gpus"], table["start_overhead"], strict=True
-    ):
+    columns = (_read()[name] for name in ("model", "num_gpus", "start_overhead"))
+    for model, gpus, seconds in zip(*columns, strict=True):
         known.setdefault(str(model), {})[int(gpus)] = float(seconds)
     return known
 
 
 @lru_cache(maxsize=1)
 def _read() -> pd.DataFrame:
+    """Return the table of the checkout, one row per model and GPU count."""
     path = paths.params_dir() / _FILE
     if not path.is_file():
         raise ParamError(f"{path}: the table of models is missing; restore it from the checkout")
     table = pd.read_csv(path, comment="#")
-    wanted = [*_FACTS, "bottleneck_source", *_LISTS]
-    if lost := [name for name in wanted if name not in table.columns]:
+    if lost := [name for name in [*_FACTS, *_LISTS] if name not in table.columns]:
         raise ParamError(f"{path}:2: no column {', '.join(lost)}; restore the table")
     columns = {}
     for name, (column, per_second) in _LISTS.items():
+        cells = enumerate(table[name].astype(str), start=3)
         columns[column] = np.concatenate(
-            [
-                _times(text, f"{path}:{row}: {name}") / per_second
-                for row, text in enumerate(table[name].astype(str), start=3)
-            ]
+            [_times(text, f"{path}:{row}: {name}") / per_second for row, text in cells]
         )
-    facts = table[[*_FACTS, "bottleneck_source"]]
+    facts = table[_FACTS]
     frame = facts.loc[facts.index.repeat(len(GPU_COUNTS))].reset_index(drop=True)
     return frame.assign(num_gpus=list(GPU_COUNTS) * len(table), **columns)
 
 
-def _times(text: str, where: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def _times(text: str, where: str) -> Floats:
     """Return the six numbers of one cell."""
     try:
         times = np.array([float(part) for part in text.split()])

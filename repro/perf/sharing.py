@@ -10,8 +10,7 @@ from repro.core.decision import Run
 from repro.core.jobs import JobTable
 from repro.core.records import Nodes
 from repro.errors import PolicyError, TraceError
-
-ThreeStages = tuple[float, float, float]
+from repro.perf.stages import ThreeStages
 
 #: Trace columns of the three stages: the data stage (storage and CPU), GPU, network.
 COLUMNS = ("stage_storage", "stage_gpu", "stage_network")
@@ -21,27 +20,10 @@ COLUMNS = ("stage_storage", "stage_gpu", "stage_network")
 def host_iterations(guest: ThreeStages, host: ThreeStages) -> int:
     """Return how many iterations of the host one iteration of the guest beside it takes.
 
-    The guest uses a resource only while the host is in its other two stages. Where its data stage
-    ends early in such a gap, part of its GPU stage still runs in the same iteration of the host,
-    and likewise its network stage after the GPU stage.
-
-    Parameters
-    ----------
-    guest, host : tuple of three float
-        Data, GPU and network stage of one iteration alone (s).
-
-    Returns
-    -------
-    int
-
-    Raises
-    ------
-    TraceError
-        If the host spends all its time in one stage, so that the guest never gets through it.
-
-    References
-    ----------
-    Muri, SIGCOMM 2022, public simulator (``antman_calc_iter_time``).
+    Stages are (data, GPU, network) alone (s). The guest uses a resource only while the host is in
+    its other two stages. Where its data stage ends early in such a gap, part of its GPU stage still
+    runs in the same iteration of the host, and likewise its network stage after the GPU stage
+    (``antman_calc_iter_time`` of Muri's simulator). A host of one stage only is refused.
 
     Examples
     --------
@@ -77,28 +59,14 @@ class Sharing:
 
     A guest takes max(its own iteration time, `host_iterations` times the iteration time of the
     host) per iteration, the maximum over the jobs whose GPUs it uses. Jobs that share with nobody
-    run at nominal speed.
-
-    Parameters
-    ----------
-    columns : tuple of str
-        Trace columns of the data, GPU and network stage (s per iteration). They and
-        ``iteration_time`` are needed only once a job shares GPUs.
-
-    References
-    ----------
-    Muri, SIGCOMM 2022, public simulator (AntMan baseline).
-
-    Examples
-    --------
-    >>> Sharing().columns
-    ('stage_storage', 'stage_gpu', 'stage_network')
+    run at nominal speed. ``columns`` are the trace columns of the data, GPU and network stage (s
+    per iteration); they and ``iteration_time`` are needed only once a job shares GPUs.
     """
 
     columns: tuple[str, str, str] = COLUMNS
 
     def rates(self, table: JobTable, run: Run, nodes: Nodes) -> list[float]:
-        """Return own iteration time over the one beside the hosts."""
+        """Return the guest's speed relative to running alone."""
         if len(run.jobs) > 1:
             raise PolicyError(
                 f"jobs {[table.ids[job] for job in run.jobs]} form a group; this performance "
@@ -126,6 +94,7 @@ class Sharing:
         return period
 
     def _stages(self, table: JobTable, job: int) -> ThreeStages:
+        """Return the stage times of a job (s)."""
         try:
             data, gpu, network = (float(table.column(name)[job]) for name in self.columns)
         except KeyError as missing:
@@ -134,6 +103,7 @@ class Sharing:
 
 
 def _alone(table: JobTable, job: int) -> float:
+    """Return the iteration time of a job alone (s)."""
     alone = table.iteration_s(job)
     if not alone > 0:
         raise _needs(table, job, "iteration_time")
@@ -141,6 +111,7 @@ def _alone(table: JobTable, job: int) -> float:
 
 
 def _needs(table: JobTable, job: int, column: str) -> TraceError:
+    """Return the error of a job that lacks a column it needs to share GPUs."""
     return TraceError(
         f"job {table.ids[job]!r} is to share GPUs, but the trace has no {column!r} for it; give "
         f"{', '.join(COLUMNS)} and iteration_time in seconds, or make no job opportunistic"

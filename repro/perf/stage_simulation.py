@@ -25,6 +25,7 @@ class _Meeting:
         self._here, self._gate = 0, env.event()
 
     def wait(self) -> simpy.Event:
+        """Return the event of the last party's arrival."""
         gate = self._gate
         self._here += 1
         if self._here == self._parties:
@@ -41,15 +42,14 @@ def simulate_group(
     iterations: int = 3,
     sharing: Sharing = "barrier",
 ) -> pd.DataFrame:
-    """Run the stages of jobs that share one set of resources.
+    """Run the stages of jobs that share one set of resources (Muri, section 4.1, Figure 1).
 
     Parameters
     ----------
     stages : mapping of str to sequence of float
         Job to its time on each resource per iteration (s), in the order of ``resources``.
     offsets : mapping of str to int, optional
-        How many stages a job is ahead; it starts that many steps before the next turn of the
-        first resource. Left out, every job is one stage behind the one before it.
+        How many stages a job is ahead; left out, every job is one stage behind the one before it.
     resources : sequence of str
         Names of the k resources; each serves one job at a time.
     iterations : int
@@ -64,15 +64,6 @@ def simulate_group(
     DataFrame
         One row per stage: group, job, iteration (from 1), resource, ready (when the
         job came for the resource), start, end (s), in order of start.
-
-    Raises
-    ------
-    ParamError
-        Unequal numbers of stages and resources, a time that is negative, no job, no iteration.
-
-    References
-    ----------
-    Muri, SIGCOMM 2022, section 4.1 and Figure 1.
 
     Examples
     --------
@@ -96,36 +87,9 @@ def simulate_groups(
 ) -> pd.DataFrame:
     """Run several groups, each on resources of its own; a job may have a worker in several.
 
-    The workers of one job finish every iteration together, as synchronous training asks.
-
-    Parameters
-    ----------
-    groups : mapping of str to mapping of str to int
-        Group to its members and their offsets.
-    stages, resources, iterations, sharing
-        As for `simulate_group`.
-
-    Returns
-    -------
-    DataFrame
-        As of `simulate_group`.
-
-    Raises
-    ------
-    ParamError
-        Also if groups wait for each other for ever.
-
-    References
-    ----------
-    Muri, SIGCOMM 2022, section 4.2 and Figure 7.
-
-    Examples
-    --------
-    >>> pair = {"left": {"X": 0, "A": 1}, "right": {"X": 0, "B": 1}}
-    >>> times = {"X": (2, 1), "A": (1, 2), "B": (1, 4)}
-    >>> rows = simulate_groups(pair, times, resources=("CPU", "GPU"))
-    >>> steady_period(rows[rows["group"] == "left"]).to_dict()  # 3.0 if B were not there
-    {'A': 5.0, 'X': 5.0}
+    ``groups`` maps each group to its members and their offsets. The workers of one job finish every
+    iteration together, as synchronous training asks (Muri, section 4.2, Figure 7). Groups that wait
+    for each other for ever are refused.
     """
     _check(groups, stages, resources, iterations)
     env = simpy.Environment()
@@ -190,28 +154,9 @@ class _Group:
 
 
 def steady_period(rows: pd.DataFrame) -> pd.Series[float]:
-    """Return the time per iteration of each job once the group has filled.
+    """Return the mean seconds per iteration of each job, without the first iteration.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        From `simulate_group` with at least 3 iterations; one group.
-
-    Returns
-    -------
-    Series
-        By job: mean time (s) from the start of one iteration to the next, without the first.
-
-    Raises
-    ------
-    ParamError
-        If there are fewer than 3 iterations.
-
-    Examples
-    --------
-    >>> alone = simulate_group({"A": (2, 1), "B": (1, 2)}, resources="CG", sharing="alone")
-    >>> steady_period(alone).to_dict()
-    {'A': 6.0, 'B': 6.0}
+    ``rows`` are those of one group from `simulate_group`, with at least 3 iterations.
     """
     last = int(rows["iteration"].max())
     if last < 3:
@@ -221,18 +166,7 @@ def steady_period(rows: pd.DataFrame) -> pd.Series[float]:
 
 
 def steady_window(rows: pd.DataFrame) -> tuple[float, float]:
-    """Return start and end (s) of one period in which every job is past its first iteration.
-
-    Parameters
-    ----------
-    rows : DataFrame
-        From `simulate_group` with at least 3 iterations; one group.
-
-    Examples
-    --------
-    >>> steady_window(simulate_group({"A": (2, 1), "B": (1, 2)}, resources=("CPU", "GPU")))
-    (5.0, 8.0)
-    """
+    """Return start and end (s) of one period in which every job is past its first iteration."""
     period = float(steady_period(rows).max())
     begun = rows.loc[rows["iteration"] == 2].groupby("job")["ready"].min()
     since = float(begun.max())
@@ -240,23 +174,7 @@ def steady_window(rows: pd.DataFrame) -> tuple[float, float]:
 
 
 def busy_shares(rows: pd.DataFrame, resources: Sequence[str] = RESOURCES) -> pd.Series[float]:
-    """Return the share of one steady period in which each resource works.
-
-    Parameters
-    ----------
-    rows : DataFrame
-        From `simulate_group` with at least 3 iterations; one group.
-    resources : sequence of str
-        Names of the resources.
-
-    Returns
-    -------
-    Series
-        By resource, 0 to 1; the mean is the grouping efficiency gamma.
-
-    References
-    ----------
-    Muri, SIGCOMM 2022, Eq 2 and 4.
+    """Return the share of one steady period in which each resource works; the mean is gamma.
 
     Examples
     --------
@@ -277,6 +195,7 @@ def _check(
     resources: Sequence[str],
     iterations: int,
 ) -> None:
+    """Refuse groups without members, unequal stages and negative times."""
     if not groups or not all(groups.values()):
         raise ParamError("a group without members; give at least one job per group")
     if iterations < 1:

@@ -1,126 +1,152 @@
-"""Jobs that take turns on several resources: interleaving time and grouping efficiency (Muri)."""
+"""Jobs that take turns on several resources: period T and grouping efficiency (Muri, section 4)."""
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Literal
 
-import numpy as np
-import numpy.typing as npt
-
 from repro.errors import ParamError
 
+#: Time on each resource per iteration, in the order in which an iteration passes them.
 Stages = tuple[float, ...]
-Ordering = Literal["best", "worst"]
+#: Data (storage and CPU), GPU and network stage.
+ThreeStages = tuple[float, float, float]
+#: Which order of the members counts: the one of the shortest or of the longest period.
+StageOrder = Literal["best", "worst"]
+
+#: Resources of Muri's cluster: storage, CPU, GPU, network.
+RESOURCES = 4
+
+_STEADY = 1e-3
+_ABSENT = (-math.inf, -math.inf, -math.inf)
 
 
-def interleaving_time(members: Sequence[Stages], ordering: Ordering = "best") -> float:
-    """Return the period T in which every member completes one iteration.
+def interleaving_time(members: Sequence[Stages], ordering: StageOrder = "best") -> float:
+    """Return the period T (s) in which every member completes one iteration (Eq 1 and 3).
 
-    Each member starts one or more stages after the next, with a barrier after every step, so that
-    no two members use one resource at once.
-
-    Parameters
-    ----------
-    members : sequence of tuple of float
-        Time on each of k resources per iteration (s), one tuple per job; at most k jobs.
-    ordering : {"best", "worst"}
-        Which of all assignments of jobs to offsets counts: the shortest or the longest.
-
-    Returns
-    -------
-    float
-        T (s); for one job the sum of its stages.
-
-    Raises
-    ------
-    ParamError
-        No member, more members than resources, unequal or negative stages.
-
-    References
-    ----------
-    Muri, SIGCOMM 2022, Eq 1 and 3.
+    Each member is one or more stages ahead of the next, with a barrier after every step, so that no
+    two use one resource at once: T = sum over steps j of max over jobs i of t_i[(j + o_i) mod k],
+    best or worst over the offsets o. At most k jobs.
 
     Examples
     --------
     >>> interleaving_time([(2, 1), (1, 2)]), interleaving_time([(2, 1), (2, 1)])
     (3.0, 4.0)
     """
-    return _period(*_checked(members), ordering)
+    return _period(members, ordering, merged=False)
 
 
-def efficiency(members: Sequence[Stages], ordering: Ordering = "best") -> float:
-    """Return the grouping efficiency gamma: the mean busy share of the k resources.
+def three_stage_time(members: Sequence[Stages], ordering: StageOrder = "best") -> float:
+    """Return T of 1 to 4 jobs profiled as (data, GPU, network), as Muri's simulator computes it.
 
-    Parameters
-    ----------
-    members, ordering
-        As for `interleaving_time`.
+    Four slots are passed in turn; the data stage, storage read and CPU work in one, may last two
+    of them (``calc_iteration_time``). T has the unit of the stages.
 
-    Returns
-    -------
-    float
-        Between 0 and 1.
+    Examples
+    --------
+    >>> bert, vgg16 = (0.5, 160, 0), (117, 68, 0)
+    >>> three_stage_time([bert, vgg16]), three_stage_time([bert, vgg16], "worst")
+    (228.0, 345.0)
+    """
+    return _period(members, ordering, merged=True)
 
-    References
-    ----------
-    Muri, SIGCOMM 2022, Eq 2 and 4.
+
+def efficiency(
+    members: Sequence[Stages],
+    ordering: StageOrder = "best",
+    *,
+    merged: bool = False,
+    factor: float = 1.0,
+) -> float:
+    """Return the grouping efficiency gamma, the mean busy share of the k resources (Eq 2 and 4).
+
+    With ``merged`` the stages are those of `three_stage_time` and k is 4; ``factor`` is the
+    measured period over T.
 
     Examples
     --------
     >>> efficiency([(2, 1), (1, 2)]), efficiency([(2, 1), (2, 1)])
     (1.0, 0.75)
     """
-    group, resources = _checked(members)
-    period = _period(group, resources, ordering)
-    return sum(map(sum, group)) / (resources * period)
+    period = _period(members, ordering, merged) * factor
+    resources = RESOURCES if merged else len(members[0])
+    return sum(map(sum, members)) / (resources * period)
 
 
-def pair_efficiencies(members: Sequence[Stages]) -> npt.NDArray[np.float64]:
-    """Return gamma of every pair, the weights of Muri's matching; 0 on the diagonal.
-
-    Parameters
-    ----------
-    members : sequence of tuple of float
-        Stage times of each job (s).
-
-    Examples
-    --------
-    >>> pair_efficiencies([(2, 1), (1, 2), (2, 1)])[0].tolist()
-    [0.0, 1.0, 0.75]
-    """
-    gamma = np.zeros((len(members), len(members)))
-    for i, j in itertools.combinations(range(len(members)), 2):
-        gamma[i, j] = gamma[j, i] = efficiency((members[i], members[j]))
-    return gamma
+def _period(members: Sequence[Stages], ordering: StageOrder, merged: bool) -> float:
+    """Return T of a group; equal groups share one entry of the cache."""
+    shortest, longest = _extremes(tuple(sorted(map(tuple, members))), merged)
+    if ordering not in ("best", "worst"):
+        raise ParamError(f"ordering is {ordering!r}; give 'best' or 'worst'")
+    return shortest if ordering == "best" else longest
 
 
-def _checked(members: Sequence[Stages]) -> tuple[tuple[Stages, ...], int]:
-    """Return members in sorted order, so that equal groups share one cache entry, and k."""
-    group = tuple(sorted(tuple(map(float, stages)) for stages in members))
-    resources = len(group[0]) if group else 0
-    if not 1 <= len(group) <= resources or any(len(stages) != resources for stages in group):
+@lru_cache(maxsize=200_000)
+def _extremes(group: tuple[Stages, ...], merged: bool) -> tuple[float, float]:
+    """Return the shortest and the longest period over all orders of the members."""
+    stages = 3 if merged else len(group[0]) if group else 0
+    most = RESOURCES if merged else stages
+    if not 1 <= len(group) <= most or any(len(times) != stages for times in group):
+        each = "three stages (data, GPU, network)" if merged else "the times of the same resources"
         raise ParamError(
-            f"a group of {len(group)} jobs with stages {list(members)}; give 1 to k jobs with the "
-            f"times of the same k resources each"
+            f"a group of {len(group)} jobs with stages {list(group)}; give 1 to {most or 'k'} jobs "
+            f"with {each} each"
         )
-    if any(not 0 <= time < float("inf") for stages in group for time in stages):
-        raise ParamError(f"stage times {list(members)}: each is 0 s or more")
-    if any(sum(stages) == 0 for stages in group):
-        raise ParamError(f"stage times {list(members)}: a job uses no resource at all")
-    return group, resources
+    if not all(0 <= time < math.inf for times in group for time in times):
+        raise ParamError(f"stage times {list(group)}: each is finite and 0 or more")
+    if any(sum(times) == 0 for times in group):
+        raise ParamError(f"stage times {list(group)}: a job has no stage of any length")
+    group = tuple(tuple(map(float, times)) for times in group)
+    periods = _slot_periods(group) if merged else _barrier_periods(group)
+    return min(periods), max(periods)
 
 
-@lru_cache(maxsize=100_000)
-def _period(group: tuple[Stages, ...], resources: int, ordering: Ordering) -> float:
-    steps = range(resources)
+def _barrier_periods(group: tuple[Stages, ...]) -> list[float]:
+    """Return T of every assignment of members to offsets, Eq 3."""
+    steps = range(len(group[0]))
     periods = []
-    # Rotating all offsets together changes nothing, so the first member stays at offset 0.
+    # rotating all offsets together changes nothing, so the first member stays at offset 0
     for others in itertools.permutations(steps[1:], len(group) - 1):
         offsets = (0, *others)
-        busy = ([stages[(step + o) % resources] for stages, o in zip(group, offsets, strict=True)]
-                for step in steps)  # fmt: skip
+        busy = (
+            [times[(step + o) % len(steps)] for times, o in zip(group, offsets, strict=True)]
+            for step in steps
+        )
         periods.append(sum(map(max, busy)))
-    return min(periods) if ordering == "best" else max(periods)
+    return periods
+
+
+def _slot_periods(group: tuple[Stages, ...]) -> list[float]:
+    """Return T of every order of three-stage jobs."""
+    if len(group) == 1:
+        return [sum(group[0])]
+    padding = (_ABSENT,) * (RESOURCES - len(group))
+    periods = [_slot_period(order + padding) for order in itertools.permutations(group)]
+    if len(group) == 2:
+        # the two jobs two slots apart
+        (d0, g0, n0), (d1, g1, n1) = group
+        periods.append(max(d0, g1 + n1) + max(d1, g0 + n0))
+    return periods
+
+
+def _slot_period(order: tuple[Stages, ...]) -> float:
+    """Return T of one order: the steady state of the slots' ends.
+
+    f[s+1] = max(0, f[s] + n_a, f[s] + g_b, f[s-1] + d_c) with a, b, c = s+1, s+2, s+3 mod 4.
+    """
+    k = RESOURCES
+    data = [order[(slot + 3) % k][0] for slot in range(k)]
+    # GPU and network stage start with their slot, the data stage one slot earlier
+    rest = [max(order[(slot + 1) % k][2], order[(slot + 2) % k][1]) for slot in range(k)]
+    ends = [0.0, max(0.0, rest[0])]
+    for slot in range(1, 2 * k):
+        before, now = ends[-2], ends[-1]
+        ends.append(max(0.0, now + rest[slot % k], before + data[slot % k]))
+        if slot >= k:
+            period, last = ends[-1] - ends[-1 - k], now - ends[-2 - k]
+            if abs(period - last) <= _STEADY * max(abs(period), abs(last)):
+                return period
+    return ends[2 * k] - ends[k]

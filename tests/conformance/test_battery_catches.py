@@ -15,7 +15,7 @@ from repro.cluster.spec import Cluster
 from repro.core.decision import Run, RunSet, Shares
 from repro.core.policy import Order, Policy, make
 from repro.errors import PolicyError
-from repro.policies.baselines.srtf import SRTF
+from repro.policies.baselines.known_durations import SRTF
 from repro.policies.tiresias.las_2d import Las2D
 from repro.testing import check_policy, scaled, small_trace, stress_traces
 from repro.testing.audit import check_records

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from repro.perf.muri_models import muri_profiles
-from repro.perf.three_stage import three_stage_time
+from repro.perf.stages import three_stage_time
 
 #: Columns of the stage times of `muri_profiles`, by the name of the stage in a figure.
 STAGES = {"data": "stage_data", "GPU": "stage_gpu", "network": "stage_network"}

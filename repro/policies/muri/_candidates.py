@@ -15,18 +15,12 @@ from repro.placement.first_fit import FirstFit
 Entry = tuple[float, int, int]
 
 
-class Lanes:
-    """Waiting jobs of each GPU count; their values stand still while they wait.
+class Candidates:
+    """Jobs of each GPU count in order of priority; priorities stand still while a job waits.
 
-    Parameters
-    ----------
-    cluster : Cluster
-        The nodes.
-    max_group : int
-        Jobs that share one gang's GPUs at most.
-    wide_first : bool
-        Equal values as in a list that is sorted in place at every event and left sorted by width:
-        wider jobs first, those that arrived just now last. Otherwise the earlier row.
+    With ``wide_first`` equal priorities are ranked as in the simulator's list, which is sorted in
+    place at every event and left sorted by width: wider jobs first, those that arrived just now
+    last. Otherwise the earlier row comes first.
     """
 
     def __init__(self, cluster: Cluster, max_group: int, wide_first: bool) -> None:
@@ -41,7 +35,7 @@ class Lanes:
         self._ahead, self._behind = 0, 1 << 40
 
     def add(self, job: int, width: int, value: float) -> None:
-        """Put a job in line."""
+        """Put a waiting job in line."""
         if width not in self._waiting:
             self._waiting[width] = SortedList()
         entry = self._entry[job] = (value, self._rank.get(job, job), job)
@@ -54,15 +48,10 @@ class Lanes:
         self._last[job] = entry[0]
 
     def ranked(self, jobs: Sequence[int], values: Sequence[float]) -> list[Entry]:
-        """Return the running jobs of one width, best first.
+        """Return the running jobs of one width with their values now, best first.
 
         A list that is sorted in place at every event orders equal values as the event before did:
         a job whose value rose to that of others stays ahead of them, one whose value fell behind.
-
-        Parameters
-        ----------
-        jobs, values : sequences
-            Rows, and the value of each now.
         """
         if not self._wide_first:
             return sorted(zip(values, jobs, jobs, strict=True))
@@ -83,25 +72,12 @@ class Lanes:
         self._behind += len(line)
         return entries
 
-    def candidates(
-        self, running: Mapping[int, list[Entry]], fresh: range
-    ) -> dict[int, list[Entry]]:
-        """Return the jobs that may get GPUs, by GPU count.
+    def choose(self, running: Mapping[int, list[Entry]], fresh: range) -> dict[int, list[Entry]]:
+        """Return the jobs that may get GPUs, by GPU count; ``fresh`` rows arrived just now.
 
         Walking all jobs in order of priority, a job for whose gang the empty cluster has a place
-        left reserves it for itself and the next ones of its width, ``max_group`` in all.
-
-        Parameters
-        ----------
-        running : mapping of int to list of entries
-            Width to entries of the jobs that hold GPUs.
-        fresh : range
-            Rows that arrived just now.
-
-        Returns
-        -------
-        dict of int to list of entries
-            Widths in the order in which the walk met them; entries best first.
+        left reserves it for itself and the next ones of its width, ``max_group`` in all. Widths
+        come in the order in which the walk met them, entries best first.
         """
         nodes, size, lanes = self._nodes, self._max_group, {}
         for width in running.keys() | self._waiting.keys():
@@ -129,6 +105,7 @@ class Lanes:
         return {width: lanes[width][: size * slots[width]] for width in order if slots[width]}
 
     def _head(self, width: int, entry: Entry, fresh: range) -> tuple[float, tuple[int, ...], int]:
+        """Return what the walk compares: value, ties, minus the width."""
         value, rank, job = entry
         ties: tuple[int, ...] = (rank,)
         if self._wide_first:

@@ -4,28 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from repro.policies.muri._profiles import Group, Kind, Profiles
+from repro.core.grouped import Group
+from repro.policies.muri._profiles import Kind, Profiles
 
 
-class Kinds:
-    """The groups that exist, kept near the best ones as jobs come and go.
+class GroupsByKind:
+    """The groups that exist, kept near the best ones as jobs come and go (Algorithm 1).
 
     Which jobs of a profile share a group does not matter, so the groups wanted are numbers per
     kind. Their cost does not grow with the number of jobs, and only groups too many of a kind are
-    taken apart for those that lack.
-
-    Parameters
-    ----------
-    profiles : Profiles
-        What merging is worth.
-    rounds : int
-        Rounds of matching.
-    gpus : int
-        GPUs of the cluster; merging ends when the groups need no more.
-
-    References
-    ----------
-    Muri, SIGCOMM 2022, section 4.2, Algorithm 1.
+    taken apart for those that lack. Merging ends when the groups need no more than ``gpus`` GPUs,
+    or after so many rounds of matching.
     """
 
     def __init__(self, profiles: Profiles, rounds: int, gpus: int) -> None:
@@ -45,6 +34,10 @@ class Kinds:
             found[width] = found.get(width, []) + grouped
         return found
 
+    def of_width(self, width: int) -> list[Group]:
+        """Return the groups of a width."""
+        return [group for same in self.groups[width].values() for group in same]
+
     def number(self, width: int) -> int:
         """Return how many jobs of a width there are."""
         return sum(self._counts.get(width, {}).values())
@@ -54,14 +47,14 @@ class Kinds:
         return [width for width, counts in self._counts.items() if counts]
 
     def add(self, job: int, width: int) -> None:
-        """Take a job in; `arrange` finds it a group."""
+        """Add a job; `arrange` finds it a group."""
         kind = self._profiles.alone[job]
         counts = self._counts.setdefault(width, {})
         counts[kind] = counts.get(kind, 0) + 1
         self._loose.setdefault(width, set()).add(job)
 
     def remove(self, job: int, width: int) -> None:
-        """Let a job go; the rest of its group is free for others."""
+        """Remove a job; the rest of its group is free for others."""
         if job in self.group_of:
             self._dissolve(width, self.group_of[job])
         self._loose[width].remove(job)
@@ -83,6 +76,7 @@ class Kinds:
         return found
 
     def _dissolve(self, width: int, group: Group) -> None:
+        """Take a group apart."""
         kind = tuple(sorted(self._profiles.of_job[job] for job in group))
         same = self.groups[width][kind]
         del same[group]
@@ -146,6 +140,7 @@ class Kinds:
 
 
 def _change(counts: dict[Kind, int], changes: Iterable[tuple[Kind, int]]) -> None:
+    """Add to the counts; kinds of count 0 go."""
     for kind, number in changes:
         counts[kind] = counts.get(kind, 0) + number
         if not counts[kind]:

@@ -6,29 +6,19 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from repro.core.grouped import Group
 from repro.matching.jobs import best_pairs, first_pairs
-from repro.policies.muri._profiles import Group, Kind, Profiles
+from repro.policies.muri._profiles import Kind, Profiles
 
 #: Up to this many nodes are matched one by one: among equal totals the solver then finds, along the
 #: list, what that of the simulator would (nearly). More are matched by kind.
 NODE_BY_NODE = 32
 
 
-class Grouping:
-    """Merges candidates into groups until they fit the cluster, first in the list first.
+class GroupsByList:
+    """Merge candidates in priority order until the groups fit (Algorithm 1, public simulator).
 
-    Parameters
-    ----------
-    profiles : Profiles
-        What merging is worth.
-    max_group : int
-        Most jobs in a group.
-    rounds : int
-        Rounds of matching.
-
-    References
-    ----------
-    Muri, SIGCOMM 2022, section 4.2, Algorithm 1; public simulator.
+    Buckets map a GPU count to its candidates, best first, in order of priority.
     """
 
     def __init__(self, profiles: Profiles, max_group: int, rounds: int) -> None:
@@ -38,15 +28,7 @@ class Grouping:
         self._merged_now: dict[Group, Group] = {}
 
     def match(self, buckets: Mapping[int, list[int]], gpus: int) -> dict[int, list[Group]]:
-        """Return the groups of each bucket.
-
-        Parameters
-        ----------
-        buckets : mapping of int to list of int
-            GPU count to candidates, best first; buckets in order of priority.
-        gpus : int
-            GPUs of the cluster; merging ends when the groups need no more.
-        """
+        """Return the groups of each bucket; merging ends when they need no more than ``gpus``."""
         single = self._profiles.alone
         groups: dict[int, list[Group]] = {
             width: [(job,) for job in jobs] for width, jobs in buckets.items()
@@ -142,13 +124,7 @@ class Grouping:
         return partner
 
     def blocks(self, buckets: Mapping[int, list[int]], gpus: int) -> dict[int, list[Group]]:
-        """Return groups of neighbours in the order of priority, merged while GPUs lack.
-
-        Parameters
-        ----------
-        buckets, gpus
-            As for `match`.
-        """
+        """Return groups of neighbours in the order of priority, merged while GPUs lack."""
         lack = sum(width * len(jobs) for width, jobs in buckets.items()) - gpus
         groups: dict[int, list[Group]] = {}
         for width, jobs in buckets.items():

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from repro.core.decision import RunSet
-from repro.core.policy import Policy
+import numpy as np
+
+from repro.core.decision import Run, RunSet
+from repro.core.grouped import Group, Grouped, Grouping
 from repro.core.view import View
 from repro.errors import ParamError
-from repro.perf.interleaving import Interleaving
-from repro.perf.stages import Ordering
-from repro.policies.muri._paper_rules import KindSession
-from repro.policies.muri._profiles import RESOURCES
-from repro.policies.muri._simulator_rules import ListSession
+from repro.perf.interleaving import STAGE_COLUMNS, Interleaving, stage_columns
+from repro.perf.stages import RESOURCES, StageOrder, Stages
+from repro.placement.first_fit import FirstFit
+from repro.policies.muri._candidates import Candidates, Entry
+from repro.policies.muri._groups_by_kind import GroupsByKind
+from repro.policies.muri._groups_by_list import GroupsByList
+from repro.policies.muri._profiles import Profiles
+from repro.typing import Floats
 
 #: Measured period over T of groups of 2, 3 and 4 jobs; grouping without matching was given another
 #: value for 4 (Muri's simulator: factors on the CSV's times, over the 1.015 of a job alone).
@@ -24,8 +30,8 @@ MEASURED_BLOCKS = (1.33 / 1.015, 1.5 / 1.015, 1.3 / 1.015)
 
 
 @dataclass(frozen=True)
-class Muri(Policy):
-    """Base of Muri-S and Muri-L: groups of jobs that take turns on the cluster's resources.
+class Muri(Grouped):
+    """Base of Muri-S and Muri-L: groups of jobs that take turns on the resources (Algorithm 1).
 
     Parameters
     ----------
@@ -60,7 +66,7 @@ class Muri(Policy):
     """
 
     max_group: int = 4
-    ordering: Ordering = "best"
+    ordering: StageOrder = "best"
     blossom: bool = True
     autopack: bool = False
     noise: float = 0.0
@@ -124,11 +130,16 @@ class Muri(Policy):
             factors = MEASURED if self.blossom else MEASURED_BLOCKS
         return Interleaving(None, self.ordering, factors)
 
-    def session(self, view: View) -> Callable[[View], RunSet]:
-        """Return the decision function of one run."""
-        if self.best_first and self.blossom:
-            return KindSession(self, view)
-        return ListSession(self, view)
+    def grouping(self, view: View) -> Grouping:
+        """Return the state of one run."""
+        return _BestFirst(self, view) if self.best_first and self.blossom else _InList(self, view)
+
+    def believed(self, stages: Floats) -> list[Stages]:
+        """Return the stage times of every job as the scheduler sees them, noise included."""
+        if self.noise:
+            rng = np.random.default_rng([self.noise_seed, len(stages)])
+            stages = stages * rng.uniform(1 - self.noise, 1 + self.noise, stages.shape)
+        return [tuple(row) for row in stages.tolist()]
 
     @abstractmethod
     def first_value(self, view: View, job: int) -> float:
@@ -136,16 +147,266 @@ class Muri(Policy):
 
     @abstractmethod
     def values(self, view: View, width: int, jobs: list[int], seconds: list[float]) -> list[float]:
-        """Return the priorities of jobs of one width, smaller first.
+        """Return the priorities of jobs of one width, smaller first, given their time on GPUs."""
 
-        Parameters
-        ----------
-        view : View
-            The run.
-        width : int
-            GPUs each of them asks for.
-        jobs : list of int
-            Row numbers.
-        seconds : list of float
-            How long each has held GPUs (s).
-        """
+
+class _Muri(Grouping):
+    """What every run of a Muri policy has: profiles, waiting jobs, nodes to place groups on."""
+
+    def __init__(self, policy: Muri, view: View) -> None:
+        super().__init__(view)
+        self.policy = policy
+        present = [name for name in STAGE_COLUMNS if view.has_column(name)]
+        columns = stage_columns(present, view.source)
+        stages = policy.believed(np.column_stack([view.column(name) for name in columns]))
+        self.profiles = Profiles(
+            stages,
+            merged=len(columns) < RESOURCES,
+            perf=policy.performance(),
+            max_group=policy.max_group,
+            collapse=policy.collapse,
+        )
+        most = policy.max_group
+        self.rounds = math.ceil(math.log2(most)) if policy.halving_rounds else most
+        self.solo = [view.iteration_s(job) for job in range(len(stages))]
+        #: value of each job until it first runs
+        self.first = [policy.first_value(view, job) for job in range(len(stages))]
+        self.nodes = FirstFit(view.cluster)
+        self.candidates = Candidates(view.cluster, most, bool(policy.wide_first))
+        sizes = {node.gpus for node in view.cluster.nodes}
+        self._even = len(sizes) == 1 and all(map(_is_power_of_two, sizes))
+        #: a gang wider than a node stays within one switch
+        self._widest = view.cluster.num_gpus if len(view.cluster.switches) == 1 else max(sizes)
+
+    def all_fit(self, widths: Iterable[int], required: int) -> bool:
+        """Tell whether gangs of these widths, widest first, surely fit the empty cluster."""
+        if required > self.nodes.num_gpus:
+            return False
+        return self._even and all(_is_power_of_two(w) and w <= self._widest for w in widths)
+
+    def fitting(self, groups: Sequence[Group], width: int, line: Iterable[int]) -> list[Group]:
+        """Return the groups of a width that still find nodes; ``line`` has members best first."""
+        rank = {job: place for place, job in enumerate(line)}
+        found: list[Group] = []
+        for group in sorted(groups, key=lambda group: min(rank[job] for job in group)):
+            if not self.nodes.take(width):
+                break
+            found.append(group)
+        return found
+
+    def repacked(
+        self, groups: Mapping[int, Sequence[Group]], entries: Mapping[int, list[Entry]]
+    ) -> dict[int, list[Group]]:
+        """Split the groups that do not pay, then admit all by the best value of a member."""
+        values = {job: value for line in entries.values() for value, _, job in line}
+        kept: list[tuple[float, int, Group]] = []
+        for width, found in groups.items():
+            for group in found:
+                whole = len(group) > 1 and self._pays(group)
+                for part in [group] if whole else [(job,) for job in group]:
+                    kept.append((min(values[job] for job in part), width, part))
+        kept.sort(key=lambda entry: entry[0])
+        admitted: dict[int, list[Group]] = {}
+        self.nodes.clear()
+        for _, width, group in kept:
+            if self.nodes.take(width):
+                admitted.setdefault(width, []).append(group)
+        return admitted
+
+    def _pays(self, group: Group) -> bool:
+        """Tell whether a group is no slower than its members one after the other."""
+        return self.profiles.best_period(group) <= sum(self.solo[job] for job in group)
+
+
+def _is_power_of_two(number: int) -> bool:
+    """Tell whether a positive number is a power of two."""
+    return number & (number - 1) == 0
+
+
+class _BestFirst(_Muri):
+    """Muri as its paper describes it: the pairs that waste least merge first, by kind.
+
+    While all jobs together fit the cluster, a decision costs what the jobs that came and went
+    cost; only when jobs have to wait are all of them ranked.
+    """
+
+    def __init__(self, policy: Muri, view: View) -> None:
+        super().__init__(policy, view)
+        self.kinds = GroupsByKind(self.profiles, self.rounds, view.cluster.num_gpus)
+        self._waiting = 0
+
+    def leave(self, view: View, jobs: list[int]) -> None:
+        """Forget jobs that finished."""
+        for job in jobs:
+            self.kinds.remove(job, view.gpus(job))
+
+    def decide(self, view: View, fresh: range) -> RunSet:
+        """Choose candidates, arrange them in groups, say what changes."""
+        if self.policy.autopack:
+            return self._autopacked(view, fresh)
+        left: list[int] = []
+        if self._waiting or not self._room(view, fresh):
+            left = self._select(view, fresh)
+        else:
+            for job in fresh:
+                self.kinds.add(job, view.gpus(job))
+        found = self.kinds.arrange()
+        required = sum(
+            width * sum(map(len, groups.values())) for width, groups in self.kinds.groups.items()
+        )
+        if not self.all_fit(self.kinds.groups, required):
+            left += self._without_nodes(view)
+            found = [(width, group) for width, group in found if group[0] in self.kinds.group_of]
+        stop = [job for job in left if view.is_running(job)]
+        return RunSet([Run(group, width) for width, group in found], stop=stop, keep=True)
+
+    def _room(self, view: View, fresh: range) -> bool:
+        """Tell whether all jobs, as many to a group as there may be, fit the cluster."""
+        numbers = {width: self.kinds.number(width) for width in self.kinds.widths()}
+        for job in fresh:
+            numbers[view.gpus(job)] = numbers.get(view.gpus(job), 0) + 1
+        most = self.policy.max_group
+        return self.all_fit(numbers, sum(-(-n // most) * width for width, n in numbers.items()))
+
+    def _entries(self, view: View) -> dict[int, list[Entry]]:
+        """Return the entries of the jobs that hold GPUs, by width."""
+        entries = {}
+        for width, jobs in self.kinds.jobs().items():
+            seconds = [view.run_seconds(job) for job in jobs]
+            values = self.policy.values(view, width, jobs, seconds)
+            entries[width] = self.candidates.ranked(jobs, values)
+        return entries
+
+    def _select(self, view: View, fresh: range) -> list[int]:
+        """Choose the candidates among all jobs; return those that lose their GPUs."""
+        for job in fresh:
+            self._wait(job, view.gpus(job), self.first[job])
+        running = self._entries(view)
+        left: list[int] = []
+        for width, line in self.candidates.choose(running, fresh).items():
+            chosen = {job for _, _, job in line}
+            for value, _, job in running.pop(width, ()):
+                if job in chosen:
+                    chosen.remove(job)
+                else:
+                    left.append(self._drop(job, width, value))
+            for job in sorted(chosen):
+                self.candidates.remove(job, width)
+                self._waiting -= 1
+                self.kinds.add(job, width)
+        for width, others in running.items():
+            left += [self._drop(job, width, value) for value, _, job in others]
+        return left
+
+    def _drop(self, job: int, width: int, value: float) -> int:
+        """Send a job of a group back to those that wait."""
+        self.kinds.remove(job, width)
+        self._wait(job, width, value)
+        return job
+
+    def _wait(self, job: int, width: int, value: float) -> None:
+        """Put a job among those that wait."""
+        self.candidates.add(job, width, value)
+        self._waiting += 1
+
+    def _without_nodes(self, view: View) -> list[int]:
+        """Take the groups that no nodes are left for apart; their jobs wait."""
+        entries = self._entries(view)
+        self.nodes.clear()
+        gone: list[int] = []
+        for width in sorted(self.kinds.groups, reverse=True):
+            line = entries.get(width, [])
+            groups = self.kinds.of_width(width)
+            kept = set(self.fitting(groups, width, [job for _, _, job in line]))
+            lost = {job for group in groups if group not in kept for job in group}
+            gone += [self._drop(job, width, value) for value, _, job in line if job in lost]
+        return gone
+
+    def _autopacked(self, view: View, fresh: range) -> RunSet:
+        """Choose, group and repack all jobs anew: whoever was split may be grouped again."""
+        self._select(view, fresh)
+        self.kinds.arrange()
+        groups = {width: self.kinds.of_width(width) for width in self.kinds.groups}
+        packed = self.repacked(groups, self._entries(view))
+        return RunSet([Run(g, width) for width, found in packed.items() for g in found], "exact")
+
+
+class _InList(_Muri):
+    """Muri as its simulator runs it: at every event all jobs are ranked, grouped, placed anew."""
+
+    def __init__(self, policy: Muri, view: View) -> None:
+        super().__init__(policy, view)
+        self.groups = GroupsByList(self.profiles, policy.max_group, self.rounds)
+        self.last = 0.0
+        #: seconds on GPUs of every job that ever held some
+        self.seconds: dict[int, float] = {}
+        #: jobs that hold GPUs, by width
+        self.held: dict[int, set[int]] = {}
+        self.runs: dict[Group, Run] = {}
+
+    def leave(self, view: View, jobs: list[int]) -> None:
+        """Forget jobs that finished."""
+        for job in jobs:
+            self.held[view.gpus(job)].discard(job)
+
+    def decide(self, view: View, fresh: range) -> RunSet:
+        """Rank, choose candidates, group them, place the groups."""
+        running = self._running(view)
+        for job in fresh:
+            self.candidates.add(job, view.gpus(job), self.first[job])
+        self.last = view.now
+        entries = self.candidates.choose(running, fresh)
+        buckets = {width: [job for _, _, job in line] for width, line in entries.items()}
+        arrange = self.groups.match if self.policy.blossom else self.groups.blocks
+        groups = arrange(buckets, view.cluster.num_gpus)
+        if self.policy.autopack:
+            groups = self.repacked(groups, entries)
+        runs = self._placed(groups, buckets, running)
+        order = [
+            job
+            for width in sorted(buckets, reverse=True)
+            for job in buckets[width]
+            if job in self.held[width]
+        ]
+        return RunSet(runs, "exact", order=order)
+
+    def _running(self, view: View) -> dict[int, list[Entry]]:
+        """Return the entries of the jobs that hold GPUs, by width."""
+        now, last, seconds = view.now, self.last, self.seconds
+        running: dict[int, list[Entry]] = {}
+        for width, held in self.held.items():
+            jobs = list(held)
+            for job in jobs:
+                # from left to right, as the simulator adds: equal sums stay equal
+                seconds[job] = seconds[job] + now - last
+            if jobs:
+                values = self.policy.values(view, width, jobs, [seconds[job] for job in jobs])
+                running[width] = self.candidates.ranked(jobs, values)
+        return running
+
+    def _placed(
+        self,
+        groups: Mapping[int, list[Group]],
+        buckets: Mapping[int, list[int]],
+        running: Mapping[int, list[Entry]],
+    ) -> list[Run]:
+        """Place the widest groups first; keep account of who holds GPUs and who waits."""
+        known, self.runs = self.runs, {}
+        every = self.all_fit(groups, sum(width * len(found) for width, found in groups.items()))
+        before, self.held = self.held, {width: set() for width in running.keys() | buckets.keys()}
+        self.nodes.clear()
+        for width in sorted(groups, reverse=True):
+            found = groups[width] if every else self.fitting(groups[width], width, buckets[width])
+            held = self.held[width]
+            for group in found:
+                members = tuple(sorted(group))
+                self.runs[members] = known.get(members) or Run(members, width)
+                held.update(members)
+        for width, held in self.held.items():
+            for job in held - before.get(width, set()):
+                self.candidates.remove(job, width)
+                self.seconds.setdefault(job, 0.0)
+            for value, _, job in running.get(width, ()):
+                if job not in held:
+                    self.candidates.add(job, width, value)
+        return list(self.runs.values())

@@ -7,40 +7,24 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
+from repro.core.grouped import Group
 from repro.matching.jobs import best_pairs
 from repro.matching.kinds import KindMatcher
 from repro.perf.interleaving import Interleaving
 from repro.perf.stages import Stages
+from repro.typing import Floats
 
-Group = tuple[int, ...]
 #: Profiles of the members of a group, ascending: all that its period depends on.
 Kind = tuple[int, ...]
 
-#: Resources of the cluster: storage, CPU, GPU, network.
-RESOURCES = 4
-
 
 class Profiles:
-    """The stage times of every job, as the scheduler believes them.
+    """The stage times of every job, as the scheduler believes them (Muri, section 4.2).
 
-    Parameters
-    ----------
-    stages : sequence of tuple of float
-        Stage times (s per iteration), by row number.
-    merged : bool
-        They are data (storage and CPU), GPU and network; otherwise one per resource.
-    perf : Interleaving
-        Period of a group.
-    max_group : int
-        Most jobs in a group.
-    collapse : bool
-        Match kinds of groups with their numbers instead of group by group.
-
-    References
-    ----------
-    Muri, SIGCOMM 2022, section 4.2.
+    Jobs of equal stage times have one profile. With ``merged`` the stages are data (storage and
+    CPU), GPU and network, otherwise one per resource; ``collapse`` matches kinds of groups with
+    their numbers instead of group by group.
     """
 
     def __init__(
@@ -55,13 +39,13 @@ class Profiles:
         self._merged, self._perf = merged, perf
         self._max_group, self._collapse = max_group, collapse
         numbers: dict[Stages, int] = {}
-        #: profile of each job: jobs with equal stage times are interchangeable
+        #: profile of each job
         self.of_job = [numbers.setdefault(times, len(numbers)) for times in stages]
         #: kind of each job alone
         self.alone: list[Kind] = [(number,) for number in self.of_job]
         self._stages = list(numbers)
         self._gamma: dict[Kind, float] = {}
-        self._tables: dict[tuple[Kind, ...], npt.NDArray[np.float64]] = {}
+        self._tables: dict[tuple[Kind, ...], Floats] = {}
         self._matchers: dict[tuple[Kind, ...], KindMatcher] = {}
 
     def best_period(self, jobs: Group) -> float:
@@ -70,26 +54,24 @@ class Profiles:
         return replace(self._perf, ordering="best").period(group, self._merged)
 
     def gamma(self, one: Kind, other: Kind) -> float:
-        """Return the efficiency of merging two groups, 0 if the result would be too large."""
+        """Return the efficiency of merging two groups (Eq 4), 0 if they would be too large."""
         if len(one) + len(other) > self._max_group:
             return 0.0
         kind = tuple(sorted(one + other))
         found = self._gamma.get(kind)
         if found is None:
             group = [self._stages[number] for number in kind]
-            period = self._perf.period(group, self._merged)
-            found = self._gamma[kind] = sum(map(sum, group)) / (RESOURCES * period)
+            found = self._gamma[kind] = self._perf.efficiency(group, self._merged)
         return found
 
-    def weights(self, present: tuple[Kind, ...]) -> npt.NDArray[np.float64]:
+    def weights(self, present: tuple[Kind, ...]) -> Floats:
         """Return gamma of every pair of kinds, shape (kinds, kinds)."""
-        known = self._tables.get(present)
-        if known is not None:
-            return known
-        table = self._tables[present] = np.zeros((len(present), len(present)))
-        for row, one in enumerate(present):
-            for column in range(row, len(present)):
-                table[row, column] = table[column, row] = self.gamma(one, present[column])
+        table = self._tables.get(present)
+        if table is None:
+            table = self._tables[present] = np.zeros((len(present), len(present)))
+            for row, one in enumerate(present):
+                for column in range(row, len(present)):
+                    table[row, column] = table[column, row] = self.gamma(one, present[column])
         return table
 
     def repeats(self, kinds: int, nodes: int) -> bool:
@@ -99,19 +81,9 @@ class Profiles:
     def matched(
         self, present: tuple[Kind, ...], counts: tuple[int, ...]
     ) -> Sequence[tuple[int, int, int]]:
-        """Return how many pairs of which kinds a maximum-weight matching has.
+        """Return the pairs of a maximum-weight matching of ``counts`` nodes of each kind.
 
-        Parameters
-        ----------
-        present : tuple of Kind
-            Kinds, ascending.
-        counts : tuple of int
-            Nodes of each kind.
-
-        Returns
-        -------
-        sequence of (int, int, int)
-            Places a <= b in ``present`` and the number of pairs, ascending.
+        As places a <= b in ``present``, which ascends, and the number of pairs; ascending.
         """
         if not self.repeats(len(present), sum(counts)):
             index = np.repeat(np.arange(len(present)), counts)

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from repro.core.decision import Decision
-from repro.core.policy import Policy, register
+from repro.core.decision import Run, RunSet
+from repro.core.grouped import Grouped, Grouping
+from repro.core.policy import register
 from repro.core.view import View
+from repro.errors import PolicyError, TraceError
 from repro.perf.sharing import Sharing
-from repro.policies.muri._antman import Ownership
+
+Use = tuple[float, float, float, float, float]
+
+#: Assumed utilisation of a GPU by an owner that still collects, what its start adds, what its end
+#: takes away, and that by a guest; a GPU from the last number on takes no guest.
+RESIDUE: Use = (0.1 - 0.01, 0.01, 0.1, 0.9, 0.8)
+EXACT: Use = (9, 1, 10, 90, 80)
+
+NOBODY = -1
 
 
 @register("antman")
 @dataclass(frozen=True)
-class AntMan(Policy):
+class AntMan(Grouped):
     """Guaranteed jobs own their GPUs, opportunistic ones share them; nobody is preempted.
 
     Trace column ``priority``: 0 guaranteed, 1 opportunistic; without it all jobs are guaranteed.
@@ -35,11 +45,6 @@ class AntMan(Policy):
     References
     ----------
     Xiao et al., OSDI 2020; Muri, SIGCOMM 2022, public simulator (its AntMan baseline).
-
-    Examples
-    --------
-    >>> AntMan().under("muri").residue
-    True
     """
 
     residue: bool | None = None
@@ -54,6 +59,184 @@ class AntMan(Policy):
         """Return the speed of opportunistic jobs beside guaranteed ones."""
         return Sharing()
 
-    def session(self, view: View) -> Callable[[View], Decision]:
+    def grouping(self, view: View) -> Grouping:
         """Return the GPUs of one run."""
-        return Ownership(view, residue=bool(self.residue))
+        return _Ownership(view, residue=bool(self.residue))
+
+
+class _Ownership(Grouping):
+    """One run: who owns each GPU, who is its guest, how used it is; numbered node by node.
+
+    With ``residue`` utilisations are summed in floating point, with its rounding residue.
+    """
+
+    def __init__(self, view: View, *, residue: bool) -> None:
+        super().__init__(view)
+        if len(view.capacity()) > 1:
+            raise PolicyError(
+                f"antman shares GPUs of one type, the cluster has {dict(view.capacity())}; use a "
+                f"cluster of one type"
+            )
+        priority = view.column("priority", 0)
+        wrong = [job for job, value in enumerate(priority) if value not in (0, 1)]
+        if wrong:
+            raise TraceError(
+                f"row {wrong[0] + 1} in order of submission: priority {priority[wrong[0]]}; antman "
+                f"knows 0 (guaranteed) and 1 (opportunistic)"
+            )
+        self.opportunistic: list[bool] = (priority == 1).tolist()
+        use = RESIDUE if residue else EXACT
+        self.collecting, self.starting, self.by_owner, self.by_guest, self.limit = use
+        self.nodes: list[range] = []
+        for node in view.cluster.nodes:
+            first = self.nodes[-1].stop if self.nodes else 0
+            self.nodes.append(range(first, first + node.gpus))
+        self.node_of = [n for n, gpus in enumerate(self.nodes) for _ in gpus]
+        self.width = max(len(gpus) for gpus in self.nodes)
+        total = len(self.node_of)
+        self.owner, self.used = [NOBODY] * total, [0.0 if residue else 0] * total
+        #: GPUs without owner per node and in all, and GPUs without guest
+        self.unowned, self.free = [len(gpus) for gpus in self.nodes], total
+        self.unvisited = total
+        #: waiting jobs in order of arrival, and the GPUs running or collecting jobs have
+        self.waiting: tuple[dict[int, None], dict[int, None]] = ({}, {})
+        self.held: dict[int, list[int]] = {}
+        #: node a waiting owner collects GPUs of
+        self.home: dict[int, int] = {}
+        self.owners: dict[int, Run] = {}
+        self.guests: dict[int, Run] = {}
+        #: an owner has left since the last decision
+        self.owner_left = False
+
+    def leave(self, view: View, jobs: list[int]) -> None:
+        """Take back the GPUs of finished jobs, those of owners first."""
+        for job in jobs:
+            if self.owners.pop(job, None):
+                self.owner_left = True
+                for gpu in self.held.pop(job):
+                    self.used[gpu] -= self.by_owner
+                    self.owner[gpu] = NOBODY
+                    self.unowned[self.node_of[gpu]] += 1
+                    self.free += 1
+        for job in jobs:
+            if self.guests.pop(job, None):
+                gpus = self.held.pop(job)
+                self.unvisited += len(gpus)
+                for gpu in gpus:
+                    self.used[gpu] -= self.by_guest
+
+    def decide(self, view: View, fresh: range) -> RunSet:
+        """Start whoever can start."""
+        for job in fresh:
+            self.waiting[self.opportunistic[job]][job] = None
+            if not self.opportunistic[job]:
+                self._check_possible(view, job)
+        moved = self._start_owners(view) or self.owner_left
+        self.owner_left = False
+        started = self._start_guests(view)
+        for job in self.guests if moved else started:
+            self._revisit(job)
+        return RunSet([*self.owners.values(), *self.guests.values()], "exact")
+
+    def _check_possible(self, view: View, job: int) -> None:
+        """Refuse a guaranteed job that no empty cluster has nodes for."""
+        whole, rest = self._shape(view.gpus(job))
+        fitting = sum(len(gpus) == self.width for gpus in self.nodes)
+        remainder = sum(len(gpus) >= rest for gpus in self.nodes)
+        if whole > fitting or (rest and remainder == whole):
+            raise TraceError(
+                f"a guaranteed job of {view.gpus(job)} GPUs takes {whole} whole nodes of "
+                f"{self.width} GPUs and {rest} GPUs of another; {view.cluster} has not as many: "
+                f"use a larger cluster"
+            )
+
+    def _shape(self, gpus: int) -> tuple[int, int]:
+        """Return the whole nodes a job takes and the GPUs of one more node."""
+        return divmod(gpus, self.width) if gpus > self.width else (0, gpus)
+
+    def _start_owners(self, view: View) -> bool:
+        """Start the guaranteed jobs that have collected their GPUs; return whether any did."""
+        started: list[int] = []
+        for job in self.waiting[0]:
+            if not self.free:
+                break
+            held = self.held.setdefault(job, [])
+            if self._collect(job, held, *self._shape(view.gpus(job))):
+                started.append(job)
+        for job in started:
+            del self.waiting[0][job]
+            self.home.pop(job, None)
+            self.owners[job] = Run((job,), view.gpus(job))
+        return bool(started)
+
+    def _collect(self, job: int, held: list[int], whole: int, rest: int) -> bool:
+        """Take what there is for an owner, and return whether it has all it needs."""
+        for node, gpus in enumerate(self.nodes):
+            if len(held) >= whole * self.width:
+                break
+            if self.unowned[node] == len(gpus) == self.width:
+                self._own(job, node, self.width)
+        if len(held) < whole * self.width:
+            return False
+        if rest:
+            node = self.home.get(job, NOBODY)
+            if node == NOBODY:
+                node = self._choose(rest)
+            if node == NOBODY:
+                return False
+            self.home[job] = node
+            self._own(job, node, whole * self.width + rest - len(held))
+        if len(held) < whole * self.width + rest:
+            return False
+        for gpu in held:
+            self.used[gpu] += self.starting
+        return True
+
+    def _choose(self, gpus: int) -> int:
+        """Return the first node with room, else the first of those that have most of it."""
+        best, most = NOBODY, 0
+        for node, unowned in enumerate(self.unowned):
+            if unowned >= gpus:
+                return node
+            if unowned > most and len(self.nodes[node]) >= gpus:
+                best, most = node, unowned
+        return best
+
+    def _own(self, job: int, node: int, gpus: int) -> None:
+        """Let a job own up to so many GPUs of a node, the lowest first."""
+        free = [gpu for gpu in self.nodes[node] if self.owner[gpu] == NOBODY][:gpus]
+        for gpu in free:
+            self.owner[gpu] = job
+            self.used[gpu] += self.collecting
+        self.unowned[node] -= len(free)
+        self.free -= len(free)
+        self.held[job].extend(free)
+
+    def _start_guests(self, view: View) -> list[int]:
+        """Start the opportunistic jobs that find GPUs, the least used first."""
+        started: list[int] = []
+        for job in self.waiting[1]:
+            if not self.unvisited:
+                break
+            gpus = view.gpus(job)
+            if gpus > self.unvisited:
+                continue
+            open_ = [gpu for gpu, used in enumerate(self.used) if used < self.limit]
+            self.held[job] = sorted(open_, key=self.used.__getitem__)[:gpus]
+            for gpu in self.held[job]:
+                self.used[gpu] += self.by_guest
+            self.unvisited -= gpus
+            started.append(job)
+        for job in started:
+            del self.waiting[1][job]
+            self.guests[job] = Run((job,), view.gpus(job))
+        return started
+
+    def _revisit(self, job: int) -> None:
+        """Name the running jobs whose GPUs a guest uses now."""
+        owners = [self.owner[gpu] for gpu in self.held[job]]
+        shared = [owner for owner in owners if owner in self.owners]
+        run = self.guests[job]
+        hosts = tuple(sorted(set(shared)))
+        if run.hosts != hosts:
+            self.guests[job] = Run((job,), run.gpus, hosts=hosts, shared=len(shared))

@@ -1,4 +1,4 @@
-"""Muri-L: interleaved groups by least attained service."""
+"""Muri-L: interleaved groups by least attained service (Muri, section 4.2)."""
 
 from __future__ import annotations
 
@@ -12,17 +12,7 @@ from repro.policies.muri._muri import Muri
 @register("muri-l")
 @dataclass(frozen=True)
 class MuriL(Muri):
-    """Multi-resource interleaving by 2D-LAS: time on GPUs times gang size, durations unknown.
-
-    References
-    ----------
-    Muri, SIGCOMM 2022, section 4.2.
-
-    Examples
-    --------
-    >>> MuriL(max_group=2).max_group
-    2
-    """
+    """Multi-resource interleaving by 2D-LAS: time on GPUs times gang size; fields as of `Muri`."""
 
     def first_value(self, view: View, job: int) -> float:
         """Return 0: nothing attained."""

@@ -1,4 +1,4 @@
-"""Muri-S: interleaved groups by shortest remaining service."""
+"""Muri-S: interleaved groups by shortest remaining service (Muri, section 4.2)."""
 
 from __future__ import annotations
 
@@ -13,17 +13,7 @@ from repro.policies.muri._muri import Muri
 @register("muri-s")
 @dataclass(frozen=True)
 class MuriS(Muri):
-    """Multi-resource interleaving by SRSF: remaining time alone times gang size, durations known.
-
-    References
-    ----------
-    Muri, SIGCOMM 2022, section 4.2.
-
-    Examples
-    --------
-    >>> MuriS(ordering="worst").ordering
-    'worst'
-    """
+    """Multi-resource interleaving by SRSF: remaining time times gang size; fields as of `Muri`."""
 
     needs: ClassVar[frozenset[str]] = Muri.needs | {"duration"}
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
 from repro.core.decision import RunSet
+from repro.core.elastic import total_gpus
 from repro.core.view import View
 from repro.errors import TraceError
 from repro.placement.first_fit import FirstFit
-from repro.policies.pcs._elastic import total_gpus
-
-Array = npt.NDArray[np.float64]
+from repro.typing import Array, Ints
 
 #: Seconds of work a job is taken to have left at least, so that its share is above 0.
 LEAST_S = 1e-6
@@ -27,29 +25,10 @@ def fair_shares(elapsed: Array, left: Array, alone: Array, gpus: Array, total: f
     The ratio of a job is (elapsed + left / x) / alone; shares are in (0, 1] and the GPUs they
     amount to, sum of gpus * x, at most ``total``. Every job gets the smallest share with which its
     ratio is no larger than the optimum. Where the GPUs bind there is no other solution; where the
-    bound x <= 1 of one job does, the others could have more, and the GPUs are not used up.
-
-    Parameters
-    ----------
-    elapsed : ndarray
-        Seconds since submission.
-    left : ndarray
-        Seconds of work left alone, above 0.
-    alone : ndarray
-        Time to finish in a cluster of one's own, above 0.
-    gpus : ndarray
-        GPUs asked for.
-    total : float
-        GPUs of the cluster.
-
-    Returns
-    -------
-    ndarray
-
-    References
-    ----------
-    Muri, SIGCOMM 2022, public simulator, after Gavel's finish-time fairness; solved here for the
-    ratio by Newton's method.
+    bound x <= 1 of one job does, the others could have more, and the GPUs are not used up. Times
+    are in seconds: since submission, of work left alone (above 0), and to finish in a cluster of
+    one's own (above 0). Solved for the ratio rho by Newton's method on
+    sum of gpus * left / (rho * alone - elapsed) = total.
 
     Examples
     --------
@@ -78,23 +57,14 @@ class FairShares:
 
     At every event jobs are ranked by share over time run so far (0: first), then by time promised
     so far (sum of share * seconds) less time run, then by share, descending; ties go to the larger
-    gang, then to the one listed earlier. Whoever fits then runs.
-
-    Parameters
-    ----------
-    view : View
-        The run.
-    in_iterations : bool
-        Measure what is left in a cluster of one's own in iterations instead of seconds.
-    initial_service : float
-        Seconds added to the time run so far, 0 or more.
+    gang, then to the one listed earlier. Whoever fits then runs. Parameters as of `Themis`.
     """
 
     def __init__(self, view: View, *, in_iterations: bool, initial_service: float) -> None:
         self.in_iterations, self.initial_service = in_iterations, initial_service
         self.total, self.nodes = total_gpus(view), FirstFit(view.cluster)
         #: unfinished jobs in the order of the last event, and those that ran since
-        self.order: npt.NDArray[np.intp] = np.empty(0, dtype=np.intp)
+        self.order: Ints = np.empty(0, dtype=np.int64)
         self.ran: list[int] = []
         self.seen, self.last = 0, 0.0
         #: per row: seconds left alone, seconds run, share, sum of share * seconds; what is done of
@@ -124,7 +94,7 @@ class FairShares:
         return RunSet(self.ran, "exact")
 
     def _advance(self, view: View) -> None:
-        """Note what ran since the last event, who finished and who arrived."""
+        """Account for what ran since the last event, who finished and who arrived."""
         self.promised[self.order] += self.share[self.order] * (view.now - self.last)
         self.last = view.now
         finished = False
@@ -142,6 +112,7 @@ class FairShares:
             self._arrive(view, range(self.seen, view.arrived))
 
     def _arrive(self, view: View, jobs: range) -> None:
+        """Add the rows of new jobs."""
         self.seen = view.arrived
         for gpus in {view.gpus(job) for job in jobs}:
             self.nodes.clear()
@@ -167,9 +138,9 @@ class FairShares:
         for name in ("submit", "gpus", "left", "unit", "run", "share", "promised", "done", "pace"):
             column = fresh.get(name, [0.0] * len(jobs))
             setattr(self, name, np.concatenate([getattr(self, name), np.array(column, float)]))
-        self.order = np.concatenate([self.order, np.array(jobs, dtype=np.intp)])
+        self.order = np.concatenate([self.order, np.array(jobs, dtype=np.int64)])
 
-    def _fitting(self, ranked: npt.NDArray[np.intp]) -> list[int]:
+    def _fitting(self, ranked: Ints) -> list[int]:
         """Return the jobs that fit, first fit in order of rank on empty nodes."""
         nodes, chosen = self.nodes, []
         nodes.clear()

@@ -1,25 +1,19 @@
-"""Elastic shortest remaining service first."""
+"""Elastic shortest remaining service first (PCS, section 5.1)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import ClassVar
 
+from repro.core.elastic import Elastic
 from repro.core.policy import register
 from repro.core.view import View
-from repro.policies.pcs._elastic import ElasticOrder
 
 
 @register("srsf-elastic")
 @dataclass(frozen=True)
-class SrsfElastic(ElasticOrder):
-    """Smallest GPUs asked for times remaining time on them (called Tiresias in PCS).
-
-    Examples
-    --------
-    >>> SrsfElastic()
-    SrsfElastic()
-    """
+class SrsfElastic(Elastic):
+    """Smallest GPUs asked for times remaining time on them (called Tiresias in PCS, 5.1)."""
 
     needs: ClassVar[frozenset[str]] = frozenset({"duration"})
 

@@ -11,11 +11,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from repro.core.decision import Decision, Run, RunSet
-from repro.core.policy import Policy, register
+from repro.core.elastic import Elastic, total_gpus
+from repro.core.policy import register
 from repro.core.view import View
 from repro.errors import ParamError
 from repro.perf.speedup import SpeedUp
-from repro.policies.pcs._elastic import total_gpus
 from repro.policies.pcs._themis_shares import FairShares
 
 LEASES, SHARES = FORMS = ("leases", "shares")
@@ -23,7 +23,7 @@ LEASES, SHARES = FORMS = ("leases", "shares")
 
 @register("themis")
 @dataclass(frozen=True)
-class Themis(Policy):
+class Themis(Elastic):
     """The job whose finish time suffers most first; truthful jobs, no auction.
 
     Form ``leases`` (as PCS runs it): largest finish-time fairness rho = (time in system + work left
@@ -40,23 +40,20 @@ class Themis(Policy):
     form : {"leases", "shares"}, optional
         Which of the two.
     lease : float
-        Seconds after the last event at which GPUs are handed out anew; form ``leases`` only.
+        Leases: seconds after the last event at which GPUs are handed out anew.
     speedup : SpeedUp
-        Curves that turn work at D GPUs into work on one GPU; form ``leases`` only.
+        Leases: curves that turn work at D GPUs into work on one GPU.
     iterations_in_denominator : bool, optional
-        Form ``shares`` only: count the denominator in iterations while the numerator is in seconds,
-        as the public simulator does by mistake, so that jobs of slow iterations go first.
+        Shares: count the denominator in iterations while the numerator is in seconds, as the public
+        simulator does by mistake, so that jobs of slow iterations go first.
     initial_service : float
-        Form ``shares`` only: seconds a new job is taken to have run already. 0, as in the public
-        simulator: jobs that never ran go before all others. With 1 s they are ranked like others.
+        Shares: seconds a new job is taken to have run already; with 0, the public simulator's, jobs
+        that never ran go before all others.
 
     References
     ----------
     Mahajan et al., NSDI 2020; PCS, arXiv 2401.10354, section 5.1; Muri, SIGCOMM 2022, public
-    simulator. What Muri published for Themis comes from another version of that simulator, without
-    its factor on iteration times; where all jobs arrive at once an initial service of 1 s is much
-    closer to it on traces 1', 3' and 4' (mean JCT -8.1, -8.4 and -10.6 % instead of +111.9, +151.3
-    and +55.9 %), and too low on 2' (-53 % instead of +108 %).
+    simulator.
 
     Examples
     --------
@@ -76,7 +73,6 @@ class Themis(Policy):
         "muri": {"form": SHARES, "iterations_in_denominator": True},
     }
 
-    elastic: ClassVar[bool] = True
     needs: ClassVar[frozenset[str]] = frozenset({"duration"})
 
     def under(self, rules: str) -> Themis:
@@ -100,13 +96,7 @@ class Themis(Policy):
 
 @dataclass(frozen=True)
 class ThemisShares(Themis):
-    """`Themis` in form ``shares``, which reads other things and keeps gangs whole.
-
-    Examples
-    --------
-    >>> type(Themis(form="shares").under("paper")).__name__
-    'ThemisShares'
-    """
+    """`Themis` in form ``shares``, which reads other things and keeps gangs whole."""
 
     elastic: ClassVar[bool] = False
     needs: ClassVar[frozenset[str]] = frozenset({"duration", "iteration_time"})
@@ -126,13 +116,7 @@ class ThemisShares(Themis):
 
 @dataclass(frozen=True)
 class ThemisCurves(Themis):
-    """`Themis` with speed-up curves, which go by model.
-
-    Examples
-    --------
-    >>> type(Themis(speedup=SpeedUp({"vgg": (1.0, 1.6)})).under("paper")).__name__
-    'ThemisCurves'
-    """
+    """`Themis` with speed-up curves, which go by model."""
 
     needs: ClassVar[frozenset[str]] = frozenset({"duration", "model"})
 
@@ -171,11 +155,13 @@ class _Leases:
                 self.seen[job] = [len(self.seen) + 1.0, 1.0]
 
     def _show(self, count: int) -> None:
+        """Show every present job a number of jobs."""
         for entry in self.seen.values():
             entry[0] += count
             entry[1] += 1
 
     def _offers(self, view: View, jobs: list[int]) -> list[Run]:
+        """Offer the GPUs left to the job of largest rho until none is left."""
         total = left = total_gpus(view)
         asked = np.array([view.gpus(job) for job in jobs], dtype=float)
         # work on one GPU per unit of work at the GPUs asked for

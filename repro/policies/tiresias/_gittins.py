@@ -7,9 +7,8 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
+from repro.typing import Array
 
 
 class Index(Protocol):
@@ -26,16 +25,8 @@ class GittinsIndex:
     X_l = sum_j min(s_j, s_l), the ratio for D = s_l - a is the slope from (C_i + a (n - i), i) to
     (X_l, l), so that the supremum is a tangent to the upper hull of the points behind i.
 
-    Parameters
-    ----------
-    samples : ndarray
-        Total services of past jobs (GPU-seconds).
-    delta : float
-        A fixed quantum D (GPU-seconds) instead of the supremum; None takes the supremum.
-
-    References
-    ----------
-    Tiresias, NSDI 2019, section 3.2.1 and Pseudocode 1.
+    ``samples`` are total services of past jobs, ``delta`` a fixed quantum D instead of the
+    supremum (GPU-seconds). Tiresias, NSDI 2019, section 3.2.1 and Pseudocode 1.
 
     Examples
     --------
@@ -72,6 +63,7 @@ class GittinsIndex:
             self.next[i] = j
 
     def _slope(self, i: int, j: int) -> float:
+        """Return the slope between two vertices."""
         return (self.y[j] - self.y[i]) / (self.x[j] - self.x[i])
 
     def __call__(self, attained: float) -> float:
@@ -92,6 +84,7 @@ class GittinsIndex:
         return best
 
     def _fixed(self, attained: float, i: int, delta: float) -> float:
+        """Return the ratio for one quantum; ``i`` samples are no larger than ``attained``."""
         k = bisect_right(self.samples, attained + delta)
         tail = delta * (self.n - k) if k < self.n else 0.0
         served = self.prefix[k] - self.prefix[i] - attained * (k - i) + tail
@@ -128,18 +121,6 @@ class TotalServiceTable:
     For a sample v with a = v - 1: P = share of longer jobs ending within the quantum (5 decimals),
     E = floor of the mean of min(S, quantum) as the simulator forms it, index = 1e6 P / E (4
     decimals); a job reads the entry of the first sample above its attained service.
-
-    Parameters
-    ----------
-    samples : ndarray
-        Total services of past jobs (GPU-seconds).
-    delta : float
-        Quantum (GPU-seconds).
-
-    Examples
-    --------
-    >>> TotalServiceTable(np.array([4.0, 8.0, 12.0]), 4.0)(100.0)
-    0.0
     """
 
     def __init__(self, samples: Array, delta: float) -> None:

@@ -1,18 +1,19 @@
-"""The K queues of Discretised 2DAS (Tiresias 3.2.3): clocks, demotion, promotion."""
+"""The K queues of Discretised 2DAS (Tiresias, section 3.2.3): clocks, demotion, promotion."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from heapq import heappop, heappush
 from itertools import pairwise
 from typing import Any, ClassVar
 
-from repro.core.policy import Order, Ordering, Select
+from repro.core.policy import Key, Order, Ordering, Select
 from repro.core.view import View
 from repro.errors import ParamError
+from repro.policies.tiresias._gittins import Index
 from repro.sim.select.resort import Resort
 
 
@@ -78,6 +79,10 @@ class Discretised(Order):
         },
     }
 
+    def indices(self) -> Sequence[Index | None] | None:
+        """Return what ranks the jobs of each queue, None for FIFO; None: all queues are FIFO."""
+        return None
+
     def limits(self) -> tuple[float, ...]:
         """Return the checked thresholds (GPU-seconds) followed by infinity."""
         raw = self.thresholds if self.thresholds is not None else (3200.0,)
@@ -93,119 +98,112 @@ class Discretised(Order):
             )
         return (*values, math.inf)
 
+    def ordering(self, view: View) -> Ordering:
+        """Return the queues of one run."""
+        return (AtEvents if self.exact_demotion is False else Exact)(self, view)
 
-class QueueOrdering(Ordering):
-    """One run of a `Discretised` policy: which queue each job is in, and since when.
 
-    Parameters
-    ----------
-    policy : Discretised
-        With every rule resolved.
-    view : View
-        The run.
-    """
+@dataclass(slots=True)
+class _Clock:
+    """The queue of a job, and how long it has run and waited."""
 
-    policy: Discretised
+    #: instant the present wait began
+    left: float
+    queue: int = 0
+    #: priority clock (s) up to the present hold, and when that hold began; None while waiting
+    ran: float = 0.0
+    since: float | None = None
+    #: first start
+    first: float = math.inf
+    #: waiting clock (s) up to `left`
+    waited: float = 0.0
+    #: entries of the calendar with another stamp are void
+    stamp: int = 0
+
+    def executed(self, now: float) -> float:
+        """Return the priority clock t_J (s)."""
+        return self.ran + (now - self.since if self.since is not None else 0.0)
+
+
+class _Queues(Ordering):
+    """One run of a `Discretised` policy: clocks, and a calendar of what moves a job."""
 
     def __init__(self, policy: Discretised, view: View) -> None:
         super().__init__(policy, view)
-        self.limits = policy.limits()
+        self.limits, self.indices = policy.limits(), policy.indices()
         self.knob = policy.promote_knob
-        self.exact = policy.exact_demotion is not False
         self.rounds_up = bool(policy.whole_second_limits)
         self.cumulative = bool(policy.cumulative_waiting)
-        self.partition = bool(policy.history_ties)
-        if self.partition or not self.exact:
-            self.selection = self.one_list()
-        #: queue, priority clock (s) up to the present hold, start of that hold (None = waiting)
-        self.queue: dict[int, int] = {}
-        self.clock: dict[int, float] = {}
-        self.since: dict[int, float | None] = {}
-        self.started: dict[int, float] = {}
-        #: waiting clock (s) up to `left_at`, the instant the present wait began
-        self.waited: dict[int, float] = {}
-        self.left_at: dict[int, float] = {}
+        self.as_list = bool(policy.history_ties)
+        self.clocks: dict[int, _Clock] = {}
+        #: (instant, job, stamp) of demotions and promotions to come
         self._due: list[tuple[float, int, int]] = []
-        #: running jobs above the last queue and the start of their hold (late demotion only)
-        self._watched: dict[int, float] = {}
-        #: promotions due at the next event, which they do not bring about themselves
+        #: overdue promotions, applied at the next event (they schedule no wake-up)
         self._overdue: list[tuple[int, int]] = []
-        self._stamp: dict[int, int] = {}
 
-    def one_list(self, *, always_sorts: bool = False) -> Select:
+    def one_list(self) -> Select:
         """Return the selection by one sorted list, under the tie rules of the policy."""
         return partial(
             Resort,
-            partition=self.partition,
-            history_ties=self.partition,
-            always_sorts=always_sorts,
-            drifts=self.drifts,
+            partition=self.as_list,
+            history_ties=self.as_list,
+            always_sorts=self.as_list and self.indices is not None,
+            drifts=self._drifts,
         )
 
-    def drifts(self, job: int) -> bool:
+    def _drifts(self, job: int) -> bool:
         """Tell whether the key of a running job changes with time."""
-        return False
+        return self.indices is not None and self.indices[self.clocks[job].queue] is not None
 
-    def executed(self, job: int, now: float) -> float:
-        """Return the priority clock t_J (s)."""
-        since = self.since[job]
-        return self.clock[job] + (now - since if since is not None else 0.0)
+    def key(self, job: int, now: float) -> Key:
+        """Return the queue, then its index (largest first) or first start, then submission.
+
+        Without an index a list keeps the order of the jobs of a queue itself.
+        """
+        clock = self.clocks[job]
+        if self.as_list and self.indices is None:
+            return (clock.queue,)
+        index = self.indices[clock.queue] if self.indices is not None else None
+        rank = clock.first if index is None else -index(clock.executed(now) * self.view.gpus(job))
+        return clock.queue, rank, self.view.submit(job)
 
     def arrive(self, job: int, now: float) -> None:
         """Enter queue 1 (index 0)."""
-        self.queue[job], self.clock[job], self.since[job] = 0, 0.0, None
-        self.waited[job], self.left_at[job] = 0.0, now
-        self._stamp[job] = 0
+        self.clocks[job] = _Clock(left=now)
 
     def start(self, job: int, now: float) -> None:
         """Start the priority clock."""
-        self.started.setdefault(job, now)
-        self.since[job] = now
-        if self.cumulative:
-            if self.clock[job] > 0:
-                self.waited[job] += now - self.left_at[job]
-        else:
-            self.waited[job] = 0.0
-        self._schedule(job, now)
+        clock = self.clocks[job]
+        clock.first = min(clock.first, now)
+        clock.since = now
+        if not self.cumulative:
+            clock.waited = 0.0
+        elif clock.ran > 0:
+            clock.waited += now - clock.left
+        self._schedule(job, clock, now)
 
     def stop(self, job: int, now: float) -> None:
         """Stop the priority clock, start the waiting clock."""
-        self.clock[job] = self.executed(job, now)
-        self.since[job] = None
-        self.left_at[job] = now
-        self._schedule(job, now)
+        clock = self.clocks[job]
+        clock.ran, clock.since, clock.left = clock.executed(now), None, now
+        self._schedule(job, clock, now)
 
     def finish(self, job: int, now: float) -> None:
         """Forget the job."""
-        for column in (self.queue, self.clock, self.since, self.waited, self.left_at, self._stamp):
-            del column[job]
-        self.started.pop(job, None)
-        self._watched.pop(job, None)
+        del self.clocks[job]
 
-    def _schedule(self, job: int, now: float) -> None:
-        """Put the next exact demotion or promotion of a job on the calendar."""
-        stamp = self._stamp[job] = self._stamp[job] + 1
-        since = self.since[job]
-        if not self.exact:
-            self._watched.pop(job, None)
-            if since is not None and self.limits[self.queue[job]] < math.inf:
-                self._watched[job] = since
-        if since is None:
-            if self.knob < math.inf and self._promotable(job):
-                need = self.knob * self.clock[job]
-                if self.cumulative:
-                    need = math.floor(need)
-                due = self.left_at[job] + need - self.waited[job]
-                if due > now:
-                    heappush(self._due, (due, job, stamp))
-                else:
-                    self._overdue.append((job, stamp))
-        elif self.exact and self.limits[self.queue[job]] < math.inf:
-            left = self.limits[self.queue[job]] / self.view.gpus(job) - self.clock[job]
-            heappush(self._due, (since + left, job, stamp))
-
-    def _promotable(self, job: int) -> bool:
-        return self.clock[job] > 0 and (not self.cumulative or self.queue[job] > 0)
+    def _schedule(self, job: int, clock: _Clock, now: float) -> None:
+        """Void what the calendar says of a job; plan the promotion of one that waits."""
+        clock.stamp += 1
+        started = clock.ran > 0 and (not self.cumulative or clock.queue > 0)
+        if clock.since is not None or not started or self.knob == math.inf:
+            return
+        need = self.knob * clock.ran
+        due = clock.left + (math.floor(need) if self.cumulative else need) - clock.waited
+        if due > now:
+            heappush(self._due, (due, job, clock.stamp))
+        else:
+            self._overdue.append((job, clock.stamp))
 
     def moves(self, now: float) -> list[int]:
         """Demote and promote what is due; in order of arrival."""
@@ -214,53 +212,93 @@ class QueueOrdering(Ordering):
         while self._due and self._due[0][0] <= now:
             due.append(heappop(self._due)[1:])
         for job, stamp in due:
-            if self._stamp.get(job) != stamp:
+            clock = self.clocks.get(job)
+            if clock is None or clock.stamp != stamp:
                 continue
             moved.add(job)
-            if self.since[job] is None:
-                self._promote(job, now)
+            if clock.since is None:
+                self.clocks[job] = _Clock(left=now, first=clock.first, stamp=stamp + 1)
+                self.view.note_promotion(job)
             else:
-                self.queue[job] += 1
-                self._schedule(job, now)
-        if not self.exact:
-            self._demote_late(now, moved)
+                clock.queue += 1
+                self._schedule(job, clock, now)
         return sorted(moved)
 
-    def _promote(self, job: int, now: float) -> None:
-        self.queue[job], self.clock[job] = 0, 0.0
-        self.waited[job], self.left_at[job] = 0.0, now
-        self.view.note_promotion(job)
-        self._stamp[job] += 1
+    def wake(self, now: float) -> float:
+        """Return the next instant of the calendar."""
+        while self._due:
+            due, job, stamp = self._due[0]
+            clock = self.clocks.get(job)
+            if clock is not None and clock.stamp == stamp:
+                return due
+            heappop(self._due)
+        return math.inf
 
-    def _demote_late(self, now: float, moved: set[int]) -> None:
-        """Demote by one queue every running job found at or beyond its limit at this event."""
-        limits, gpus = self.limits, self.view.gpus
-        for job, since in list(self._watched.items()):
-            executed = self.clock[job] + now - since
-            limit = limits[self.queue[job]]
-            due = executed * gpus(job) >= limit
+
+class Exact(_Queues):
+    """Jobs are demoted at the instant their attained service crosses the limit."""
+
+    def __init__(self, policy: Discretised, view: View) -> None:
+        super().__init__(policy, view)
+        if self.as_list or self.indices is not None:
+            self.selection = self.one_list()
+
+    def _schedule(self, job: int, clock: _Clock, now: float) -> None:
+        """Plan the next demotion of a job that runs, the promotion of one that waits."""
+        super()._schedule(job, clock, now)
+        if clock.since is not None and self.limits[clock.queue] < math.inf:
+            left = self.limits[clock.queue] / self.view.gpus(job) - clock.ran
+            heappush(self._due, (clock.since + left, job, clock.stamp))
+
+
+class AtEvents(_Queues):
+    """Jobs are demoted, by one queue, at the first event at or after they reach the limit."""
+
+    def __init__(self, policy: Discretised, view: View) -> None:
+        super().__init__(policy, view)
+        self.selection = self.one_list()
+        #: running jobs above the last queue
+        self._watched: dict[int, _Clock] = {}
+
+    def finish(self, job: int, now: float) -> None:
+        """Forget the job."""
+        super().finish(job, now)
+        self._watched.pop(job, None)
+
+    def _schedule(self, job: int, clock: _Clock, now: float) -> None:
+        """Watch a job that runs, plan the promotion of one that waits."""
+        super()._schedule(job, clock, now)
+        self._watched.pop(job, None)
+        if clock.since is not None and self.limits[clock.queue] < math.inf:
+            self._watched[job] = clock
+
+    def moves(self, now: float) -> list[int]:
+        """Promote what is due, then demote whoever is found at or beyond its limit."""
+        moved = set(super().moves(now))
+        for job, clock in list(self._watched.items()):
+            assert clock.since is not None
+            executed = clock.ran + now - clock.since
+            limit, gpus = self.limits[clock.queue], self.view.gpus(job)
+            due = executed * gpus >= limit
             if self.rounds_up:
                 # adding event by event may stop a rounding short of the limit, for ever
-                due = due or math.ceil(limit / gpus(job)) - executed + now <= now
-                self.clock[job], self.since[job], self._watched[job] = executed, now, now
+                due = due or math.ceil(limit / gpus) - executed + now <= now
+                clock.ran, clock.since = executed, now
             if due:
-                self.queue[job] += 1
+                clock.queue += 1
                 moved.add(job)
-                if limits[self.queue[job]] == math.inf:
+                if self.limits[clock.queue] == math.inf:
                     del self._watched[job]
+        return sorted(moved)
 
     def wake(self, now: float) -> float:
-        """Return the next demotion or promotion."""
-        while self._due and self._stamp.get(self._due[0][1]) != self._due[0][2]:
-            heappop(self._due)
-        wake = self._due[0][0] if self._due else math.inf
-        if self.exact:
-            return wake
-        limits, gpus = self.limits, self.view.gpus
-        for job, since in self._watched.items():
-            executed, limit = self.clock[job] + (now - since), limits[self.queue[job]]
+        """Return the next promotion, or the simulator's own wake-up for a demotion."""
+        wake = super().wake(now)
+        for job, clock in self._watched.items():
+            executed, limit = clock.executed(now), self.limits[clock.queue]
+            gpus = self.view.gpus(job)
             if self.rounds_up:
-                wake = min(wake, math.ceil(limit / gpus(job)) - executed + now)
+                wake = min(wake, math.ceil(limit / gpus) - executed + now)
             else:
-                wake = min(wake, now + max(1, (limit - executed) // gpus(job)))
+                wake = min(wake, now + max(1, (limit - executed) // gpus))
         return wake

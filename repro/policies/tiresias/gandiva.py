@@ -1,4 +1,4 @@
-"""Gandiva: equal time slicing of gangs inside sets of nodes."""
+"""Gandiva as Tiresias simulates it (section 5.3): time slicing of gangs inside sets of nodes."""
 
 from __future__ import annotations
 
@@ -23,10 +23,12 @@ class _NodeSet:
 
     @property
     def overfull(self) -> bool:
+        """Whether not all jobs run at once."""
         return len(self.jobs) > self.capacity
 
 
 def _least_used(sets: list[_NodeSet]) -> _NodeSet:
+    """Return the set of fewest jobs."""
     return min(sets, key=lambda node_set: len(node_set.jobs))
 
 
@@ -62,6 +64,7 @@ class _Slicer:
         return RunSet(runs, "exact", self._wake(now, bool(jobs)))
 
     def _wake(self, now: float, busy: bool) -> float:
+        """Return the next step or, where jobs take turns, the next rotation (s)."""
         step = self.policy.step_s
         if step is not None and step < math.inf:
             return now + step if busy else math.inf
@@ -96,6 +99,7 @@ class _Slicer:
                     node_set.jobs = rest + ran
 
     def _new_set(self, gpus: int) -> _NodeSet | None:
+        """Open a set for gangs of this size if nodes are free."""
         nodes = math.ceil(gpus / self.node_gpus)
         if nodes > self.free:
             return None
@@ -141,6 +145,7 @@ class _Slicer:
                 self.opened = True
 
     def _shrink(self, sets: list[_NodeSet], count: int) -> None:
+        """Close sets and send their jobs to the others."""
         moved: list[int] = []
         for node_set in sets[:count]:
             self.free += node_set.nodes

@@ -1,4 +1,4 @@
-"""Continuous two-dimensional Gittins index, with the three readings of its formula."""
+"""Continuous 2D-Gittins (Tiresias, section 3.2.1), with the three readings of its formula."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from repro.core.policy import Key, Order, Ordering, register
 from repro.core.view import View
@@ -15,8 +14,7 @@ from repro.errors import ParamError
 from repro.estimate.history import PUBLIC_SAMPLE, history
 from repro.policies.tiresias._gittins import GittinsIndex, Index, MeanServiceIndex
 from repro.sim.select.resort import Resort
-
-Array = npt.NDArray[np.float64]
+from repro.typing import Array
 
 
 class TotalServiceIndex:
@@ -24,11 +22,6 @@ class TotalServiceIndex:
 
     The ratio the public simulator computes, without its roundings and with the supremum instead of
     one quantum. Like `MeanServiceIndex`, it drops as a job passes a known service time.
-
-    Parameters
-    ----------
-    samples : ndarray
-        Total services of past jobs (GPU-seconds).
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Continuous two-dimensional least attained service."""
+"""Continuous 2D-LAS (Tiresias, section 3.2.1)."""
 
 from __future__ import annotations
 

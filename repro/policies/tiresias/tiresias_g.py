@@ -1,51 +1,24 @@
-"""Tiresias-G: Discretised 2D-Gittins."""
+"""Tiresias-G: Discretised 2D-Gittins (Tiresias, sections 3.2.1 and 3.2.3)."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from repro.core.policy import Key, register
-from repro.core.view import View
+from repro.core.policy import register
 from repro.errors import ParamError
 from repro.estimate.history import PUBLIC_SAMPLE, history
 from repro.policies.tiresias._gittins import GittinsIndex, Index, TotalServiceTable
-from repro.policies.tiresias._queues import Discretised, QueueOrdering
-
-
-class _Ordering(QueueOrdering):
-    """Queues in order; by Gittins index inside a queue, largest first."""
-
-    policy: TiresiasG
-
-    def __init__(self, policy: TiresiasG, view: View) -> None:
-        super().__init__(policy, view)
-        self.selection = self.one_list(always_sorts=self.partition)
-        self.indices = policy.indices()
-
-    def drifts(self, job: int) -> bool:
-        """Tell whether the queue of the job is ranked by index."""
-        return self.indices[self.queue[job]] is not None
-
-    def key(self, job: int, now: float) -> Key:
-        """Return (queue, -index, submission); the last queue is FIFO where it has no index."""
-        queue = self.queue[job]
-        index = self.indices[queue]
-        if index is None:
-            rank = self.started.get(job, math.inf)
-        else:
-            rank = -index(self.executed(job, now) * self.view.gpus(job))
-        if self.partition:
-            return queue, rank, self.view.submit(job)
-        return queue, rank, self.view.submit(job), job
+from repro.policies.tiresias._queues import Discretised
 
 
 @register("tiresias-g")
 @dataclass(frozen=True)
 class TiresiasG(Discretised):
     """Discretised 2D-Gittins: queues as Tiresias-L, ranked inside by the Gittins index.
+
+    Further fields as of `Discretised`.
 
     Parameters
     ----------
@@ -94,7 +67,3 @@ class TiresiasG(Discretised):
             GittinsIndex(samples, self.delta or limit) for limit in limits[:-1]
         ]
         return [*ranked, None]
-
-    def ordering(self, view: View) -> QueueOrdering:
-        """Return the queues of one run."""
-        return _Ordering(self, view)

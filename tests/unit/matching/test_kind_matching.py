@@ -12,7 +12,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from repro.matching.kinds import KindMatcher
 from repro.matching.pair_values import pair_values
 from repro.perf.muri_models import muri_profiles
-from repro.perf.three_stage import three_stage_time
+from repro.perf.stages import three_stage_time
 
 TABLES = ["generic", "tied", "forbidden", "near", "efficiency"]
 

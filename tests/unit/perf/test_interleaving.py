@@ -9,9 +9,8 @@ from repro.core.decision import Run
 from repro.core.jobs import JobTable
 from repro.core.rules import Rules
 from repro.errors import TraceError
-from repro.perf.interleaving import Interleaving, group_period, stage_columns
-from repro.perf.stages import interleaving_time
-from repro.perf.three_stage import three_stage_time
+from repro.perf.interleaving import Interleaving, stage_columns
+from repro.perf.stages import interleaving_time, three_stage_time
 
 MERGED = ("stage_storage", "stage_gpu", "stage_network")
 FACTORS = (1.5, 2.0)
@@ -29,9 +28,10 @@ def test_four_stages_follow_equation_3_and_three_the_merged_rule():
     four = [(1.0, 2.0, 1.0, 1.0), (1.0, 1.0, 2.0, 1.0)]
     three = [(0.5, 160.0, 0.0), (117.0, 68.0, 0.0)]
     for ordering in ("best", "worst"):
-        assert group_period(four, ordering) == interleaving_time(four, ordering)
-        assert group_period(three, ordering, merged=True) == three_stage_time(three, ordering)
-    assert group_period(three, "worst", merged=True) == 345.0
+        perf = Interleaving(ordering=ordering)
+        assert perf.period(four) == interleaving_time(four, ordering)
+        assert perf.period(three, merged=True) == three_stage_time(three, ordering)
+    assert perf.period(three, merged=True) == 345.0
     run = Run((0, 1), 2)
     for stages, period in ((four, 5.0), (three, 228.0)):
         rates = Interleaving().rates(table(stages), run, ())

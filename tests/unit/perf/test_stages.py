@@ -14,7 +14,7 @@ from repro import simulate
 from repro.core.decision import Run
 from repro.errors import ParamError, TraceError
 from repro.perf import Interleaving
-from repro.perf.stages import efficiency, interleaving_time, pair_efficiencies
+from repro.perf.stages import efficiency, interleaving_time
 from repro.policies.baselines.scripted import Given
 
 FIG6 = [(1, 2, 1, 1), (1, 1, 2, 1)]
@@ -67,7 +67,9 @@ def test_efficiency_is_a_share(members):
 
 
 def test_pair_efficiencies_are_symmetric():
-    gamma = pair_efficiencies([(2, 1), (1, 2), (2, 1), (1, 2)])
+    columns = ("stage_cpu", "stage_gpu")
+    trace = pd.DataFrame([(2, 1), (1, 2), (2, 1), (1, 2)], columns=columns)
+    gamma = Interleaving(columns).pair_efficiencies(trace)
     assert gamma.tolist() == gamma.T.tolist()
     assert gamma[0].tolist() == [0, 1, 0.75, 1]
 

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from repro.perf.interleaving import Interleaving
-from repro.policies.muri._groups_by_kind import Kinds
+from repro.policies.muri._groups_by_kind import GroupsByKind
 from repro.policies.muri._profiles import Profiles
 
 STAGES = [(3.0, 1.0, 0.5, 0.5), (0.5, 3.0, 1.0, 0.5), (0.5, 0.5, 3.0, 1.0), (1.0, 0.5, 0.5, 3.0)]
@@ -16,7 +16,7 @@ def kinds(jobs, gpus, max_group=4):
     profiles = Profiles(
         stages, merged=False, perf=Interleaving(), max_group=max_group, collapse=True
     )
-    return Kinds(profiles, 2, gpus)
+    return GroupsByKind(profiles, 2, gpus)
 
 
 def groups_of(state):

@@ -8,7 +8,7 @@ import pytest
 
 from repro.perf.interleaving import Interleaving
 from repro.perf.muri_models import muri_profiles
-from repro.policies.muri._groups_by_list import Grouping
+from repro.policies.muri._groups_by_list import GroupsByList
 from repro.policies.muri._profiles import Profiles
 
 #: CPU-heavy and GPU-heavy (Figure 4): one of each has a period of 4, two of a kind one of 5
@@ -26,7 +26,7 @@ def profiles(stages, max_group=4, collapse=True):
 
 
 def grouping(stages, max_group=4, rounds=4, collapse=True):
-    return Grouping(profiles(stages, max_group, collapse), max_group, rounds)
+    return GroupsByList(profiles(stages, max_group, collapse), max_group, rounds)
 
 
 def measured(rng, number, models=8):

@@ -1,4 +1,4 @@
-"""Best-effort: YARN-CS in which later jobs that fit may start."""
+"""First in, first out, with and without head-of-line blocking (Tiresias, section 5)."""
 
 from __future__ import annotations
 
@@ -12,13 +12,7 @@ from repro.core.view import View
 @register("best-effort")
 @dataclass(frozen=True)
 class BestEffort(Order):
-    """Non-preemptive FIFO by arrival without head-of-line blocking (Tiresias section 5.3).
-
-    Examples
-    --------
-    >>> BestEffort().blocking
-    False
-    """
+    """Non-preemptive FIFO by arrival in which later jobs that fit may start (Tiresias, 5.3)."""
 
     preemptive: ClassVar[bool] = False
     placement: ClassVar[str] = "yarn"
@@ -26,3 +20,11 @@ class BestEffort(Order):
     def key(self, view: View, job: int) -> float:
         """Return the submission time (s)."""
         return view.submit(job)
+
+
+@register("yarn-cs")
+@dataclass(frozen=True)
+class YarnCS(BestEffort):
+    """Non-preemptive FIFO by arrival in which one blocked job blocks all (Tiresias, 5.1)."""
+
+    blocking: ClassVar[bool] = True

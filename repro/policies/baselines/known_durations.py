@@ -1,4 +1,4 @@
-"""What the policies with known durations share: preemptive, ties by id or by history."""
+"""Preemptive orders by what is known of a job: its size, remaining time, remaining service."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
-from repro.core.policy import Order, Ordering
+from repro.core.policy import Order, Ordering, register
 from repro.core.view import View
 from repro.sim.select.refill import Refill
 from repro.sim.select.resort import Resort
@@ -15,7 +15,7 @@ from repro.sim.select.resort import Resort
 
 @dataclass(frozen=True)
 class KnownDuration(Order):
-    """Base of SF, SRTF and SRSF.
+    """Base of SF, SRTF and SRSF (Tiresias, sections 3.2.1 and 5.1).
 
     Parameters
     ----------
@@ -46,3 +46,43 @@ class KnownDuration(Order):
         elif self.history_ties:
             ordering.selection = partial(Resort, history_ties=True, always_sorts=True)
         return ordering
+
+
+@register("sf")
+@dataclass(frozen=True)
+class SF(KnownDuration):
+    """Preemptive smallest gang first (Tiresias, Table 1); fields as of `KnownDuration`."""
+
+    needs: ClassVar[frozenset[str]] = frozenset()
+
+    def key(self, view: View, job: int) -> float:
+        """Return the gang size (GPUs)."""
+        return view.gpus(job)
+
+
+@register("srtf")
+@dataclass(frozen=True)
+class SRTF(KnownDuration):
+    """Preemptive smallest remaining time (Tiresias, 5.1); fields as of `KnownDuration`."""
+
+    def key(self, view: View, job: int) -> float:
+        """Return the remaining time (s)."""
+        return view.remaining(job)
+
+    def slope(self, view: View, job: int) -> float:
+        """Return minus the rate: what a second of running takes off."""
+        return -view.rate(job)
+
+
+@register("srsf")
+@dataclass(frozen=True)
+class SRSF(KnownDuration):
+    """Preemptive smallest remaining GPU-time, W_J times remaining time (Tiresias, 3.2.1)."""
+
+    def key(self, view: View, job: int) -> float:
+        """Return the remaining service (GPU-seconds)."""
+        return view.gpus(job) * view.remaining(job)
+
+    def slope(self, view: View, job: int) -> float:
+        """Return minus gang size times rate: the service a second of running takes off."""
+        return -view.gpus(job) * view.rate(job)
