@@ -34,6 +34,11 @@ class Candidates:
         #: ranks given out so far lie between these
         self._ahead, self._behind = 0, 1 << 40
 
+    @property
+    def waiting(self) -> int:
+        """How many jobs wait."""
+        return len(self._entry)
+
     def add(self, job: int, width: int, value: float) -> None:
         """Put a waiting job in line."""
         if width not in self._waiting:

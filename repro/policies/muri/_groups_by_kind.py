@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 
 from repro.core.grouped import Group
 from repro.policies.muri._profiles import Kind, Profiles
@@ -38,13 +38,9 @@ class GroupsByKind:
         """Return the groups of a width."""
         return [group for same in self.groups[width].values() for group in same]
 
-    def number(self, width: int) -> int:
-        """Return how many jobs of a width there are."""
-        return sum(self._counts.get(width, {}).values())
-
-    def widths(self) -> list[int]:
-        """Return the widths there are jobs of."""
-        return [width for width, counts in self._counts.items() if counts]
+    def numbers(self) -> dict[int, int]:
+        """Return how many jobs of each width there are."""
+        return {width: sum(counts.values()) for width, counts in self._counts.items() if counts}
 
     def add(self, job: int, width: int) -> None:
         """Add a job; `arrange` finds it a group."""
@@ -109,39 +105,34 @@ class GroupsByKind:
         In every round all nodes are matched; the pairs that waste least (the share of the
         resources that stays idle, times GPUs) are merged first, while GPUs lack.
         """
+        gamma = self._profiles.gamma
         nodes = {width: dict(counts) for width, counts in self._counts.items()}
         lack = sum(width * sum(counts.values()) for width, counts in nodes.items()) - self._gpus
         for _ in range(self._rounds):
             if lack <= 0:
                 break
             before = lack
-            for _, width, one, other, number in sorted(self._offers(nodes)):
+            pairs = sorted(
+                ((1.0 - gamma(one, other)) * width, width, one, other, number)
+                for width, counts in nodes.items()
+                for one, other, number in self._matched(counts)
+            )
+            for _, width, one, other, number in pairs:
                 merged, counts = min(number, -(-lack // width)), nodes[width]
                 if merged <= 0:
                     break
                 lack -= merged * width
-                _change(counts, ((one, -merged), (other, -merged)))
-                _change(counts, ((tuple(sorted(one + other)), merged),))
+                both = tuple(sorted(one + other))
+                for kind, change in ((one, -merged), (other, -merged), (both, merged)):
+                    counts[kind] = counts.get(kind, 0) + change
+                    if not counts[kind]:
+                        del counts[kind]
             if lack == before:
                 break
         return nodes
 
-    def _offers(
-        self, nodes: Mapping[int, Mapping[Kind, int]]
-    ) -> Iterable[tuple[float, int, Kind, Kind, int]]:
-        """Return (waste, width, kind, kind, number) of the matched pairs of every width."""
-        profiles = self._profiles
-        for width, counts in nodes.items():
-            present = tuple(sorted(counts))
-            pairs = profiles.matched(present, tuple(counts[kind] for kind in present))
-            for a, b, number in pairs:
-                one, other = present[a], present[b]
-                yield (1.0 - profiles.gamma(one, other)) * width, width, one, other, number
-
-
-def _change(counts: dict[Kind, int], changes: Iterable[tuple[Kind, int]]) -> None:
-    """Add to the counts; kinds of count 0 go."""
-    for kind, number in changes:
-        counts[kind] = counts.get(kind, 0) + number
-        if not counts[kind]:
-            del counts[kind]
+    def _matched(self, counts: Mapping[Kind, int]) -> Iterator[tuple[Kind, Kind, int]]:
+        """Return (kind, kind, number) of the pairs of one width."""
+        present = tuple(sorted(counts))
+        for a, b, number in self._profiles.matched(present, tuple(counts[k] for k in present)):
+            yield present[a], present[b], number

@@ -10,6 +10,9 @@ from repro.core.grouped import Group
 from repro.matching.jobs import best_pairs, first_pairs
 from repro.policies.muri._profiles import Kind, Profiles
 
+#: A group and its kind.
+Node = tuple[Group, Kind]
+
 #: Up to this many nodes are matched one by one: among equal totals the solver then finds, along the
 #: list, what that of the simulator would (nearly). More are matched by kind.
 NODE_BY_NODE = 32
@@ -29,82 +32,65 @@ class GroupsByList:
 
     def match(self, buckets: Mapping[int, list[int]], gpus: int) -> dict[int, list[Group]]:
         """Return the groups of each bucket; merging ends when they need no more than ``gpus``."""
-        single = self._profiles.alone
-        groups: dict[int, list[Group]] = {
-            width: [(job,) for job in jobs] for width, jobs in buckets.items()
+        alone = self._profiles.alone
+        nodes: dict[int, list[Node]] = {
+            width: [((job,), alone[job]) for job in jobs] for width, jobs in buckets.items()
         }
         lack = sum(width * len(jobs) for width, jobs in buckets.items()) - gpus
         self._mates, self._merged_now = self._merged_now, {}
-        if lack <= 0:
-            return groups
-        kinds = {width: [single[job] for job in jobs] for width, jobs in buckets.items()}
         for _ in range(self._rounds):
             before = lack
             for width in buckets:
-                if lack <= 0:
-                    return groups
-                lack = self._merge(width, groups, kinds, lack)
+                if lack > 0:
+                    nodes[width], lack = self._merged(nodes[width], width, lack)
             if lack == before:
                 break
-        return groups
+        return {width: [group for group, _ in line] for width, line in nodes.items()}
 
-    def _merge(
-        self,
-        width: int,
-        groups: dict[int, list[Group]],
-        kinds: dict[int, list[Kind]],
-        lack: int,
-    ) -> int:
-        """Merge matched nodes of one bucket while GPUs lack; return how many still do."""
-        nodes, types = groups[width], kinds[width]
-        partner = self._partners(nodes, types)
-        if not partner:
-            return lack
-        merged: list[Group] = []
-        merged_types: list[Kind] = []
-        for place, node in enumerate(nodes):
+    def _merged(self, line: list[Node], width: int, lack: int) -> tuple[list[Node], int]:
+        """Merge matched nodes of one bucket while GPUs lack; return how many still do, too."""
+        partner = self._partners(line)
+        merged: list[Node] = []
+        for place, (group, kind) in enumerate(line):
             other = partner.get(place)
             if other is None:
-                merged.append(node)
-                merged_types.append(types[place])
+                merged.append((group, kind))
             elif other < place:
                 # a pair sits where its later node is
+                mate, its = line[other]
                 if lack > 0:
-                    self._merged_now[nodes[other]] = node
-                    merged.append(nodes[other] + node)
-                    merged_types.append(tuple(sorted(types[other] + types[place])))
+                    self._merged_now[mate] = group
+                    merged.append((mate + group, tuple(sorted(its + kind))))
                     lack -= width
                 else:
-                    merged += (nodes[other], node)
-                    merged_types += (types[other], types[place])
-        groups[width], kinds[width] = merged, merged_types
-        return lack
+                    merged += (line[other], line[place])
+        return merged, lack
 
-    def _partners(self, nodes: Sequence[Group], types: Sequence[Kind]) -> dict[int, int]:
+    def _partners(self, line: Sequence[Node]) -> dict[int, int]:
         """Return the partner of each matched node, by place in the bucket's list."""
         places: dict[Kind, list[int]] = {}
-        for place, kind in enumerate(types):
+        for place, (_, kind) in enumerate(line):
             places.setdefault(kind, []).append(place)
         present = tuple(sorted(places))
-        small = len(types) <= NODE_BY_NODE
-        if small or not self._profiles.repeats(len(present), len(types)):
+        small = len(line) <= NODE_BY_NODE
+        if small or not self._profiles.repeats(len(present), len(line)):
             rows = {kind: row for row, kind in enumerate(present)}
-            index = [rows[kind] for kind in types]
+            index = [rows[kind] for _, kind in line]
             table = self._profiles.weights(present)[np.ix_(index, index)]
             pairs = first_pairs(table) if small else best_pairs(table)
             return {a: b for one, other in pairs for a, b in ((one, other), (other, one))}
         wanted = self._profiles.matched(present, tuple(len(places[kind]) for kind in present))
-        return self._realised(nodes, [places[kind] for kind in present], wanted)
+        return self._realised(line, [places[kind] for kind in present], wanted)
 
     def _realised(
         self,
-        nodes: Sequence[Group],
+        line: Sequence[Node],
         places: Sequence[list[int]],
         wanted: Iterable[tuple[int, int, int]],
     ) -> dict[int, int]:
         """Choose the nodes: those merged last time again, then the others by priority."""
         partner: dict[int, int] = {}
-        place_of = {node: place for place, node in enumerate(nodes)}
+        place_of = {group: place for place, (group, _) in enumerate(line)}
         row_of = {place: row for row, line in enumerate(places) for place in line}
         left = {(a, b): number for a, b, number in wanted}
         for one, place in place_of.items():

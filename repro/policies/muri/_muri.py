@@ -233,7 +233,6 @@ class _BestFirst(_Muri):
     def __init__(self, policy: Muri, view: View) -> None:
         super().__init__(policy, view)
         self.kinds = GroupsByKind(self.profiles, self.rounds, view.cluster.num_gpus)
-        self._waiting = 0
 
     def leave(self, view: View, jobs: list[int]) -> None:
         """Forget jobs that finished."""
@@ -245,7 +244,7 @@ class _BestFirst(_Muri):
         if self.policy.autopack:
             return self._autopacked(view, fresh)
         left: list[int] = []
-        if self._waiting or not self._room(view, fresh):
+        if self.candidates.waiting or not self._room(view, fresh):
             left = self._select(view, fresh)
         else:
             for job in fresh:
@@ -262,7 +261,7 @@ class _BestFirst(_Muri):
 
     def _room(self, view: View, fresh: range) -> bool:
         """Tell whether all jobs, as many to a group as there may be, fit the cluster."""
-        numbers = {width: self.kinds.number(width) for width in self.kinds.widths()}
+        numbers = self.kinds.numbers()
         for job in fresh:
             numbers[view.gpus(job)] = numbers.get(view.gpus(job), 0) + 1
         most = self.policy.max_group
@@ -280,7 +279,7 @@ class _BestFirst(_Muri):
     def _select(self, view: View, fresh: range) -> list[int]:
         """Choose the candidates among all jobs; return those that lose their GPUs."""
         for job in fresh:
-            self._wait(job, view.gpus(job), self.first[job])
+            self.candidates.add(job, view.gpus(job), self.first[job])
         running = self._entries(view)
         left: list[int] = []
         for width, line in self.candidates.choose(running, fresh).items():
@@ -292,7 +291,6 @@ class _BestFirst(_Muri):
                     left.append(self._drop(job, width, value))
             for job in sorted(chosen):
                 self.candidates.remove(job, width)
-                self._waiting -= 1
                 self.kinds.add(job, width)
         for width, others in running.items():
             left += [self._drop(job, width, value) for value, _, job in others]
@@ -301,13 +299,8 @@ class _BestFirst(_Muri):
     def _drop(self, job: int, width: int, value: float) -> int:
         """Send a job of a group back to those that wait."""
         self.kinds.remove(job, width)
-        self._wait(job, width, value)
-        return job
-
-    def _wait(self, job: int, width: int, value: float) -> None:
-        """Put a job among those that wait."""
         self.candidates.add(job, width, value)
-        self._waiting += 1
+        return job
 
     def _without_nodes(self, view: View) -> list[int]:
         """Take the groups that no nodes are left for apart; their jobs wait."""

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Decimal
-from typing import Protocol
 
 import numpy as np
 
 from repro.typing import Array
 
-
-class Index(Protocol):
-    """Index of a job by its attained service; larger runs first."""
-
-    def __call__(self, attained: float) -> float:
-        """Return the index at ``attained`` GPU-seconds."""
+#: Index of a job by its attained service (GPU-seconds); larger runs first.
+Index = Callable[[float], float]
 
 
 class GittinsIndex:
@@ -113,6 +109,35 @@ class MeanServiceIndex:
         i = bisect_right(self.samples, attained)
         n = len(self.samples)
         return (n - i) / (self.prefix[n] - self.prefix[i]) if i < n else 0.0
+
+
+class TotalServiceIndex:
+    """sup over D of P(S - a <= D | S > a) / E', where E' takes S where it should take S - a.
+
+    The ratio the public simulator computes, without its roundings and with the supremum instead of
+    one quantum. Like `MeanServiceIndex`, it drops as a job passes a known service time.
+
+    Examples
+    --------
+    >>> index = TotalServiceIndex(np.array([4.0, 8.0, 12.0]))
+    >>> [round(1 / index(a)) for a in (0, 3, 4, 7, 8)]
+    [8, 6, 10, 9, 12]
+    """
+
+    def __init__(self, samples: Array) -> None:
+        self.samples = np.sort(samples)
+        self.prefix = np.concatenate([[0.0], np.cumsum(self.samples)])
+
+    def __call__(self, attained: float) -> float:
+        """Return the index at ``attained`` GPU-seconds; 0 beyond the largest sample."""
+        n = len(self.samples)
+        i = int(np.searchsorted(self.samples, attained, side="right"))
+        if i == n:
+            return 0.0
+        ends = np.unique(self.samples[i:])
+        k = np.searchsorted(self.samples, ends, side="right")
+        served = self.prefix[k] - self.prefix[i] + (ends - attained) * (n - k)
+        return float(((k - i) / served).max())
 
 
 class TotalServiceTable:

@@ -16,6 +16,13 @@ from repro.errors import ParamError
 from repro.policies.tiresias._gittins import Index
 from repro.sim.select.resort import Resort
 
+_SIMULATOR = {
+    "thresholds": (3250.0, 7200.0),
+    "exact_demotion": False,
+    "history_ties": True,
+    "cumulative_waiting": True,
+}
+
 
 @dataclass(frozen=True)
 class Discretised(Order):
@@ -63,20 +70,8 @@ class Discretised(Order):
             "history_ties": False,
             "cumulative_waiting": False,
         },
-        "tiresias": {
-            "thresholds": (3250.0, 7200.0),
-            "exact_demotion": False,
-            "whole_second_limits": False,
-            "history_ties": True,
-            "cumulative_waiting": True,
-        },
-        "muri": {
-            "thresholds": (3250.0, 7200.0),
-            "exact_demotion": False,
-            "whole_second_limits": True,
-            "history_ties": True,
-            "cumulative_waiting": True,
-        },
+        "tiresias": {**_SIMULATOR, "whole_second_limits": False},
+        "muri": {**_SIMULATOR, "whole_second_limits": True},
     }
 
     def indices(self) -> Sequence[Index | None] | None:

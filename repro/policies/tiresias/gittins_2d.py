@@ -6,45 +6,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from repro.core.policy import Key, Order, Ordering, register
 from repro.core.view import View
 from repro.errors import ParamError
 from repro.estimate.history import PUBLIC_SAMPLE, history
-from repro.policies.tiresias._gittins import GittinsIndex, Index, MeanServiceIndex
+from repro.policies.tiresias._gittins import (
+    GittinsIndex,
+    Index,
+    MeanServiceIndex,
+    TotalServiceIndex,
+)
 from repro.sim.select.resort import Resort
 from repro.typing import Array
-
-
-class TotalServiceIndex:
-    """sup over D of P(S - a <= D | S > a) / E', where E' takes S where it should take S - a.
-
-    The ratio the public simulator computes, without its roundings and with the supremum instead of
-    one quantum. Like `MeanServiceIndex`, it drops as a job passes a known service time.
-
-    Examples
-    --------
-    >>> index = TotalServiceIndex(np.array([4.0, 8.0, 12.0]))
-    >>> [round(1 / index(a)) for a in (0, 3, 4, 7, 8)]
-    [8, 6, 10, 9, 12]
-    """
-
-    def __init__(self, samples: Array) -> None:
-        self.samples = np.sort(samples)
-        self.prefix = np.concatenate([[0.0], np.cumsum(self.samples)])
-
-    def __call__(self, attained: float) -> float:
-        """Return the index at ``attained`` GPU-seconds; 0 beyond the largest sample."""
-        n = len(self.samples)
-        i = int(np.searchsorted(self.samples, attained, side="right"))
-        if i == n:
-            return 0.0
-        ends = np.unique(self.samples[i:])
-        k = np.searchsorted(self.samples, ends, side="right")
-        served = self.prefix[k] - self.prefix[i] + (ends - attained) * (n - k)
-        return float(((k - i) / served).max())
-
 
 INDICES: dict[str, Callable[[Array], Index]] = {
     "remaining": GittinsIndex,

@@ -6,7 +6,8 @@ import pytest
 from repro import make, simulate
 from repro.errors import ParamError
 from repro.experiments.tiresias.examples import gittins_by_definition
-from repro.policies.tiresias.gittins_2d import INDICES, TotalServiceIndex
+from repro.policies.tiresias._gittins import TotalServiceIndex
+from repro.policies.tiresias.gittins_2d import INDICES
 from repro.testing import small_trace
 
 SAMPLES = np.array([4.0, 8.0, 12.0])
