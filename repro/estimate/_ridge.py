@@ -66,20 +66,10 @@ def _fit(factor: Any, weights: Any, first: Any, target: Any, penalty: float) -> 
 def alternate(
     values: Any, known: Any, left: Any, right: Any, penalty: float, stop: float, sweeps: int
 ) -> Any:
-    """Return the product of two factors, fitted in turns.
+    """Return the product of two factors, fitted in turns to the ``known`` values.
 
-    Parameters
-    ----------
-    values, known : ndarray, shape (rows, columns)
-        Entries, and which of them count.
-    left, right : ndarray, shapes (rows, rank) and (columns, rank)
-        Where the search starts.
-    penalty : float
-        Weight of the squared factors.
-    stop : float
-        Root mean square change of an entry below which the search ends.
-    sweeps : int
-        Most turns.
+    The search starts at ``left`` (rows, rank) and ``right`` (columns, rank); it ends when the root
+    mean square change of an entry is below ``stop``.
     """
     of_row, of_column = _patterns(known), _patterns(known.T.copy())
     weights = known.astype(np.float64)

@@ -235,7 +235,7 @@ def _run(
     curve: Floats | None = None,
 ) -> Centre | None:
     """Normalise every row to a largest value of 1, follow the path, and translate back."""
-    from repro.optimise.interior import follow
+    from repro.optimise.interior import Kinds, follow
 
     kinds, types = crowd.value.shape
     counts, loads, widths = crowd._sizes
@@ -261,10 +261,11 @@ def _run(
     room = linear * u - h / u - s * level - g
     slacks[types + 1] = np.where(bound, np.maximum(room, 1e-3 * (1e-3 + np.abs(g))), 0.0)
     total = float(barrier.sum(axis=0) @ counts) + types
-    z, duals, _, ended = follow(
-        v, np.array([counts, loads, counts * s, widths, s, g, linear, h]), barrier,
-        crowd.gpus.astype(float), slacks, level, free, ACCURACY / total if free else 1.0,
-    )  # fmt: skip
+    # in the order of COUNT to INVERSE
+    job = np.array([counts, loads, counts * s, widths, s, g, linear, h])
+    each = Kinds(v, job, barrier, crowd.gpus.astype(float))
+    end = ACCURACY / total if free else 1.0
+    z, duals, _, ended = follow(each, slacks, level, free, end)
     if not ended:
         return None
     shares = slacks[:types].T.copy()

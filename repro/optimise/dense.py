@@ -8,6 +8,7 @@ import numpy as np
 
 from repro.compiled import njit
 
+#: Least pivot.
 SINGULAR = 1e-300
 #: What the compiler may assume of sums.
 SUMS = {"contract", "reassoc", "arcp"}
@@ -43,19 +44,3 @@ def factorise(matrix: Any) -> None:
                     a * matrix[begin, j] + b * matrix[begin + 1, j]
                     + c * matrix[begin + 2, j] + d * matrix[begin + 3, j]
                 )  # fmt: skip
-
-
-@njit(error_model="numpy", fastmath=SUMS)
-def back_solve(upper: Any, x: Any) -> None:
-    """Overwrite ``x`` by the solution of (upper' upper) solution = x."""
-    size = upper.shape[0]
-    for i in range(size):
-        value = x[i] / upper[i, i]
-        x[i] = value
-        for j in range(i + 1, size):
-            x[j] -= upper[i, j] * value
-    for i in range(size - 1, -1, -1):
-        total = x[i]
-        for j in range(i + 1, size):
-            total -= upper[i, j] * x[j]
-        x[i] = total / upper[i, i]

@@ -23,21 +23,21 @@ def _runs(values: Any, paired: Any, a: int, b: int, j: int, offer: int) -> bool:
 
 @njit(error_model="numpy")
 def _blocks(widths: Any) -> Any:
-    """Return types by width, the rows of their time and value, and where each width begins."""
-    types = len(widths)
+    """Return kinds by width, the rows of their time and value, and where each width begins."""
+    kinds = len(widths)
     order = np.argsort(widths, kind="mergesort")
-    time, value = np.empty(types, dtype=np.int64), np.empty(types, dtype=np.int64)
-    starts = np.empty(types + 1, dtype=np.int64)
+    time, value = np.empty(kinds, dtype=np.int64), np.empty(kinds, dtype=np.int64)
+    starts = np.empty(kinds + 1, dtype=np.int64)
     count, begin = 0, 0
-    while begin < types:
+    while begin < kinds:
         end = begin
-        while end < types and widths[order[end]] == widths[order[begin]]:
+        while end < kinds and widths[order[end]] == widths[order[begin]]:
             end += 1
         for place in range(begin, end):
             time[order[place]], value[order[place]] = begin + place, end + place
         starts[count] = 2 * begin
         count, begin = count + 1, end
-    starts[count] = 2 * types
+    starts[count] = 2 * kinds
     return order, time, value, starts[: count + 1]
 
 
@@ -45,29 +45,20 @@ def _blocks(widths: Any) -> Any:
 def columns(
     values: Any, paired: Any, counts: Any, widths: Any, capacity: Any, within: Any, offer: int
 ) -> Any:
-    """Return the names and coefficients of columns, and where rows are, for `Programme`.
+    """Build the sparse columns of a `Programme` and the offsets of its rows.
 
-    Parameters
-    ----------
-    values, paired, counts, widths, capacity, within
-        As for `repro.optimise.pairs.programme.programme`.
-    offer : int
-        Of `OFFERS`.
-
-    Returns
-    -------
-    tuple
-        first, second, column, rows, coefs, weights and blocks; the rows of time and value of types.
+    Returned are its first, second, column, rows, coefs, weights and blocks, and the rows of time
+    and of value of each kind. ``offer`` is one of `OFFERS`.
     """
-    types, kinds = values.shape
+    kinds, types = values.shape
     order, time, value, blocks = _blocks(widths)
-    most = kinds * types * (types + 3) // 2
+    most = types * kinds * (kinds + 3) // 2
     names = np.empty((3, most), dtype=np.int64)
     first, second, column = names[0], names[1], names[2]
     rows, coefs = np.empty((most, 5), dtype=np.int64), np.zeros((most, 5))
     weights = np.empty(most)
     k = 0
-    for j in range(kinds):
+    for j in range(types):
         for a in order:
             if widths[a] > capacity[j] or not (values[a, j] > 0.0 or offer == 0):
                 continue
@@ -75,9 +66,9 @@ def columns(
             coefs[k, 1], coefs[k, 3] = 1.0, -values[a, j]
             k += 1
     alone, running = k, False
-    for place in range(types):
+    for place in range(kinds):
         a = order[place]
-        for j in range(kinds):
+        for j in range(types):
             for b in order[place:]:
                 if widths[a] != widths[b]:
                     break
@@ -106,7 +97,7 @@ def columns(
             lead = a if k == 0 or widths[a] != widths[lead] else lead
             a, b = lead, a
         rows[k, 0], rows[k, 1], rows[k, 2], rows[k, 3] = time[a], time[b], value[a], value[b]
-        rows[k, 4] = 2 * types + column[k]
+        rows[k, 4] = 2 * kinds + column[k]
         coefs[k, 4] = widths[b]
     return (
         first[:count],
@@ -123,21 +114,21 @@ def columns(
 
 @njit()
 def sort_out(
-    x: Any, first: Any, second: Any, column: Any, coefs: Any, types: int, kinds: int
+    x: Any, first: Any, second: Any, column: Any, coefs: Any, kinds: int, types: int
 ) -> Any:  # fmt: skip
-    """Return the shares of types alone, pairs of types, and their shares, as `TypeShares` has them.
+    """Return shares of kinds alone, pairs of kinds, and their shares, as `KindShares` has them.
 
     A column that brings a member nothing was only offered; it is never carried out.
     """
-    alone = np.zeros((types, kinds))
-    number = np.full((types, types), -1)
+    alone = np.zeros((kinds, types))
+    number = np.full((kinds, kinds), -1)
     for k in range(len(x)):
         if second[k] >= 0:
             number[first[k], second[k]] = 0
     pairs = np.argwhere(number == 0)
     for n in range(len(pairs)):
         number[pairs[n, 0], pairs[n, 1]] = n
-    together = np.zeros((len(pairs), kinds))
+    together = np.zeros((len(pairs), types))
     for k in range(len(x)):
         a, b = first[k], second[k]
         if b < 0:
@@ -152,16 +143,8 @@ def sort_out(
 def spread(jobs: Any, kinds: Any, alone: Any, lookup: Any, each: Any) -> Any:
     """Return a row per job and per pair of jobs with a share: each job after its earlier partners.
 
-    Parameters
-    ----------
-    jobs, kinds : ndarray of int, shape (jobs,)
-        Row number and type.
-    alone : ndarray, shape (types, GPU types)
-        Share of a job alone.
-    lookup : ndarray of int, shape (types, types)
-        Row of ``each`` of two types; -1 for no share.
-    each : ndarray, shape (pairs, GPU types)
-        Share of a pair.
+    ``alone`` and ``each`` are shares of a job of a kind and of a pair; ``lookup`` holds the row of
+    two kinds in ``each``, -1 for no share.
     """
     count, columns = len(jobs), alone.shape[1]
     size = count

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.optimize import linprog
 
 from repro.files.tables import MEASURED
+from repro.optimise.linear import minimise
 from repro.perf.synthetic_throughputs import GANGS, GPU_TYPES, JobType, job_types
 from repro.perf.throughput import UNCONSOLIDATED, ThroughputTable
 from repro.typing import Floats
@@ -124,7 +123,7 @@ def _memory(measured: ThroughputTable, gpu_type: str) -> list[_Term]:
             limits.append(sign - _MARGIN)
     costs = np.concatenate([np.full(2 * len(models), 1e-3), np.ones(len(rows))])
     matrix = np.hstack([np.array(rows), -np.eye(len(rows))])
-    found: Any = linprog(costs, A_ub=matrix, b_ub=limits, method="highs")
+    found = minimise(costs, matrix, limits)
     shares = found.x[: 2 * len(models)].reshape(len(models), 2)
     return [
         ("memory", model, gpu_type, 1, float(constant), float(slope), 0.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from repro.optimise.pairs import matrix as blockwise
+from repro.optimise.pairs import interior as blockwise
 from repro.optimise.pairs.programme import PairCrowd, programme
 
 
