@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,13 +30,17 @@ class MayBeBlind(TypedShares):
         # an instance is frozen; the class's value is that of aware policies
         object.__setattr__(self, "tells_types", self.heterogeneity_aware)
 
-    def job_speeds(self, view: View, job: int) -> Floats:
+    def speeds(self, view: View) -> Callable[[int], Floats]:
         """Return the speeds of a job, all equal if the policy is blind."""
-        speeds = super().job_speeds(view, job)
+        true, types = super().speeds(view), list(view.gpu_types)
         if self.heterogeneity_aware:
-            return speeds
-        if not self.reference:
-            return (speeds > 0).astype(float)
-        types = list(view.gpu_types)
-        known = speeds[types.index(self.reference)] if self.reference in types else 0.0
-        return np.full(len(speeds), known if known > 0 else speeds.max())
+            return true
+
+        def equal(job: int) -> Floats:
+            speeds = true(job)
+            if not self.reference:
+                return (speeds > 0).astype(float)
+            known = speeds[types.index(self.reference)] if self.reference in types else 0.0
+            return np.full(len(speeds), known if known > 0 else speeds.max())
+
+        return equal

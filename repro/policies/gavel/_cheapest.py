@@ -1,4 +1,4 @@
-"""Shares that buy the most steps for the money."""
+"""Shares that buy the most steps for the money, and keep deadlines while they do."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import Literal
 
 import numpy as np
 
-from repro.core.typed_shares import Kinds
+from repro.core.kinds import Kinds
+from repro.core.view import View
 from repro.optimise.linear import best_shares
 from repro.typing import Floats
 
@@ -58,3 +59,56 @@ def _by_ratio(
             shares[row, column] += time
             free[column] -= time * counts[row] * widths[row]
             idle[row] = False
+
+
+class Deadlines:
+    """The deadlines of a run's jobs, at submission + slo * duration, kept at the least cost."""
+
+    def __init__(self, view: View, objective: Objective, prices: Floats) -> None:
+        self._view, self._objective, self._prices = view, objective, prices
+        slo = np.asarray(view.column("slo", np.nan), dtype=float)
+        self._slo = np.where(np.isnan(slo), np.inf, slo)
+
+    def rates(self, jobs: Kinds, drop_lost: bool) -> Floats:
+        """Return the steps per second each job needs until its deadline; 0 = no constraint.
+
+        With ``drop_lost``, 0 also for those that cannot reach it on any GPU type.
+        """
+        view = self._view
+        submit = np.array([view.submit(job) for job in jobs.jobs])
+        duration = np.array([view.duration(job) for job in jobs.jobs])
+        left = submit + self._slo[list(jobs.jobs)] * duration - view.now
+        rates = np.where(left > 0, jobs.steps_left / np.where(left > 0, left, 1.0), np.inf)
+        if drop_lost:
+            rates[rates > jobs.speeds.max(axis=1) * (1 + 1e-9)] = 0.0
+        return rates
+
+    def kept(self, jobs: Kinds, rates: Floats) -> Floats | None:
+        """Return shares that keep the rates, jobs of equal kind and rate taken together."""
+        if not np.isfinite(rates).all():
+            return None
+        kinds, row = jobs.merged(list(zip(jobs.keys, rates.tolist(), strict=True)))
+        floors = np.array([rate for _, rate in kinds.keys])
+        shares = cheapest(self._objective, kinds, self._prices, floors)
+        return None if shares is None else shares[row]
+
+    def blame(self, jobs: Kinds, rates: Floats) -> str:
+        """Name a job whose SLO cannot be met: alone, or beside those before it in arrival order."""
+        view = self._view
+        for row, fastest in enumerate(jobs.speeds.max(axis=1).tolist()):
+            if rates[row] > fastest * (1 + 1e-9):
+                return (
+                    f"infeasible SLO constraint of job {view.job_id(jobs.jobs[row])!r}: it "
+                    f"needs {rates[row]:.4g} steps/s from {view.now:g} s on and reaches at most "
+                    f"{fastest:.4g}; raise its slo or leave strict off"
+                )
+        low, high = 0, len(rates)
+        while high - low > 1:
+            middle = (low + high) // 2
+            first = np.where(np.arange(len(rates)) < middle, rates, 0.0)
+            low, high = (low, middle) if self.kept(jobs, first) is None else (middle, high)
+        return (
+            f"infeasible SLO constraints: the GPUs at {view.now:g} s cannot give "
+            f"job {view.job_id(jobs.jobs[high - 1])!r} its {rates[high - 1]:.4g} steps/s beside "
+            f"the jobs before it; raise an slo, add GPUs, or leave strict off"
+        )

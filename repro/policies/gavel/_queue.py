@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from repro.core.typed_shares import Kinds
+from repro.core.kinds import Kinds
 from repro.typing import Floats
 
 

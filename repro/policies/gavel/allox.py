@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
+from repro.core.kinds import Kinds
 from repro.core.policy import register
-from repro.core.typed_shares import Kinds, TypedShares
+from repro.core.typed_shares import TypedShares
 from repro.core.view import View
 from repro.errors import PolicyError
 from repro.matching.slots import start_now
@@ -38,7 +38,7 @@ class Allox(TypedShares):
 
     alpha: float = 1.0
 
-    needs: ClassVar[frozenset[str]] = frozenset({"throughput", "duration"})
+    needs = frozenset({"throughput", "duration"})
 
     def formula(self, view: View) -> Callable[[Kinds], Floats]:
         """Return X of one run, which remembers the column of every job that has started."""

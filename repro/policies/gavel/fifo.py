@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import random
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
+from repro.core.kinds import Kinds
 from repro.core.policy import register
-from repro.core.typed_shares import Kinds, TypedShares
+from repro.core.typed_shares import TypedShares
 from repro.core.view import View
 from repro.optimise.linear import best_shares
-from repro.policies.gavel._drawn_types import DrawnTypes
 from repro.policies.gavel._queue import fastest_with_room, whole_time
 from repro.typing import Floats
 
@@ -21,8 +22,8 @@ from repro.typing import Floats
 class _Fifo(TypedShares):
     """Jobs in order of arrival; GPUs idle rather than serve one that is not its turn."""
 
-    idle_ok: ClassVar[bool] = True
-    needs: ClassVar[frozenset[str]] = frozenset({"throughput"})
+    idle_ok = True
+    needs = frozenset({"throughput"})
 
     def apart(self) -> bool:
         """Every job has its own place in the queue."""
@@ -85,8 +86,8 @@ class FifoAgnostic(_Fifo):
 
     assign: Literal["drawn", "last"] | None = None
 
-    tells_types: ClassVar[bool] = False
-    rule_values: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+    tells_types = False
+    rule_values: ClassVar = {
         "paper": {"assign": "drawn"},
         "gavel": {"assign": "last"},
     }
@@ -95,3 +96,52 @@ class FifoAgnostic(_Fifo):
         """Return X of one run, which remembers who is where."""
         types = DrawnTypes(view.seed, last=self.assign == "last")
         return lambda jobs: whole_time(jobs, types.update(jobs))
+
+
+class DrawnTypes:
+    """Which job is on which GPU type in one run of `FifoAgnostic`."""
+
+    def __init__(self, seed: int, last: bool) -> None:
+        self._draw, self._last = random.Random(seed), last
+        #: column of the type of each job that has one
+        self._column: dict[int, int] = {}
+
+    def update(self, jobs: Kinds) -> dict[int, int]:
+        """Place jobs from the head of the queue; return the column of each row that has a type."""
+        row = {job: number for number, job in enumerate(jobs.jobs)}
+        waiting = [job for job in jobs.jobs if job not in self._column]
+        widths, free = jobs.widths.tolist(), jobs.gpus.tolist()
+        # the places of finished jobs go to the head of the queue; what the public simulator has
+        # counted when it comes to a finished job are the older ones
+        for job, column in sorted(self._column.items()):
+            if job in row:
+                free[column] -= widths[row[job]]
+                continue
+            del self._column[job]
+            if self._last and waiting:
+                head = waiting.pop(0)
+                fits = widths[row[head]] <= free[column]
+                if fits and jobs.speeds[row[head], column] > 0:
+                    self._column[head] = column
+                    free[column] -= widths[row[head]]
+        self._admit(jobs, [row[job] for job in waiting], free)
+        return {row[job]: column for job, column in self._column.items()}
+
+    def _admit(self, jobs: Kinds, waiting: list[int], free: list[float]) -> None:
+        """Place rows from the head of the queue on until one finds no room."""
+        columns = [column for column, gpus in enumerate(free) if gpus > 0]
+        for row in waiting:
+            width, able = jobs.widths[row], jobs.speeds[row] > 0
+            room = [column for column in columns if free[column] >= width]
+            if not self._last:
+                room = [column for column in room if able[column]]
+            if not room:
+                return
+            drawn = room[self._draw.randrange(len(room))]
+            column = columns[-1] if self._last else drawn
+            if not able[column]:
+                continue
+            self._column[jobs.jobs[row]] = column
+            free[column] -= width
+            if free[column] == 0:
+                columns.remove(drawn)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -11,7 +11,8 @@ from repro.core.decision import Shares
 from repro.core.policy import Policy, register
 from repro.core.view import View
 from repro.optimise.pairs.rows import Rows
-from repro.policies.gavel._packing import fifo_pairs
+from repro.policies.gavel._queue import fastest_with_room
+from repro.typing import Floats
 
 
 @register("gavel-fifo-ss")
@@ -31,9 +32,9 @@ class GavelFifoSS(Policy):
 
     worth: float = 1.5
 
-    needs: ClassVar[frozenset[str]] = frozenset({"throughput"})
-    pairs_up: ClassVar[bool] = True
-    idle_ok: ClassVar[bool] = True
+    needs = frozenset({"throughput"})
+    pairs_up = True
+    idle_ok = True
 
     def decide(self, view: View) -> Shares:
         """Return who runs where, and with whom."""
@@ -53,3 +54,35 @@ class GavelFifoSS(Policy):
         shares[np.arange(len(pairs)), columns] = 1.0
         members = np.array(pairs + [(row, -1) for row in idle])
         return Rows(np.append(np.array(jobs), -1)[members], shares).shares(view.gpu_types)
+
+
+def fifo_pairs(
+    speeds: Sequence[Sequence[float]],
+    widths: Sequence[int],
+    gpus: Floats,
+    gain: Callable[[int, int, int], float],
+    worth: float = 1.5,
+) -> tuple[list[tuple[int, int]], list[int]]:
+    """Return the jobs (job, -1) and pairs (job, job that joined it) that run, and their GPU types.
+
+    Jobs are placed by `fastest_with_room`. From the first without room on, each joins the job alone
+    on GPUs of its size with which it gains most, until one gains no more than ``worth``. ``gain``
+    takes the waiting job, the one with GPUs and the column of their type.
+
+    >>> fast = [1.0, 2.0]
+    >>> fifo_pairs([fast] * 3, [1, 1, 1], np.ones(2), lambda a, b, column: 1.6 + 0.1 * b)
+    ([(0, -1), (1, 2)], [1, 0])
+    """
+    place, waiting = fastest_with_room(speeds, widths, gpus)
+    joined: dict[int, int] = {}
+    for job in range(waiting, len(speeds)):
+        best, host = worth, -1
+        for other, column in place.items():
+            if other not in joined and widths[other] == widths[job]:
+                value = gain(job, other, column)
+                if value > best:
+                    best, host = value, other
+        if host < 0:
+            break
+        joined[host] = job
+    return [(job, joined.get(job, -1)) for job in place], list(place.values())

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import random
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
 
@@ -12,8 +14,8 @@ from repro.core.decision import Decision, Shares
 from repro.core.policy import Policy, register
 from repro.core.view import View
 from repro.optimise.pairs.rows import Rows
-from repro.policies.gavel._packing import RandomPairs, other_pairs, pair_gains
 from repro.policies.gavel.isolated import isolated_shares
+from repro.typing import Ints
 
 
 @register("gandiva-ss")
@@ -41,11 +43,11 @@ class GandivaSS(Policy):
     worth: float = 1.0
     any_pair: bool | None = None
 
-    rule_values: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+    rule_values: ClassVar = {
         "paper": {"any_pair": False},
         "gavel": {"any_pair": True},
     }
-    needs: ClassVar[frozenset[str]] = frozenset({"throughput"})
+    needs = frozenset({"throughput"})
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "pairs_up", bool(self.any_pair))
@@ -70,3 +72,78 @@ class GandivaSS(Policy):
             return Rows(rows, shares).shares(view.gpu_types)
 
         return decide
+
+
+class RandomPairs:
+    """Which jobs are packed with which, and the draws that decide it.
+
+    Pairs whose gain (two jobs to their throughput together over that alone, summed; 0 where they
+    cannot share) is below ``worth`` are dissolved.
+    """
+
+    def __init__(self, seed: int, gain: Callable[[int, int], float], worth: float = 1.0) -> None:
+        self._draws = random.Random(seed)
+        self._gain, self._worth = gain, worth
+        self._mate: dict[int, int] = {}
+        #: jobs whose gain beside their mate was found good enough
+        self._good: set[int] = set()
+
+    def update(self, jobs: list[int], widths: list[int], gpus: int) -> list[tuple[int, int]]:
+        """Return (job, -1) for jobs alone and (job, job) for pairs, after dissolving and drawing.
+
+        ``widths`` are the gang sizes of ``jobs``; all are alone while they fit.
+        """
+        present = set(jobs)
+        mate, good = self._mate, self._good
+        for job, other in list(mate.items()):
+            stay = job in present and other in present
+            if stay and job not in good and self._gain(job, other) >= self._worth:
+                good.add(job)
+            if not stay or job not in good:
+                good.discard(job)
+                del mate[job]
+        if sum(widths) <= gpus:
+            return [(job, -1) for job in jobs]
+        width = dict(zip(jobs, widths, strict=True))
+        loose = [job for job in jobs if job not in mate]
+        for _ in range(len(loose)):
+            if len(loose) < 2:
+                break
+            one, other = self._draws.sample(loose, 2)
+            if width[one] != width[other]:
+                continue
+            loose.remove(one)
+            loose.remove(other)
+            mate[one], mate[other] = other, one
+        return [(job, mate.get(job, -1)) for job in jobs if job < mate.get(job, job + 1)]
+
+
+def pair_gains(view: View) -> Callable[[int, int], float]:
+    """Return the gain of two jobs over all GPU types, remembered by what kinds they are."""
+    gains: dict[Hashable, float] = {}
+
+    def gain(one: int, other: int) -> float:
+        pair = view.kind(one), view.kind(other)
+        if pair not in gains:
+            together = view.pair_speeds(one, other)
+            alone = np.stack([view.speeds(one), view.speeds(other)])
+            gains[pair] = float((together / alone).sum()) if (together > 0).all() else 0.0
+        return gains[pair]
+
+    return gain
+
+
+def other_pairs(jobs: list[int], widths: list[int], members: list[tuple[int, int]]) -> Ints:
+    """Return all pairs of jobs of one width but those of ``members``, shape (pairs, 2)."""
+    mate = dict(members)
+    job, width = np.array(jobs, dtype=np.int64), np.array(widths)
+    other = np.array([mate.get(one, -1) for one in jobs], dtype=np.int64)
+    one, two = _upper(len(jobs))
+    kept = (width[one] == width[two]) & (other[one] != job[two])
+    return np.stack([job[one[kept]], job[two[kept]]], axis=1)
+
+
+@lru_cache(maxsize=64)
+def _upper(size: int) -> tuple[Ints, ...]:
+    """Return the places above the diagonal, row by row."""
+    return np.triu_indices(size, 1)

@@ -1,14 +1,14 @@
-"""Isolated: the cluster is divided statically, an equal part of every GPU type for each job."""
+"""Shares that ask for no speeds: an equal part of the cluster, or of each job's time."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
+from repro.core.kinds import Kinds
 from repro.core.policy import register
-from repro.core.typed_shares import Kinds, TypedShares
+from repro.core.typed_shares import TypedShares
 from repro.typing import Floats
 
 
@@ -24,11 +24,32 @@ class Isolated(TypedShares):
     Gavel, OSDI 2020, section 4.2 (isolated share).
     """
 
-    tells_types: ClassVar[bool] = False
+    tells_types = False
 
     def shares(self, kinds: Kinds) -> Floats:
         """Return W / (m width) for every job."""
         return isolated_shares(kinds.widths, kinds.gpus, kinds.counts.sum())
+
+
+@register("proportional")
+@dataclass(frozen=True)
+class Proportional(TypedShares):
+    """Share of time on a type = GPUs of that type / all GPUs, less for all if they do not fit.
+
+    Gavel divides each job's throughput by what this mix gives it before it compares jobs.
+
+    References
+    ----------
+    Gavel, OSDI 2020, section 4.1 (normalised throughput).
+    """
+
+    tells_types = False
+
+    def shares(self, kinds: Kinds) -> Floats:
+        """Return W_j / sum W, scaled so that all gangs together fit the cluster."""
+        asked = float(kinds.counts @ kinds.widths)
+        mix = kinds.gpus / max(float(kinds.gpus.sum()), asked)
+        return np.tile(mix, (len(kinds.counts), 1))
 
 
 def isolated_shares(widths: Floats, gpus: Floats, jobs: float | None = None) -> Floats:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
+from repro.core.kinds import Kinds
 from repro.core.policy import register
-from repro.core.typed_shares import Kinds, TypedShares
+from repro.core.typed_shares import TypedShares
 from repro.core.view import View
 from repro.errors import ParamError
 from repro.optimise.centre import Crowd
@@ -42,21 +43,27 @@ class GavelLas(TypedShares):
     throughputs: ThroughputTable | None = None
     lp_backend: Backend = "centre"
 
-    needs: ClassVar[frozenset[str]] = frozenset({"throughput", "priority_weight"})
+    needs = frozenset({"throughput", "priority_weight"})
 
     def apart(self) -> bool:
         """Tell whether each job has a row of its own, as in the public simulator."""
         return self.lp_backend == "ecos"
 
-    def job_speeds(self, view: View, job: int) -> Floats:
+    def speeds(self, view: View) -> Callable[[int], Floats]:
         """Return the speeds of a job by the policy's table, if it has one."""
-        if self.throughputs is None:
-            return view.speeds(job)
-        model, width, types = view.model(job), view.gpus(job), view.gpu_types
-        speeds = np.array(self.throughputs.speeds(model, width, types))
-        if not speeds.any():
-            raise ParamError(f"{self.name}: {model!r} on {width} GPUs runs on none of {[*types]}")
-        return speeds
+        table, types = self.throughputs, view.gpu_types
+        if table is None:
+            return view.speeds
+
+        def found(job: int) -> Floats:
+            model, width = view.model(job), view.gpus(job)
+            speeds = np.array(table.speeds(model, width, types))
+            if not speeds.any():
+                where = f"{model!r} on {width} GPUs runs on none of {list(types)}"
+                raise ParamError(f"{self.name}: {where}")
+            return speeds
+
+        return found
 
     def shares(self, kinds: Kinds) -> Floats:
         """Return X; its programme has a row per kind."""
@@ -90,9 +97,9 @@ class LasAgnostic(TypedShares):
 
     form: Literal["closed", "centre", "ecos"] | None = None
 
-    needs: ClassVar[frozenset[str]] = frozenset({"priority_weight"})
-    tells_types: ClassVar[bool] = False
-    rule_values: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+    needs = frozenset({"priority_weight"})
+    tells_types = False
+    rule_values: ClassVar = {
         "paper": {"form": "closed"},
         "gavel": {"form": "centre"},
     }

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, Literal
+from typing import Literal
 
+from repro.core.kinds import Kinds
 from repro.core.policy import register
-from repro.core.typed_shares import Kinds
 from repro.core.view import View
 from repro.optimise.max_min import equal_share
 from repro.optimise.pairs.programme import KindShares, PairCrowd, programme, shares, solve
 from repro.optimise.pairs.rows import Rows, spread_evenly, spread_thinly
-from repro.policies.gavel._estimated_pairs import EstimatedPairs
-from repro.policies.gavel._space_sharing import SpaceSharing
+from repro.policies.gavel._space_sharing import EstimatedPairs, SpaceSharing
 from repro.typing import Floats, Ints
 
 
@@ -55,7 +54,7 @@ class GavelLasSS(SpaceSharing):
     references: int = 16
     artifact_index: bool = False
 
-    needs: ClassVar[frozenset[str]] = frozenset({"priority_weight", "throughput"})
+    needs = frozenset({"priority_weight", "throughput"})
 
     def estimates(self, view: View) -> EstimatedPairs | None:
         """Return the estimates of one run, if pairs are profiled."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -44,8 +44,8 @@ class GavelMakespanSS(SpaceSharing):
     pairs: Literal["all", "working", "useful"] = "all"
     short: float = SHORT
 
-    needs: ClassVar[frozenset[str]] = frozenset({"throughput", "duration"})
-    rule_values: ClassVar[Mapping[str, Mapping[str, Any]]] = TOLERANCES
+    needs = frozenset({"throughput", "duration"})
+    rule_values: ClassVar = TOLERANCES
 
     def __post_init__(self) -> None:
         check_tolerance(self.tolerance)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
+from repro.core.kinds import Kinds
 from repro.core.policy import register
-from repro.core.typed_shares import Kinds, TypedShares
+from repro.core.typed_shares import TypedShares
 from repro.optimise.linear import best_shares
 from repro.typing import Floats
 
@@ -23,7 +23,7 @@ class GavelMaxThroughput(TypedShares):
     Gavel, OSDI 2020, section 4.1 (objective over the shares of time).
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"throughput"})
+    needs = frozenset({"throughput"})
 
     def shares(self, kinds: Kinds) -> Floats | None:
         """Return X."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
+from repro.core.kinds import Kinds
 from repro.core.policy import register
-from repro.core.typed_shares import Kinds, TypedShares
+from repro.core.typed_shares import TypedShares
 from repro.policies.gavel._queue import remaining_s, whole_time
 from repro.typing import Floats
 
@@ -27,7 +27,7 @@ class GavelSjf(TypedShares):
     Gavel, OSDI 2020, section 4.2 (shortest job first).
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"throughput", "duration"})
+    needs = frozenset({"throughput", "duration"})
 
     def shares(self, kinds: Kinds) -> Floats:
         """Return X; every row is one job."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
+from repro.core.kinds import Kinds
 from repro.core.policy import register
-from repro.core.typed_shares import Kinds, TypedShares
+from repro.core.typed_shares import TypedShares
 from repro.optimise.nash import strategy_proof_shares
 from repro.typing import Floats
 
@@ -24,7 +24,7 @@ class GavelStrategyProof(TypedShares):
     Gavel, OSDI 2020, section 4.4 (strategy proofness); Cole, Gkatzelis and Goel, EC 2013.
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"throughput"})
+    needs = frozenset({"throughput"})
 
     def shares(self, kinds: Kinds) -> Floats:
         """Return X."""

@@ -9,7 +9,8 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from repro.core.typed_shares import Collapse, Kinds, Solved, TypedShares
+from repro.core.kinds import Collapse, Kinds
+from repro.core.typed_shares import Solved, TypedShares
 from repro.errors import PolicyError
 
 

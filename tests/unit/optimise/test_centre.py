@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from repro.errors import PolicyError
 from repro.optimise.centre import Crowd, central_level, central_point, central_ratio
 from repro.optimise.vertex import improvable, vertex_level, vertex_ratio
-from repro.policies.gavel._finish_time import ftf_shares
+from repro.policies.gavel.ftf import ftf_shares
 
 
 def some_crowd(seed, rows=None, most=3):

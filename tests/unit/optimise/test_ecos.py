@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from repro.core.typed_shares import Kinds
+from repro.core.kinds import Kinds
 from repro.errors import ParamError
 from repro.optimise.centre import Crowd, central_level, central_ratio
 from repro.optimise.ecos import _by_job, ecos_level, ecos_point, ecos_ratio, worth_as_written

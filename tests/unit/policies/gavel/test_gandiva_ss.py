@@ -7,7 +7,7 @@ import random
 import pytest
 
 from repro import make, simulate
-from repro.policies.gavel._packing import RandomPairs
+from repro.policies.gavel.gandiva_ss import RandomPairs
 from repro.trace import synth
 
 

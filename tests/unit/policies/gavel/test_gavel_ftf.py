@@ -11,7 +11,7 @@ import pytest
 from repro import make, simulate
 from repro.optimise.centre import Crowd
 from repro.perf import ThroughputTable
-from repro.policies.gavel._finish_time import ftf_shares
+from repro.policies.gavel.ftf import ftf_shares
 from repro.policies.gavel.isolated import isolated_shares
 
 TABLE = ThroughputTable.of(

@@ -10,7 +10,7 @@ from repro import make, simulate
 from repro.errors import ParamError
 from repro.optimise.centre import Crowd
 from repro.perf import ThroughputTable
-from repro.policies.gavel._least_makespan import makespan_shares
+from repro.policies.gavel.makespan import makespan_shares
 
 TABLE = ThroughputTable.of(
     {"a": {"v100": 8.0, "k80": 1.0}, "b": {"v100": 3.0, "k80": 2.0}}, reference="v100"
