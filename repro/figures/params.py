@@ -81,7 +81,7 @@ class FigureSpec(Strict):
 
 
 def judged_rules(inputs: Mapping[str, Any]) -> str:
-    """Return the event rules under which a figure is judged: the first where it runs several.
+    """Return the event rules under which a figure is judged: ``judged``, or the first of several.
 
     Examples
     --------
@@ -89,7 +89,9 @@ def judged_rules(inputs: Mapping[str, Any]) -> str:
     ('tiresias', 'paper')
     """
     rules = inputs.get("rules", "paper")
-    return str(rules[0] if isinstance(rules, list) and rules else rules)
+    several = rules if isinstance(rules, list) and rules else [rules]
+    judged = inputs.get("judged")
+    return str(judged if judged in several else several[0])
 
 
 @dataclass(frozen=True, order=True)
