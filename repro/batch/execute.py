@@ -1,135 +1,24 @@
-"""Many notebooks: what is still current is skipped, the rest runs in parallel and can be killed."""
+"""Notebooks in parallel, each in a kernel of its own, here or on dask workers."""
 
 from __future__ import annotations
 
 import contextlib
 import itertools
 import logging
-import os
 import queue
-import shutil
 import sys
-import tempfile
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from repro import paths
-from repro.batch.task import FAILED, SKIPPED, Outcome, Task
-from repro.errors import ParamError, ReproError
-from repro.figures.fingerprint import fingerprint, is_current
-from repro.figures.notebook import accepted
-from repro.figures.params import Entry
-from repro.figures.result_files import ERROR, sweep, to_json
-from repro.figures.saved import read_result
-from repro.files.whole import write_whole
+import joblib
 
-#: Parameters with an option of their own.
-_OWN_OPTION = {"profile": "--profile", "out": "--out"}
-#: The figures that run, and since when.
-Begun = dict[Task, float]
-Watch = Callable[[Begun], None]
-_SCRATCH = "repro-batch-"
+from repro.batch.kernel import execute, execute_on_worker
+from repro.batch.task import FAILED, Begun, Outcome, Task, Watch
+from repro.errors import ParamError
+
 _TELL_EVERY_S = 10.0
-
-
-def plan(
-    entries: Sequence[Entry],
-    *,
-    profile: str,
-    out: Path,
-    given: Mapping[str, Any],
-    force: bool,
-    scratch: Path,
-    named: bool = False,
-) -> tuple[list[Task], list[Outcome]]:
-    """Check everything that can be checked before a kernel starts, and sort out what is current.
-
-    Parameters
-    ----------
-    entries : sequence of Entry
-        Figures to run.
-    profile : str
-        ``quick`` or ``paper``.
-    out : Path
-        Folder of results.
-    given : mapping
-        Parameters from the command line.
-    force : bool
-        Run also what is current.
-    scratch : Path
-        Folder for sockets and notebooks under execution.
-    named : bool
-        Whether these very figures were asked for: then a broken one is an error.
-
-    Returns
-    -------
-    tuple of list of Task and list of Outcome
-        What is to run, the longest first; then what is current, and what has failed already
-        because its parameter file or notebook cannot be read.
-
-    Raises
-    ------
-    ParamError, ClaimError
-        For a parameter that a notebook does not have, and for a broken figure if ``named``.
-    """
-    root = paths.project_root()
-    tasks: list[tuple[float, Task]] = []
-    skipped: list[Outcome] = []
-    unread: list[Outcome] = []
-    for entry in entries:
-        folder = out / entry.paper / entry.stem
-        try:
-            entry.load()
-            known = accepted(entry.notebook)
-        except ReproError as error:
-            if named:
-                raise
-            unread.append(Outcome(entry.id, FAILED, error=str(error)))
-            continue
-        _check_parameters(entry.id, known, given)
-        parameters = {**given, "profile": profile, "out": str(out)}
-        wanted = fingerprint(entry, profile, given)
-        sweep(folder)
-        result, damage = read_result(folder)
-        broken = bool(damage) or (folder / ERROR).exists()
-        if not force and not broken and is_current(folder, entry.stem, wanted):
-            verdicts = tuple(claim["verdict"] for claim in result.get("claims", []))
-            skipped.append(Outcome(entry.id, SKIPPED, verdicts=verdicts))
-            continue
-        task = Task(
-            id=entry.id,
-            notebook=str(entry.notebook),
-            folder=str(folder),
-            copy=str(executed_copy(root, entry)),
-            root=str(root),
-            parameters=parameters,
-            fingerprint=wanted,
-            scratch=str(scratch),
-        )
-        tasks.append((-float(result.get("wall_s") or 0.0), task))
-    for failed in unread:
-        write_whole(out / failed.id / ERROR, to_json({"id": failed.id, "error": failed.error}))
-    return [task for _, task in sorted(tasks, key=lambda item: item[0])], [*skipped, *unread]
-
-
-def executed_copy(root: Path, entry: Entry) -> Path:
-    """Return where the executed notebook of a figure is kept."""
-    return root / "build" / "notebooks" / entry.paper / f"{entry.stem}.ipynb"
-
-
-def _check_parameters(figure_id: str, known: Collection[str], given: Mapping[str, Any]) -> None:
-    """Refuse parameters the notebook does not have; papermill would only log them."""
-    for name in given:
-        if name in _OWN_OPTION:
-            raise ParamError(f"-p {name}: use {_OWN_OPTION[name]} instead")
-        if name not in known:
-            free = [one for one in known if one not in _OWN_OPTION]
-            raise ParamError(
-                f"{figure_id} has no parameter {name!r} (accepted: {', '.join(free) or 'none'})"
-            )
 
 
 def run(
@@ -142,24 +31,9 @@ def run(
 ) -> Iterator[Outcome]:
     """Execute notebooks in parallel, yielding each outcome as it comes.
 
-    Parameters
-    ----------
-    tasks : sequence of Task
-        From :func:`plan`.
-    jobs : int or None
-        Notebooks at a time; None for one per thread of the dask workers.
-    backend : {"local", "dask"}
-        Where kernels run.
-    scheduler : str, optional
-        Address of a dask scheduler; a cluster on this machine when left out.
-    watch : callable, optional
-        Given five times a second what runs and since when (in seconds of `time.monotonic`);
-        lines of points are printed when left out.
-
-    Raises
-    ------
-    ParamError
-        If dask is asked for and not installed, does not answer or has no workers.
+    So many ``jobs`` run at a time (None: one per thread of the dask workers), on a dask scheduler
+    if the backend is ``dask`` (made on this machine without an address). Five times a second
+    ``watch`` is given what runs; without it, lines of points are printed.
     """
     if not tasks:
         return
@@ -211,9 +85,7 @@ def points_news(tasks: Sequence[Task], every_s: float = _TELL_EVERY_S) -> Iterat
 
 
 def _here(tasks: Sequence[Task], jobs: int | None, begun: Begun) -> Iterator[Outcome]:
-    import joblib
-
-    from repro.batch.kernel import execute
+    """Yield outcomes of kernels that this process starts."""
 
     def begin(task: Task) -> tuple[Task, Outcome]:
         begun[task] = time.monotonic()
@@ -240,8 +112,6 @@ def _on_dask(
             "--backend dask needs dask; in the folder of the checkout: "
             f'{sys.executable} -m pip install -e ".[dask]"'
         ) from None
-    from repro.batch.kernel import execute_on_worker
-
     with _client(jobs, scheduler) as client:
         held: dict[str, Task] = {}
         running = distributed.as_completed()
@@ -272,6 +142,7 @@ def _on_dask(
 
 @contextlib.contextmanager
 def _client(jobs: int | None, scheduler: str | None) -> Iterator[Any]:
+    """Connect to a scheduler that has workers, or to a cluster made for the while."""
     import distributed
 
     if scheduler is None:
@@ -298,39 +169,3 @@ def _client(jobs: int | None, scheduler: str | None) -> Iterator[Any]:
                 f"{scheduler}`"
             ) from None
         yield client
-
-
-@contextlib.contextmanager
-def scratch_folder() -> Iterator[Path]:
-    """Make the folder of a batch for sockets and notebooks under execution; remove it after.
-
-    Folders of batches that were killed are removed too.
-    """
-    base = Path(tempfile.gettempdir())
-    for old in base.glob(f"{_SCRATCH}*"):
-        if not _alive(old.name.removeprefix(_SCRATCH).split("-")[0]):
-            shutil.rmtree(old, ignore_errors=True)
-    folder = Path(tempfile.mkdtemp(prefix=f"{_SCRATCH}{os.getpid()}-", dir=base))
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _alive(pid: str) -> bool:
-    try:
-        os.kill(int(pid), 0)
-    except ProcessLookupError:
-        return False
-    except (ValueError, OSError):
-        return True
-    return True
-
-
-def kill_children() -> None:
-    """Kill every process this one has started, and theirs: kernels and dask workers."""
-    import psutil
-
-    for process in psutil.Process().children(recursive=True):
-        with contextlib.suppress(psutil.Error):
-            process.kill()

@@ -37,35 +37,8 @@ _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 _WARNING = re.compile(r"(?:BrokenFile|Cache|StandIn)Warning: (.+?)(?:\\n|\",?$)", re.MULTILINE)
 
 
-class KernelManager(AsyncKernelManager):
-    """Kernels of this very Python, over IPC where it can be: TCP ports of parallel ones clash."""
-
-    def use_folder(self, folder: Path) -> None:
-        """Put the connection file and the sockets into ``folder``."""
-        self.connection_file = str(folder / "k.json")
-        if os.name == "posix" and len(self.connection_file) < _LONGEST_SOCKET_PATH:
-            self.transport = "ipc"
-
-    @property
-    def kernel_spec(self) -> KernelSpec:
-        """The command of a kernel, whatever kernels are installed on the machine."""
-        command = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-        return KernelSpec(argv=command, display_name="Python 3", language="python")
-
-
 def execute(task: Task) -> Outcome:
-    """Run one notebook; file its executed copy, and its record or its traceback.
-
-    Parameters
-    ----------
-    task : Task
-        What to run.
-
-    Returns
-    -------
-    Outcome
-        Never raises for what a notebook does.
-    """
+    """Run one notebook; file its executed copy, and its record or its traceback. Never raises."""
     started = time.perf_counter()
     papermill_log.setLevel(logging.ERROR)
     folder = Path(task.folder)
@@ -101,18 +74,7 @@ def execute(task: Task) -> Outcome:
 
 
 def execute_on_worker(task: Task) -> Outcome:
-    """Run one notebook from a dask worker; its simulations may go to all workers, this one too.
-
-    Parameters
-    ----------
-    task : Task
-        What to run.
-
-    Returns
-    -------
-    Outcome
-        As of :func:`execute`.
-    """
+    """Run one notebook from a dask worker; its simulations may go to all workers, this one too."""
     import distributed
 
     scheduler = str(distributed.get_worker().scheduler.address)
@@ -133,6 +95,7 @@ class Failure:
 
 
 def _run_twice_if_unstarted(task: Task, scratch: Path) -> Failure | None:
+    """Run a notebook, again if its kernel died before the first cell; return why it failed."""
     for attempt in (1, 2):
         try:
             _papermill(task, scratch)
@@ -151,15 +114,24 @@ def _run_twice_if_unstarted(task: Task, scratch: Path) -> Failure | None:
 
 
 def _papermill(task: Task, scratch: Path) -> None:
+    """Run a notebook in a kernel of its own, with everything it writes below ``scratch``."""
     with (scratch / KERNEL_LOG).open("ab") as log:
 
-        class Manager(KernelManager):
-            """Kernels with this task's sockets, environment and log."""
+        class Manager(AsyncKernelManager):
+            """Kernels of this very Python, with this task's sockets, environment and log."""
 
             async def start_kernel(self, **kwargs: Any) -> None:  # type: ignore[override]
-                self.use_folder(scratch)
+                self.connection_file = str(scratch / "k.json")
+                # TCP ports of kernels that start together clash.
+                if os.name == "posix" and len(self.connection_file) < _LONGEST_SOCKET_PATH:
+                    self.transport = "ipc"
                 kwargs.update(env=_environment(task, scratch), stdout=log, stderr=log)
                 await super().start_kernel(**kwargs)
+
+            @property
+            def kernel_spec(self) -> KernelSpec:
+                command = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+                return KernelSpec(argv=command, display_name="Python 3", language="python")
 
         papermill.execute_notebook(
             nbformat.read(task.notebook, as_version=4),  # type: ignore[no-untyped-call]
@@ -177,6 +149,7 @@ def _papermill(task: Task, scratch: Path) -> None:
 
 
 def _environment(task: Task, scratch: Path) -> dict[str, str]:
+    """Return the environment of a notebook's kernel."""
     path = [str(PACKAGE.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
     return {
         **os.environ,
@@ -196,6 +169,7 @@ def _environment(task: Task, scratch: Path) -> dict[str, str]:
 
 
 def _any_cell_ran(path: Path) -> bool:
+    """Tell whether papermill began a cell of an executed notebook."""
     notebook = read_json(path) or {}
     return any(
         cell.get("metadata", {}).get("papermill", {}).get("start_time")
@@ -204,6 +178,7 @@ def _any_cell_ran(path: Path) -> bool:
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:
+    """Return what changes when a file is written anew."""
     try:
         found = path.stat()
     except OSError:
@@ -212,5 +187,6 @@ def _stamp(path: Path) -> tuple[int, int] | None:
 
 
 def _one_line(text: str) -> str:
+    """Return the first line of an error, without colours."""
     lines = [line.strip() for line in _ANSI.sub("", text).strip().splitlines()]
     return (lines[0] if lines else "unknown error")[:300]

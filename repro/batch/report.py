@@ -10,8 +10,8 @@ from typing import Any
 
 from repro import paths
 from repro.batch.check import INDEX, Stored, counts, headline_lines, tally_line
-from repro.batch.execute import executed_copy
 from repro.batch.page import element, page
+from repro.batch.plan import executed_copy
 from repro.figures.tolerance import show
 from repro.files.whole import write_whole
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,22 +14,10 @@ DONE, SKIPPED, FAILED = "done", "skipped", "failed"
 class Task:
     """A notebook to execute; plain values only, so that it may travel to another machine.
 
-    Parameters
-    ----------
-    id : str
-        Figure id.
-    notebook, folder, copy : str
-        Paths of the notebook, of its result folder and of the executed copy.
-    root : str
-        Top of the checkout.
-    parameters : mapping
-        Values of the parameters cell.
-    fingerprint : str
-        Written into the result once the notebook has ended well.
-    scratch : str
-        Folder for sockets and the notebook under execution.
-    scheduler : str
-        Address of the dask scheduler that takes the notebook's simulations; empty for none.
+    ``notebook``, ``folder`` and ``copy`` are the paths of the notebook, of its results and of the
+    executed copy; ``root`` is the checkout, ``parameters`` go into the parameters cell,
+    ``fingerprint`` into the result once the notebook has ended well. ``scratch`` is a folder for
+    sockets; ``scheduler`` the address of the dask scheduler that takes the simulations, or empty.
     """
 
     id: str
@@ -66,3 +54,8 @@ class Outcome:
     error: str = ""
     cell: int | None = None
     warnings: tuple[str, ...] = ()
+
+
+#: The figures that run, and since when.
+Begun = dict[Task, float]
+Watch = Callable[[Begun], None]

@@ -15,10 +15,9 @@ import typer
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from repro import paths
-from repro.batch import check, execute
-from repro.batch.execute import Begun, Watch
+from repro.batch import check, plan
 from repro.batch.report import write_report
-from repro.batch.task import FAILED, Outcome, Task
+from repro.batch.task import FAILED, Begun, Outcome, Task, Watch
 from repro.cli.lines import say, visible
 from repro.errors import ParamError
 from repro.figures import params
@@ -72,8 +71,8 @@ def run(
     # A folder that cannot be made only means that nothing is remembered.
     with suppress(OSError):
         paths.private(paths.cache_dir())
-    with execute.scratch_folder() as scratch:
-        tasks, outcomes = execute.plan(
+    with plan.scratch_folder() as scratch:
+        tasks, outcomes = plan.plan(
             entries, profile=profile, out=folder, given=given, force=force, scratch=scratch,
             named=bool(ids),
         )  # fmt: skip
@@ -83,15 +82,24 @@ def run(
             say(line)
         _heed_signals()
         try:
-            with _shown(told) as (watch, show):
-                for done in execute.run(
-                    tasks, jobs=workers, backend=backend, scheduler=scheduler, watch=watch
-                ):
-                    outcomes.append(done)
-                    show(done)
+            for done in _executed(tasks, told, jobs=workers, backend=backend, scheduler=scheduler):
+                outcomes.append(done)
         except KeyboardInterrupt:
-            _stop(execute.kill_children, len(outcomes), len(entries), scratch)
+            _stop(len(outcomes), len(entries), scratch)
     _finish(folder, everywhere, entries, [one for one in outcomes if one.status == FAILED])
+
+
+def _executed(tasks: Sequence[Task], told: Told, **how: Any) -> Iterator[Outcome]:
+    """Run notebooks, and show how far they are."""
+    if not tasks:
+        return
+    # takes longer to import than it takes to see that all figures are current
+    from repro.batch.execute import run
+
+    with _shown(told) as (watch, show):
+        for done in run(tasks, watch=watch, **how):
+            show(done)
+            yield done
 
 
 def parse_pairs(pairs: Sequence[str]) -> dict[str, Any]:
@@ -125,9 +133,9 @@ def _heed_signals() -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
-def _stop(kill: Callable[[], None], done: int, total: int, scratch: Path) -> None:
+def _stop(done: int, total: int, scratch: Path) -> None:
     """Leave at once: no thread, kernel or worker is waited for."""
-    kill()
+    plan.kill_children()
     shutil.rmtree(scratch, ignore_errors=True)
     line = f"repro: interrupted, {done} of {total} figures done; the same command goes on from here"
     typer.echo(line, err=True)

@@ -28,27 +28,9 @@ T = TypeVar("T")
 PACKAGE = Path(__file__).resolve().parent.parent
 #: What a simulation's records depend on, besides its arguments: all that these import, too.
 SIMULATION_SOURCES = (
-    "cluster",
-    "compiled.py",
-    "core",
-    "errors.py",
-    "estimate",
-    "figures/cache.py",
-    "figures/data.py",
-    "figures/progress.py",
-    "figures/sweep.py",
-    "figures/versions.py",
-    "files",
-    "matching",
-    "optimise",
-    "paths.py",
-    "perf",
-    "placement",
-    "policies",
-    "release.py",
-    "sim",
-    "trace",
-    "typing.py",
+    *("cluster", "compiled.py", "core", "errors.py", "estimate", "files", "matching", "optimise"),
+    *("paths.py", "perf", "placement", "policies", "release.py", "sim", "trace", "typing.py"),
+    *(f"figures/{name}.py" for name in ("cache", "data", "progress", "sweep", "versions")),
 )
 
 
@@ -100,13 +82,8 @@ def content_hash(frame: pd.DataFrame) -> str:
 def key(*values: Any) -> str:
     """Return a hash that is equal exactly for equal values, in every process.
 
-    Values may be numbers, texts, containers, arrays, frames and dataclasses of them; classes and
-    functions only if they belong to this package, whose sources are part of the cache's address.
-
-    Raises
-    ------
-    NotCacheable
-        For anything else.
+    Values are numbers, texts, containers, arrays, frames and dataclasses of them; of classes and
+    functions only those of this package count, by name. `NotCacheable` is raised for all others.
     """
     digest = hashlib.sha256()
     for piece in _pieces(values):
@@ -170,16 +147,9 @@ def recall(digest: str) -> Any:
 def remembered(digest: str, compute: Callable[[], T]) -> T:
     """Return the result filed under a key, computing and filing it if there is none.
 
-    Raises
-    ------
-    ParamError
-        If others may write to the cache folder: loading a result can run code.
-
-    Warns
-    -----
-    CacheWarning
-        If the entry was damaged: it is computed again and replaced. If there can be no folder, no
-        room is left, or the package changed since this process began: nothing is remembered.
+    A damaged entry is computed again; without a folder, without room, or if the package changed
+    since this process began, nothing is remembered. Each is warned of. A folder that others may
+    write to is refused: loading a result can run code.
     """
     folder = _folder()
     if folder is None:

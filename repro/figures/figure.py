@@ -96,12 +96,12 @@ class FigureRun:
         return f"<figure {self.id}, profile {self.profile}, seed {self.seed}>"
 
     def rng(self, purpose: str, seed: int | None = None) -> np.random.Generator:
-        """Return the generator of this figure for one purpose.
+        """Return the generator of this figure for one purpose; two purposes never share a stream.
 
         Parameters
         ----------
         purpose : str
-            What is drawn; two purposes never share a stream.
+            What is drawn.
         seed : int, optional
             Instead of the figure's seed.
         """
@@ -122,10 +122,8 @@ class FigureRun:
 
         Raises
         ------
-        ParamError
-            If nothing has this name.
-        DataMissingError
-            If a public trace cannot be had and has no stand-in.
+        ParamError, DataMissingError
+            If nothing has this name, or a public trace can neither be had nor be replaced.
         TraceError
             If an own file breaks a rule of its format.
         """
@@ -140,7 +138,7 @@ class FigureRun:
         return frame
 
     def throughputs(self, name: str) -> ThroughputTable:
-        """Return a throughput table and record where it came from.
+        """Return a throughput table, and record where it came from.
 
         Parameters
         ----------
@@ -158,22 +156,12 @@ class FigureRun:
         return table
 
     def file(self, path: str | Path) -> Path:
-        """Record a file of the user's own, so that the figure runs again once it has changed.
+        """Return where a file of the user's own is; once it has changed, the figure runs again.
 
         Parameters
         ----------
         path : str or Path
-            From the project's root.
-
-        Returns
-        -------
-        Path
-            Where it is, to be read.
-
-        Raises
-        ------
-        DataMissingError
-            If there is no such file.
+            From the project's root; a DataMissingError if there is no such file.
         """
         self._note(data.own_file(path))
         return data.own_path(path)
@@ -199,16 +187,8 @@ class FigureRun:
         ----------
         trace : DataFrame
             From :meth:`trace`, whole or in part.
-        cluster : Cluster or str
-            ``8x8``, ``36xv100,36xk80``, a Cluster, or a file by its path from the project's root.
-        policy : Policy or str
-            A policy or a registered name.
-        rules : str
-            Event rules, ``paper`` or those of a public simulator.
-        seed : int
-            Seed of placements and policies that draw.
-        **settings
-            placement, perf, overhead, interval … of ``repro.simulate``.
+        cluster, policy, rules, seed, **settings
+            As for ``repro.simulate``; the file of a cluster by its path from the project's root.
 
         Returns
         -------
@@ -353,6 +333,7 @@ class FigureRun:
         return record.verdict_frame(verdicts, stand_in)
 
     def _note(self, used: data.Used) -> None:
+        """Record a data set."""
         self._used[used.name, used.kind, used.seed] = used
 
     def _note_source(self, trace: pd.DataFrame) -> None:
@@ -363,6 +344,7 @@ class FigureRun:
             self._note(data.Used(name, kind, read, False))
 
     def _stand_in(self) -> str | None:
+        """Return what stands in for real data."""
         drawn = sorted({u.name for u in self._used.values() if u.kind == data.STAND_IN})
         parts = [self._spec.stand_in] if self._spec.stand_in else []
         if drawn:
@@ -389,10 +371,6 @@ def figure(
         was given it, from the folder where that was started.
     **overrides
         Inputs to replace; None leaves an input as the parameter file has it.
-
-    Returns
-    -------
-    FigureRun
 
     Raises
     ------

@@ -15,6 +15,7 @@ from repro.figures.notebook import accepted, cells
 from repro.figures.params import Entry
 from repro.figures.saved import damaged, read_result
 from repro.figures.versions import versions
+from repro.files import public
 
 #: Files of the package that only start, watch or show runs. All others may change a result.
 BYSTANDERS = (
@@ -30,19 +31,7 @@ BYSTANDERS = (
 def fingerprint(entry: Entry, profile: str, parameters: Mapping[str, Any]) -> str:
     """Return the hash of everything a figure's result depends on, but for public and own data.
 
-    Parameters
-    ----------
-    entry : Entry
-        The figure.
-    profile : str
-        ``quick`` or ``paper``.
-    parameters : mapping
-        Parameters given to the notebook; one given its default counts as not given.
-
-    Raises
-    ------
-    ParamError
-        If the notebook cannot be read.
+    Of ``parameters`` given to the notebook, those given their default count as not given.
     """
     default = accepted(entry.notebook)
     given = {
@@ -62,17 +51,7 @@ def fingerprint(entry: Entry, profile: str, parameters: Mapping[str, Any]) -> st
 
 
 def is_current(folder: Path, stem: str, wanted: str) -> bool:
-    """Tell whether a folder holds the complete result of this fingerprint and of today's data.
-
-    Parameters
-    ----------
-    folder : Path
-        Result folder of the figure.
-    stem : str
-        File name of picture and table.
-    wanted : str
-        From :func:`fingerprint`.
-    """
+    """Tell whether a folder holds the complete result of a fingerprint and of today's data."""
     result, _ = read_result(folder)
     if result.get("fingerprint") != wanted or "files" not in result:
         return False
@@ -81,8 +60,6 @@ def is_current(folder: Path, stem: str, wanted: str) -> bool:
 
 def _data_changed(result: Mapping[str, Any]) -> bool:
     """Tell whether an own file changed, a stand-in could now be real data, or that is gone."""
-    from repro.files import public
-
     for used in result.get("data", []):
         name, kind = used.get("name"), used.get("kind")
         if kind == OWN:

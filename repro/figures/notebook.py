@@ -18,23 +18,12 @@ _INJECTED = "# Parameters\n"
 
 
 def cells(notebook: Path) -> list[tuple[str, str, list[str]]]:
-    """Return type, source and tags of each cell; outputs and counters do not matter.
-
-    Raises
-    ------
-    ParamError
-        If the file is no notebook.
-    """
+    """Return type, source and tags of each cell; outputs and counters do not matter."""
     try:
         found = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-        return [
-            (
-                str(cell["cell_type"]),
-                "".join(cell["source"]),
-                list(cell.get("metadata", {}).get("tags", [])),
-            )
-            for cell in found
-        ]
+        tags = [list(cell.get("metadata", {}).get("tags", [])) for cell in found]
+        sources = [(str(cell["cell_type"]), "".join(cell["source"])) for cell in found]
+        return [(*source, tagged) for source, tagged in zip(sources, tags, strict=True)]
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ParamError(
             f"{notebook}: not a notebook ({type(error).__name__}: {error}); open it in JupyterLab"
@@ -42,23 +31,7 @@ def cells(notebook: Path) -> list[tuple[str, str, list[str]]]:
 
 
 def accepted(notebook: Path) -> dict[str, Any]:
-    """Return the names in the parameters cell, each with its value where that is a plain one.
-
-    Parameters
-    ----------
-    notebook : Path
-        A notebook.
-
-    Returns
-    -------
-    dict
-        Name to value; ``...`` stands for what is computed.
-
-    Raises
-    ------
-    ParamError
-        If there is no such cell, or it is not Python.
-    """
+    """Return the names in the parameters cell, each with its value; ``...`` if that is computed."""
     tagged = [source for kind, source, tags in cells(notebook) if "parameters" in tags]
     if not tagged:
         raise ParamError(f"{notebook}: no cell is tagged `parameters`; tag the first one")
@@ -92,12 +65,8 @@ def _plain(value: ast.expr) -> Any:
 class Kernel:
     """The kernel that regenerates a figure, as far as it runs the figure's notebook.
 
-    Parameters
-    ----------
-    code : list of str
-        Code cells of the notebook's file when the figure was opened.
-    given : dict
-        What papermill assigned in the cell that it adds; empty without one.
+    ``code`` are the code cells of the notebook's file when the figure was opened, ``given`` what
+    papermill assigned in the cell that it adds; empty without one.
     """
 
     code: list[str]
@@ -106,11 +75,6 @@ class Kernel:
     @classmethod
     def running(cls, entry: Entry) -> Kernel:
         """Return the kernel of this process.
-
-        Parameters
-        ----------
-        entry : Entry
-            The figure that is opened.
 
         Raises
         ------

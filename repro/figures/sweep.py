@@ -66,10 +66,9 @@ def whole(case: Case) -> Result:
 class MeasuredJobs:
     """Measure that keeps the jobs ``first`` to ``last`` (from 0) and what the trace says of them.
 
-    With a last job, the simulation ends when all of these have finished, and the trace has as many
-    jobs as arrive, at its ``rate`` per hour, in ``horizon_h`` hours after it: without arrivals the
-    cluster empties, and the last measured jobs would run too fast. Those still unfinished after
-    four times as long have no end.
+    With a last job, the simulation ends when all of these have finished, and for ``horizon_h``
+    hours after it jobs go on to arrive, at the ``rate`` per hour of the trace's options: without
+    them the last ones would run too fast. Those unfinished after four times as long have no end.
     """
 
     first: int = 0
@@ -107,12 +106,8 @@ class Case:
     ----------
     trace : str or DataFrame
         Name of a generator or a public trace, path of an own file, or a trace.
-    cluster : Cluster or str
-        As for ``repro.simulate``; a file by its path from the project's root.
-    policy : Policy or str
-        A policy with its settings, or a registered name.
-    rules : str
-        Event rules.
+    cluster, policy, rules
+        As for ``repro.simulate``.
     seed : int
         Seed of what the trace and the simulation draw.
     options : mapping
@@ -123,11 +118,6 @@ class Case:
     measure : callable
         What is kept: a function of this package, or a dataclass with ``__call__``, from the case to
         a Result or a small dict.
-
-    Raises
-    ------
-    ParamError
-        For a setting that ``repro.simulate`` does not have.
 
     Examples
     --------
@@ -209,16 +199,13 @@ def _sources(measure: Callable[[Case], Outcome]) -> str | None:
 
 
 def outcome(case: Case, digest: str | None = None) -> Any:
-    """Return what a case gives, computed now unless it is remembered.
-
-    A dict gets ``wall_s``, a Result has it in ``meta``: the time of the run that computed it.
-    """
+    """Return what a resolved case gives, computed now unless it is remembered."""
     name = digest or digests([case])[0]
     return _computed(case) if name is None else cache.remembered(name, lambda: _computed(case))
 
 
 def _computed(case: Case) -> Outcome:
-    """Return what a case gives, and how long that took."""
+    """Return what a case gives; a dict gets ``wall_s``, which a Result has in ``meta``."""
     started = time.perf_counter()
     found = case.measure(case)
     if isinstance(found, Result):
@@ -227,17 +214,10 @@ def _computed(case: Case) -> Outcome:
 
 
 def run(cases: Sequence[Case], workers: int | None = None, before: int = 0) -> list[Any]:
-    """Return what each case gives; what is not remembered runs in parallel, in the order given.
+    """Return what each resolved case gives; what is not remembered runs, in the order given.
 
-    Parameters
-    ----------
-    cases : sequence of Case
-        Those that take longest first, so that no processor is idle at the end.
-    workers : int, optional
-        Processes on this machine; None: as many as CPUs. With the environment variable
-        ``REPRO_SCHEDULER`` the workers of that dask scheduler run the cases instead.
-    before : int
-        Simulations that this notebook has done already.
+    It runs in so many processes, by default one per CPU, or on the workers of the dask scheduler
+    that ``REPRO_SCHEDULER`` names. ``before`` this notebook has done so many simulations already.
     """
     names = [name or number for number, name in enumerate(digests(cases))]
     # Several cases may be one simulation, under other labels.

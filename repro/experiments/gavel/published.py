@@ -21,20 +21,10 @@ _PLACES = 3
 
 
 def curves(figure: str) -> pd.DataFrame:
-    """Return the published points of one of Gavel's figures, by its name in the table.
+    """Return the published points of one of Gavel's figures (from its PDFs and notebooks).
 
     Columns are series (the package's policy name where it is one), x, mean (over the seeds 0, 1,
     2), band_lo and band_hi (one standard deviation), seed0, ftf_seed0 (NaN where not published).
-
-    References
-    ----------
-    stanford-futuredata/gavel, figure PDFs and notebooks.
-
-    Examples
-    --------
-    >>> known = curves("las_single")
-    >>> float(known[(known.series == "las-agnostic") & (known.x == 5.6)]["mean"].iloc[0])
-    91.295
     """
     table = pd.read_csv(paths.params_dir() / _CURVES, comment="#")
     rows: pd.DataFrame = (
@@ -159,14 +149,7 @@ def growth(table: pd.DataFrame, series: str, start: float, end: float) -> float:
 
 
 def ranked(table: pd.DataFrame, names: Sequence[str], x: float) -> bool:
-    """Tell whether at a place each of the series lies above the next.
-
-    Examples
-    --------
-    >>> rows = pd.DataFrame({"series": ["a", "b"], "x": 1.0, "mean": [5.0, 4.0]})
-    >>> ranked(rows, ["a", "b"], 1.0), ranked(rows, ["b", "a"], 1.0)
-    (True, False)
-    """
+    """Tell whether at a place each of the series lies above the next."""
     return falls([at(table, name, x) for name in names])
 
 
@@ -190,14 +173,7 @@ def never_above(table: pd.DataFrame, lower: str, upper: str) -> float:
 
 
 def knee(table: pd.DataFrame, series: str) -> float:
-    """Return the last place before the mean exceeds twice its lowest value.
-
-    Examples
-    --------
-    >>> rows = {"series": "a", "x": [1.0, 2.0, 3.0], "mean": [10.0, 9.0, 19.0]}
-    >>> knee(pd.DataFrame(rows), "a")
-    2.0
-    """
+    """Return the last place before the mean exceeds twice its lowest value."""
     rows = table[table["series"] == series].sort_values("x")
     steep = (rows["mean"] > 2.0 * rows["mean"].min()).cummax()
     return float(rows.loc[~steep, "x"].max())

@@ -128,12 +128,6 @@ def over(jobs: pd.DataFrame, reference: str) -> pd.DataFrame:
 
     Finish-time fairness, section 4.2, where each job of the reference is alone on its share of the
     cluster; NaN where the reference was not run at the same place and seed.
-
-    Examples
-    --------
-    >>> rows = {"series": ["a", "r"], "x": 1.0, "seed": 0, "job_id": 7, "jct_h": [3.0, 4.0]}
-    >>> over(pd.DataFrame(rows), "r")["ftf"].tolist()
-    [0.75, 1.0]
     """
     where = ["x", "seed", "job_id"]
     base = jobs.loc[jobs["series"] == reference, [*where, "jct_h"]].set_index(where)["jct_h"]

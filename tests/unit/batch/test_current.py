@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from repro.batch import execute
+from repro.batch import execute, plan
 from repro.batch.task import Task
 from repro.errors import ParamError
 from repro.figures import data, params, saved
@@ -163,10 +163,10 @@ def test_dask_that_is_not_installed_is_named_with_its_command(monkeypatch):
 
 
 def test_leftovers_of_killed_batches_are_removed(tmp_path, monkeypatch):
-    monkeypatch.setattr(execute.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(plan.tempfile, "tempdir", str(tmp_path))
     dead, alive = tmp_path / "repro-batch-4194303-x", tmp_path / f"repro-batch-{os.getpid()}-x"
     for folder in (dead, alive):
         folder.mkdir()
-    with execute.scratch_folder() as scratch:
+    with plan.scratch_folder() as scratch:
         assert scratch.parent == tmp_path and not dead.exists() and alive.exists()
     assert not scratch.exists()

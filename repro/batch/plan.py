@@ -1,0 +1,132 @@
+"""What a batch has to run: everything is checked first, and what is still current is skipped."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from repro import paths
+from repro.batch.task import FAILED, SKIPPED, Outcome, Task
+from repro.errors import ParamError, ReproError
+from repro.figures.fingerprint import fingerprint, is_current
+from repro.figures.notebook import accepted
+from repro.figures.params import Entry
+from repro.figures.result_files import ERROR, sweep, to_json
+from repro.figures.saved import read_result
+from repro.files.whole import write_whole
+
+#: Parameters with an option of their own.
+_OWN_OPTION = {"profile": "--profile", "out": "--out"}
+_SCRATCH = "repro-batch-"
+
+
+def plan(
+    entries: Sequence[Entry],
+    *,
+    profile: str,
+    out: Path,
+    given: Mapping[str, Any],
+    force: bool,
+    scratch: Path,
+    named: bool = False,
+) -> tuple[list[Task], list[Outcome]]:
+    """Check everything that can be checked before a kernel starts, and sort out what is current.
+
+    Returned are the tasks, the longest first, and the outcomes of what is current or, because its
+    parameter file or notebook cannot be read, has failed already. With ``named``, these very
+    figures were asked for: then a broken one is an error. ``given`` are parameters of the command
+    line, ``scratch`` is for sockets and notebooks under execution.
+    """
+    root = paths.project_root()
+    tasks: list[tuple[float, Task]] = []
+    skipped: list[Outcome] = []
+    unread: list[Outcome] = []
+    for entry in entries:
+        folder = out / entry.paper / entry.stem
+        try:
+            entry.load()
+            known = accepted(entry.notebook)
+        except ReproError as error:
+            if named:
+                raise
+            unread.append(Outcome(entry.id, FAILED, error=str(error)))
+            continue
+        _check_parameters(entry.id, known, given)
+        wanted = fingerprint(entry, profile, given)
+        sweep(folder)
+        result, damage = read_result(folder)
+        broken = bool(damage) or (folder / ERROR).exists()
+        if not force and not broken and is_current(folder, entry.stem, wanted):
+            verdicts = tuple(claim["verdict"] for claim in result.get("claims", []))
+            skipped.append(Outcome(entry.id, SKIPPED, verdicts=verdicts))
+            continue
+        task = Task(
+            id=entry.id,
+            notebook=str(entry.notebook),
+            folder=str(folder),
+            copy=str(executed_copy(root, entry)),
+            root=str(root),
+            parameters={**given, "profile": profile, "out": str(out)},
+            fingerprint=wanted,
+            scratch=str(scratch),
+        )
+        tasks.append((-float(result.get("wall_s") or 0.0), task))
+    for failed in unread:
+        write_whole(out / failed.id / ERROR, to_json({"id": failed.id, "error": failed.error}))
+    return [task for _, task in sorted(tasks, key=lambda item: item[0])], [*skipped, *unread]
+
+
+def executed_copy(root: Path, entry: Entry) -> Path:
+    """Return where the executed notebook of a figure is kept."""
+    return root / "build" / "notebooks" / entry.paper / f"{entry.stem}.ipynb"
+
+
+def _check_parameters(figure_id: str, known: Collection[str], given: Mapping[str, Any]) -> None:
+    """Refuse parameters the notebook does not have; papermill would only log them."""
+    for name in given:
+        if name in _OWN_OPTION:
+            raise ParamError(f"-p {name}: use {_OWN_OPTION[name]} instead")
+        if name not in known:
+            free = [one for one in known if one not in _OWN_OPTION]
+            raise ParamError(
+                f"{figure_id} has no parameter {name!r} (accepted: {', '.join(free) or 'none'})"
+            )
+
+
+@contextlib.contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """Make the folder of a batch for the while; those of batches that were killed go, too."""
+    base = Path(tempfile.gettempdir())
+    for old in base.glob(f"{_SCRATCH}*"):
+        if not _alive(old.name.removeprefix(_SCRATCH).split("-")[0]):
+            shutil.rmtree(old, ignore_errors=True)
+    folder = Path(tempfile.mkdtemp(prefix=f"{_SCRATCH}{os.getpid()}-", dir=base))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _alive(pid: str) -> bool:
+    """Tell whether a process exists, or may exist."""
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return False
+    except (ValueError, OSError):
+        return True
+    return True
+
+
+def kill_children() -> None:
+    """Kill every process this one has started, and theirs: kernels and dask workers."""
+    for process in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.Error):
+            process.kill()
