@@ -22,31 +22,20 @@ _PUBLISHED = "published"
 
 
 class Panel(TypedDict, total=False):
-    """Keywords of every chart: labels, scales, and where it is drawn.
+    """Keywords of every chart: labels, scales, and where it is drawn."""
 
-    Parameters
-    ----------
-    xlabel, ylabel : str
-        Axis labels with units.
-    title : str
-        Panel title.
-    log : bool or {"x", "y", "xy"}
-        Logarithmic axes; True is the value axis of bars and distributions.
-    xlim, ylim : tuple of float
-        Ranges of the axes.
-    columns : {1, 2}
-        Width of a new figure in paper columns.
-    axes : Axes
-        Panel to draw into; a new figure when left out.
-    """
-
+    #: axis labels with units
     xlabel: str
     ylabel: str
     title: str
+    #: logarithmic axes: "x", "y", "xy"; True is the value axis of bars and distributions
     log: bool | str
+    #: ranges of the axes
     xlim: tuple[float, float]
     ylim: tuple[float, float]
+    #: width of a new figure in paper columns, 1 or 2
     columns: int
+    #: panel to draw into; a new figure when left out
     axes: Axes
 
 
@@ -58,14 +47,12 @@ def new_figure(
 
     Parameters
     ----------
-    panels : int
-        Number of axes.
+    panels, rows : int
+        Number of axes, and the rows they are spread over.
     columns : {1, 2}
         Width in paper columns (3.33 or 7 inches).
     height : float
         Height in inches.
-    rows : int
-        Rows the panels are spread over.
 
     Raises
     ------
@@ -172,11 +159,6 @@ def legend(axes: Axes, *, published: bool = False) -> None:
 @styled
 def shared_legend(figure: Figure) -> None:
     """Replace the legends of all panels by one above them; lines and bars stand side by side.
-
-    Parameters
-    ----------
-    figure : Figure
-        With finished panels.
 
     Examples
     --------

@@ -44,13 +44,7 @@ class _Reached(BaseException):
 def first_view(
     trace: pd.DataFrame, cluster: str, policy: Policy, perf: Performance | None = None
 ) -> View:
-    """Return what a policy sees when the first jobs arrive.
-
-    Raises
-    ------
-    PolicyError
-        If the policy is only an ordering.
-    """
+    """Return what a policy sees when the first jobs arrive; `PolicyError` if it only ranks jobs."""
 
     class Stopping(type(policy)):  # type: ignore[misc]
         def session(self, view: View) -> Callable[[View], Decision]:
@@ -80,12 +74,6 @@ def first_shares(
     ------
     PolicyError
         If the policy answers with runs instead of shares.
-
-    Examples
-    --------
-    >>> trace = pd.DataFrame({"job_id": [0, 1], "submit_time": 0.0, "duration": 9.0, "num_gpus": 1})
-    >>> first_shares(trace, "1xv100,1xk80", "las-agnostic", ["v100", "k80"]).tolist()
-    [[0.5, 0.5], [0.5, 0.5]]
     """
     made = make(policy)
     view = first_view(trace, cluster, made, perf)
@@ -105,19 +93,10 @@ def policy_table(
 ) -> pd.DataFrame:
     """Return what each policy optimises and reads, and the problems one decision of it solves.
 
-    Parameters
-    ----------
-    rows : mapping of str to str
-        Row of the table to the registered name.
-    trace, cluster, gpus
-        Jobs and cluster of the decision, and the cluster's GPUs by type.
-
-    Returns
-    -------
-    DataFrame
-        row, policy, objective (first line of its docstring), reads (list), solver (sorts of
-        problems), solves (their number), most_time and most_gpus (largest sum of shares of a job,
-        largest use of a GPU type).
+    ``rows``: row of the table to the registered name; ``trace``, ``cluster`` and ``gpus`` (by type)
+    are those of the decision. The columns are row, policy, objective (first line of its docstring),
+    reads (list), solver (sorts of problems), solves (their number), most_time and most_gpus
+    (largest sum of shares of a job, largest use of a GPU type).
     """
     records = []
     for row, name in rows.items():
@@ -141,14 +120,7 @@ def policy_table(
 
 
 def feature_cells(table: pd.DataFrame) -> pd.DataFrame:
-    """Return `policy_table` as cells of a heat map: policy, column, value (1 or 0), text.
-
-    Examples
-    --------
-    >>> row = {"row": "LAS", "policy": "las", "reads": ["weights"], "solver": "LP", "solves": 2}
-    >>> feature_cells(pd.DataFrame([row]))["text"].tolist()
-    ['', '', 'yes', '', '', 'LP']
-    """
+    """Return `policy_table` as cells of a heat map: policy, column, value (1 or 0), text."""
     cells = []
     for _, one in table.iterrows():
         name = f"{one['row']}: {one['policy']}"

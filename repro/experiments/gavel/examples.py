@@ -13,13 +13,7 @@ from repro.typing import Floats
 
 
 def cells(matrix: npt.ArrayLike, rows: Sequence[str], columns: Sequence[str]) -> pd.DataFrame:
-    """Return a matrix as one row per entry for a heat map: row, column, value, text.
-
-    Examples
-    --------
-    >>> cells([[0.2, float("inf")]], ["job 0"], ["V100", "K80"])["text"].tolist()
-    ['0.2', '∞']
-    """
+    """Return a matrix as one row per entry for a heat map: row, column, value, text."""
     frame = pd.DataFrame(
         [(one, other) for one in rows for other in columns], columns=["row", "column"]
     )
@@ -35,11 +29,6 @@ def played(
 
     ``fractions`` is X, shape (jobs, GPU types), ``widths`` the GPUs of each job and ``capacity``
     those of each type (Gavel, section 5).
-
-    Examples
-    --------
-    >>> played([[0.5, 0.5], [0.5, 0.5]], [1, 1], [1, 1], 2).values.tolist()
-    [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]]
     """
     shares = np.asarray(fractions, dtype=float)
     received = np.zeros_like(shares)
@@ -81,11 +70,6 @@ def constraint_sums(
     """Return what the constraints of Gavel's section 3.1 bound, each at most 1.
 
     ``time``: sum of each row of X; ``gpus``: GPUs used of each type over those there are.
-
-    Examples
-    --------
-    >>> constraint_sums([[0.5, 0.0], [0.5, 0.25]], [1, 2], [2, 1])["gpus"]
-    [0.75, 0.5]
     """
     shares = np.asarray(fractions, dtype=float)
     used = np.asarray(widths, dtype=float) @ shares / np.asarray(capacity, dtype=float)
@@ -93,12 +77,6 @@ def constraint_sums(
 
 
 def effective(fractions: npt.ArrayLike, steps_per_s: Mapping[str, Mapping[str, float]]) -> Floats:
-    """Return each job's steps/s under X: sum_j X_ij T_ij (Gavel, section 3.1).
-
-    Examples
-    --------
-    >>> effective([[0.5, 0.5]], {"m0": {"v100": 40, "k80": 10}}).tolist()
-    [25.0]
-    """
+    """Return each job's steps/s under X: sum_j X_ij T_ij (Gavel, section 3.1)."""
     speeds = np.array([list(row.values()) for row in steps_per_s.values()], dtype=float)
     return np.asarray((np.asarray(fractions, dtype=float) * speeds).sum(axis=1))

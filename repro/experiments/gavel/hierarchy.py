@@ -122,14 +122,9 @@ def joining_jobs(
 ) -> pd.DataFrame:
     """Return one-GPU jobs of ``models`` that join one by one and outlast the timeline.
 
-    Parameters
-    ----------
-    entities : int
-        Number of entities; each has the next equal part of the jobs, named from ``0``.
-    step_s, every, steps
-        Length of a timestep (s), timesteps between two arrivals, and in all.
-    weights : int
-        Weights inside an entity go round from 1 to this number.
+    Each of the entities, named from ``0``, has the next equal part of the jobs; weights inside it
+    go round from 1 to ``weights``. A job joins every ``every`` of ``steps`` timesteps of
+    ``step_s`` seconds.
 
     Examples
     --------

@@ -42,18 +42,7 @@ def motivation() -> pd.DataFrame:
 
 
 def picked(table: pd.DataFrame, models: Mapping[str, int | None]) -> pd.DataFrame:
-    """Return the rows of some models and their batch sizes (None where there is only one).
-
-    Raises
-    ------
-    ParamError
-        If the table has no such row.
-
-    Examples
-    --------
-    >>> picked(motivation(), {"ResNet-18": 64})["p100"].tolist()
-    [30.85]
-    """
+    """Return the rows of some models and their batch sizes (None where there is only one)."""
     rows = []
     for model, batch in models.items():
         same = table["batch_size"].isna() if batch is None else table["batch_size"] == batch
@@ -69,14 +58,7 @@ def picked(table: pd.DataFrame, models: Mapping[str, int | None]) -> pd.DataFram
 def from_throughputs(
     throughputs: ThroughputTable, models: Mapping[str, int | None]
 ) -> pd.DataFrame:
-    """Return the rows of `picked` from the throughputs of the simulations, on one GPU.
-
-    Examples
-    --------
-    >>> speeds = ThroughputTable.of({"A3C": {"k80": 1.0, "p100": 2.0, "v100": 3.0}}, "v100")
-    >>> from_throughputs(speeds, {"A3C": None})["v100"].tolist()
-    [3.0]
-    """
+    """Return the rows of `picked` from the throughputs of the simulations, on one GPU."""
     names = [
         model if batch is None else f"{model} (batch size {batch})"
         for model, batch in models.items()
@@ -92,12 +74,6 @@ def relative_speed(table: pd.DataFrame, prices: Mapping[str, float]) -> pd.DataF
     """Return each model's speed on each GPU type over the first of ``prices``, and per dollar.
 
     ``prices`` are USD/h by type; the columns are model, gpu_type (capitals), speed, per_dollar.
-
-    Examples
-    --------
-    >>> table = pd.DataFrame({"model": ["m"], "k80": [2.0], "v100": [10.0]})
-    >>> relative_speed(table, {"k80": 0.5, "v100": 2.5})[["speed", "per_dollar"]].values.tolist()
-    [[1.0, 1.0], [5.0, 1.0]]
     """
     unit = next(iter(prices))
     frames = [
@@ -121,15 +97,9 @@ def labels(relative: pd.DataFrame, column: str) -> list[list[float]]:
 
 
 def shared_speeds(table: pd.DataFrame, models: Sequence[str]) -> pd.DataFrame:
-    r"""Return what two models keep of their speeds when they share a P100, the upper triangle.
+    """Return what two models keep of their speeds when they share a P100, the upper triangle.
 
     The columns are row, column, first and second (speed in the pair over speed alone), total, text.
-
-    Examples
-    --------
-    >>> table = picked(motivation(), {"A3C": None, "CycleGAN": None})
-    >>> shared_speeds(table, ["A3C", "CycleGAN"])["text"].tolist()
-    ['1.00\n1.00', '0.92\n0.87', '0.59\n0.59']
     """
     by_model = table.set_index("model")
     alone = by_model["p100"]
@@ -174,12 +144,6 @@ def measured_job_types(throughputs: ThroughputTable, *, distributed: bool = Fals
 
 
 def batch_sizes(table: pd.DataFrame) -> list[list[int]]:
-    """Return the batch sizes of each model; an empty list where there is only one.
-
-    Examples
-    --------
-    >>> batch_sizes(pd.DataFrame({"model": ["a", "a", "b"], "batch_size": [1, 2, None]}))
-    [[1, 2], []]
-    """
+    """Return the batch sizes of each model; an empty list where there is only one."""
     known = table.groupby("model", sort=False)["batch_size"]
     return [[int(size) for size in sizes.dropna()] for _, sizes in known]
