@@ -33,7 +33,7 @@ Out = Annotated[
 
 def list_(
     only: Annotated[
-        str | None, typer.Argument(metavar="[PAPER]", help="Only this paper, as --paper.")
+        str | None, typer.Argument(metavar="PAPER", help="Only this paper, as --paper.")
     ] = None,
     paper: Paper = None,
     as_json: Json = False,
