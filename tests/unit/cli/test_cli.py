@@ -188,9 +188,9 @@ def test_a_broken_policy_file_is_named_and_other_policies_work(jobs, tmp_path):
     package = tmp_path / "copy/repro"
     here = Path(repro.__file__).parent
     shutil.copytree(here, package, ignore=shutil.ignore_patterns("__pycache__"))
-    broken_file = package / "policies/baselines/srsf.py"
-    broken_file.write_text("@register('srsf')\nclass SRSF:\n    pass\n")
-    line = "repro/policies/baselines/srsf.py:1: NameError: name 'register' is not defined"
+    file = package / "policies/baselines/sickly.py"
+    file.write_text("@register('sickly')\nclass Sickly:\n    pass\n")
+    line = "repro/policies/baselines/sickly.py:1: NameError: name 'register' is not defined"
 
     def simulate(policy):
         command = [sys.executable, "-m", "repro.cli", "simulate", "--trace", str(jobs), "--format",
@@ -201,13 +201,13 @@ def test_a_broken_policy_file_is_named_and_other_policies_work(jobs, tmp_path):
             capture_output=True, text=True, check=False, cwd=package.parent,
         )  # fmt: skip
 
-    well, broken = simulate("srtf"), simulate("srsf")
+    well, broken = simulate("srtf"), simulate("sickly")
     assert well.returncode == 0 and "avg_jct" in well.stdout
-    warning = f"repro: warning: {line}; policy srsf left out"
+    warning = f"repro: warning: {line}; policy sickly left out"
     assert well.stderr.splitlines() == [warning]
     assert broken.returncode == 2
     assert broken.stderr.splitlines() == [
-        warning, f"repro: policy 'srsf' cannot be read: {line}",
+        warning, f"repro: policy 'sickly' cannot be read: {line}",
     ]  # fmt: skip
 
 
