@@ -24,11 +24,6 @@ def host_iterations(guest: ThreeStages, host: ThreeStages) -> int:
     its other two stages. Where its data stage ends early in such a gap, part of its GPU stage still
     runs in the same iteration of the host, and likewise its network stage after the GPU stage
     (``antman_calc_iter_time`` of Muri's simulator). A host of one stage only is refused.
-
-    Examples
-    --------
-    >>> host_iterations((2.0, 1.0, 0.0), (1.0, 2.0, 0.0)), host_iterations((5.0, 0, 0), (1, 1, 1))
-    (2, 3)
     """
     data, gpu, network = guest
     host_data, host_gpu, host_network = host

@@ -44,26 +44,12 @@ def simulate_group(
 ) -> pd.DataFrame:
     """Run the stages of jobs that share one set of resources (Muri, section 4.1, Figure 1).
 
-    Parameters
-    ----------
-    stages : mapping of str to sequence of float
-        Job to its time on each resource per iteration (s), in the order of ``resources``.
-    offsets : mapping of str to int, optional
-        How many stages a job is ahead; left out, every job is one stage behind the one before it.
-    resources : sequence of str
-        Names of the k resources; each serves one job at a time.
-    iterations : int
-        Iterations of every job.
-    sharing : {"barrier", "queue", "alone"}
-        ``barrier``: in a step every job does one stage and waits for all others (the paper's).
-        ``queue``: no barrier, a job goes on as soon as its next resource is free.
-        ``alone``: one job at a time for a whole iteration, in turns.
-
-    Returns
-    -------
-    DataFrame
-        One row per stage: group, job, iteration (from 1), resource, ready (when the
-        job came for the resource), start, end (s), in order of start.
+    ``stages`` maps a job to its time on each resource per iteration (s); ``offsets`` says how many
+    stages it is ahead (left out, every job is one stage behind the one before it). Sharing
+    ``barrier`` is the paper's: in a step every job does one stage and waits for all others. With
+    ``queue`` a job goes on as soon as its next resource is free; with ``alone`` jobs take turns for
+    whole iterations. One row per stage: group, job, iteration (from 1), resource, ready (when the
+    job came for the resource), start, end (s), in order of start.
 
     Examples
     --------
@@ -174,14 +160,7 @@ def steady_window(rows: pd.DataFrame) -> tuple[float, float]:
 
 
 def busy_shares(rows: pd.DataFrame, resources: Sequence[str] = RESOURCES) -> pd.Series[float]:
-    """Return the share of one steady period in which each resource works; the mean is gamma.
-
-    Examples
-    --------
-    >>> rows = simulate_group({"A": (2, 1), "C": (2, 1)}, resources=("CPU", "GPU"))
-    >>> busy_shares(rows, ("CPU", "GPU")).to_dict()
-    {'CPU': 1.0, 'GPU': 0.5}
-    """
+    """Return the share of one steady period in which each resource works; the mean is gamma."""
     since, until = steady_window(rows)
     period = until - since
     inside = rows["end"].clip(upper=until) - rows["start"].clip(lower=since)

@@ -44,12 +44,6 @@ def three_stage_time(members: Sequence[Stages], ordering: StageOrder = "best") -
 
     Four slots are passed in turn; the data stage, storage read and CPU work in one, may last two
     of them (``calc_iteration_time``). T has the unit of the stages.
-
-    Examples
-    --------
-    >>> bert, vgg16 = (0.5, 160, 0), (117, 68, 0)
-    >>> three_stage_time([bert, vgg16]), three_stage_time([bert, vgg16], "worst")
-    (228.0, 345.0)
     """
     return _period(members, ordering, merged=True)
 
@@ -65,11 +59,6 @@ def efficiency(
 
     With ``merged`` the stages are those of `three_stage_time` and k is 4; ``factor`` is the
     measured period over T.
-
-    Examples
-    --------
-    >>> efficiency([(2, 1), (1, 2)]), efficiency([(2, 1), (2, 1)])
-    (1.0, 0.75)
     """
     period = _period(members, ordering, merged) * factor
     resources = RESOURCES if merged else len(members[0])

@@ -1,4 +1,4 @@
-"""A policy that is told what to run, for worked examples and plans; it has no registered name."""
+"""Scripted decisions, for worked examples and plans; the policy has no registered name."""
 
 from __future__ import annotations
 
@@ -20,14 +20,6 @@ class Given(Policy):
         Members are row numbers in order of (submission, job id); those that have finished are
         left out, so that the others of a group go on alone. Gangs that name nodes need placement
         ``wished``.
-
-    Examples
-    --------
-    >>> from repro import simulate
-    >>> from repro.testing import small_trace
-    >>> plan = Given(tuple(Run((job,), gpus) for job, gpus in enumerate([2, 1, 4, 1, 2, 4])))
-    >>> simulate(small_trace(), "1x4", plan).summary()["n_finished"]
-    6
     """
 
     gangs: tuple[Run, ...] = ()

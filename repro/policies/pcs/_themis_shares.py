@@ -29,12 +29,6 @@ def fair_shares(elapsed: Array, left: Array, alone: Array, gpus: Array, total: f
     are in seconds: since submission, of work left alone (above 0), and to finish in a cluster of
     one's own (above 0). Solved for the ratio rho by Newton's method on
     sum of gpus * left / (rho * alone - elapsed) = total.
-
-    Examples
-    --------
-    >>> two = np.ones(2)
-    >>> fair_shares(0 * two, two, np.array([1.0, 3.0]), 4 * two, 4.0).tolist()
-    [0.75, 0.25]
     """
     rho = float(((elapsed + left) / alone).max())
     need = gpus * left

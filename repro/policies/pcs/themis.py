@@ -54,11 +54,6 @@ class Themis(Elastic):
     ----------
     Mahajan et al., NSDI 2020; PCS, arXiv 2401.10354, section 5.1; Muri, SIGCOMM 2022, public
     simulator.
-
-    Examples
-    --------
-    >>> Themis(lease=1.0).lease, Themis().under("muri").form
-    (1.0, 'shares')
     """
 
     form: str | None = None

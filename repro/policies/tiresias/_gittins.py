@@ -23,12 +23,6 @@ class GittinsIndex:
 
     ``samples`` are total services of past jobs, ``delta`` a fixed quantum D instead of the
     supremum (GPU-seconds). Tiresias, NSDI 2019, section 3.2.1 and Pseudocode 1.
-
-    Examples
-    --------
-    >>> index = GittinsIndex(np.array([4.0, 8.0, 12.0]))
-    >>> index(0.0) == 1 / 8, index(11.0) == 1.0, index(12.0)
-    (True, True, 0.0)
     """
 
     def __init__(self, samples: Array, delta: float | None = None) -> None:
@@ -91,12 +85,6 @@ class MeanServiceIndex:
     """G(a) = 1 / E[S | S > a], an index that drops as a job passes each known service time.
 
     This, not the literal formula, yields the 2D-Gittins schedule drawn in Tiresias Figure 7.
-
-    Examples
-    --------
-    >>> index = MeanServiceIndex(np.array([4.0, 8.0, 12.0]))
-    >>> [round(1 / index(a)) for a in (0, 4, 8)]
-    [8, 10, 12]
     """
 
     def __init__(self, samples: Array) -> None:
@@ -116,12 +104,6 @@ class TotalServiceIndex:
 
     The ratio the public simulator computes, without its roundings and with the supremum instead of
     one quantum. Like `MeanServiceIndex`, it drops as a job passes a known service time.
-
-    Examples
-    --------
-    >>> index = TotalServiceIndex(np.array([4.0, 8.0, 12.0]))
-    >>> [round(1 / index(a)) for a in (0, 3, 4, 7, 8)]
-    [8, 6, 10, 9, 12]
     """
 
     def __init__(self, samples: Array) -> None:

@@ -10,7 +10,7 @@ from heapq import heappop, heappush
 from itertools import pairwise
 from typing import Any, ClassVar
 
-from repro.core.policy import Key, Order, Ordering, Select
+from repro.core.policy import Key, Order, Ordering
 from repro.core.view import View
 from repro.errors import ParamError
 from repro.policies.tiresias._gittins import Index
@@ -135,16 +135,14 @@ class _Queues(Ordering):
         self._due: list[tuple[float, int, int]] = []
         #: overdue promotions, applied at the next event (they schedule no wake-up)
         self._overdue: list[tuple[int, int]] = []
-
-    def one_list(self) -> Select:
-        """Return the selection by one sorted list, under the tie rules of the policy."""
-        return partial(
-            Resort,
-            partition=self.as_list,
-            history_ties=self.as_list,
-            always_sorts=self.as_list and self.indices is not None,
-            drifts=self._drifts,
-        )
+        if self.as_list or self.indices is not None or policy.exact_demotion is False:
+            self.selection = partial(
+                Resort,
+                partition=self.as_list,
+                history_ties=self.as_list,
+                always_sorts=self.as_list and self.indices is not None,
+                drifts=self._drifts,
+            )
 
     def _drifts(self, job: int) -> bool:
         """Tell whether the key of a running job changes with time."""
@@ -233,11 +231,6 @@ class _Queues(Ordering):
 class Exact(_Queues):
     """Jobs are demoted at the instant their attained service crosses the limit."""
 
-    def __init__(self, policy: Discretised, view: View) -> None:
-        super().__init__(policy, view)
-        if self.as_list or self.indices is not None:
-            self.selection = self.one_list()
-
     def _schedule(self, job: int, clock: _Clock, now: float) -> None:
         """Plan the next demotion of a job that runs, the promotion of one that waits."""
         super()._schedule(job, clock, now)
@@ -251,7 +244,6 @@ class AtEvents(_Queues):
 
     def __init__(self, policy: Discretised, view: View) -> None:
         super().__init__(policy, view)
-        self.selection = self.one_list()
         #: running jobs above the last queue
         self._watched: dict[int, _Clock] = {}
 

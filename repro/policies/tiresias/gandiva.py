@@ -185,11 +185,6 @@ class Gandiva(Policy):
     References
     ----------
     Tiresias, NSDI 2019, sections 5.1 and 5.3 (its Gandiva baseline); Gandiva, OSDI 2018.
-
-    Examples
-    --------
-    >>> Gandiva().under("tiresias").step_s
-    10.0
     """
 
     slice_s: float = 60.0

@@ -59,11 +59,6 @@ class Gittins2D(Order):
     References
     ----------
     Tiresias, NSDI 2019, section 3.2.1, Pseudocode 1, Figures 7 and 20.
-
-    Examples
-    --------
-    >>> Gittins2D(history=(4, 8, 12)).ranking()(3.0) == 1 / 3
-    True
     """
 
     history: str | Sequence[float] = PUBLIC_SAMPLE

@@ -20,11 +20,6 @@ class Las2D(Order):
     quantum : float
         Seconds between decisions while jobs wait. Priorities of running and waiting jobs cross all
         the time, so that a continuous rule needs one; it tends to equal sharing as it shrinks.
-
-    Examples
-    --------
-    >>> Las2D(quantum=30.0).quantum_s()
-    30.0
     """
 
     quantum: float = 60.0

@@ -34,12 +34,6 @@ class TiresiasG(Discretised):
     References
     ----------
     Tiresias, NSDI 2019, sections 3.2.1 and 3.2.3, Pseudocode 1.
-
-    Examples
-    --------
-    >>> policy = TiresiasG(thresholds=(4.0,), history=(4, 8, 12)).under("paper")
-    >>> policy.indices()[1] is None
-    True
     """
 
     history: str | Sequence[float] = PUBLIC_SAMPLE
