@@ -244,7 +244,8 @@ class Engine:
     def _scheduler(self) -> Generator[Any, Any, None]:
         """Sleep until the next event, bring the job table up to it, decide; again and again."""
         table, driver, view, submit = self.table, self.driver, self.view, self.table.submit
-        interval, stop, dirty = self.interval, self.settings.stop_time, False
+        interval, stop, finish = self.interval, self.settings.stop_time, self.holdings.finish
+        arrivals_near, dirty = 1.0 + self.settings.rules.tie_rel, False
         while self._unfinished if self._awaited is None else self._awaited:
             ends, near = self._next_completion()
             event = ends
@@ -261,8 +262,11 @@ class Engine:
             now = view.now = yield from self._sleep(target)
             # at most one completion within `near` of an arrival is processed with it
             due = ends if abs(ends - now) <= near else now
-            ended, arrived = self._complete(due, now, late), self._admit(now)
-            dirty = dirty or ended or arrived
+            if finish and finish[0][0] <= due:
+                dirty = self._complete(due, now, late) or dirty
+            if self._next < table.count and submit[self._next] <= now * arrivals_near:
+                self._admit(now * arrivals_near, now)
+                dirty = True
             if interval is None or _on_grid(now, interval):
                 self._decide(now)
                 dirty = False
@@ -292,16 +296,14 @@ class Engine:
                 some = True
         return some
 
-    def _admit(self, now: float) -> bool:
-        """Book the arrivals until now; tell whether there were any."""
-        table, before = self.table, self._next
-        near = now * (1.0 + self.settings.rules.tie_rel)
-        while self._next < table.count and table.submit[self._next] <= near:
+    def _admit(self, due: float, now: float) -> None:
+        """Book the arrivals until ``due``."""
+        table = self.table
+        while self._next < table.count and table.submit[self._next] <= due:
             job = self._next
             self._next = table.arrived = job + 1
             table.active[job] = None
             self.driver.arrive(job, now)
-        return self._next > before
 
     def _decide(self, now: float) -> None:
         """Ask the driver who starts and stops, and carry it out."""

@@ -171,13 +171,16 @@ class Holdings:
 
     def _start(self, run: Run, now: float, changed: Callable[[int, float], None]) -> None:
         table, leader, overhead = self.table, run.jobs[0], self.overhead
-        charged = run.charged
+        charged = run.gpus - run.shared
         nodes: Nodes = ()
         if not self.light and not run.parts and charged and charged == int(charged):
             if leader not in self._nodes:
                 self._nodes[leader] = self._place(run)
             nodes = self._nodes[leader]
-        rates, paces = self._rates(run, nodes)
+        rates: Sequence[float] = (run.gpus / table.gpus[leader],)
+        paces: Sequence[float] = ()
+        if self.perf is not None or len(run.jobs) > 1:
+            rates, paces = self._rates(run, nodes)
         clean = now + (self._drain_delay(charged, now) if self._draining else 0.0)
         self._busy += charged
         if overhead is not None and self.settles:
@@ -204,7 +207,8 @@ class Holdings:
             table.rate[job] = rate / table.solo[job]
             self._groups[job] = run
             if not self.settles and not self.ends_given:
-                self._predict(job, begin)
+                ends = begin + table.left[job] / table.rate[job]
+                heappush(self.finish, (ends, job, self.epoch[job]))
             if rate != 1.0 or begin > now:
                 changed(job, now)
 
@@ -217,12 +221,10 @@ class Holdings:
             return [alone / pace for alone, pace in zip(solo, paces, strict=True)], paces
         if self.perf is not None:
             return self.perf.rates(table, run, nodes), ()
-        if len(run.jobs) > 1:
-            raise PolicyError(
-                f"policy {self._policy!r} groups jobs; simulate it with a performance model "
-                f"(perf=...) that says how fast the members run"
-            )
-        return (run.gpus / table.gpus[run.jobs[0]],), ()
+        raise PolicyError(
+            f"policy {self._policy!r} groups jobs; simulate it with a performance model "
+            f"(perf=...) that says how fast the members run"
+        )
 
     def _place(self, run: Run) -> Nodes:
         placer, leader = self._typed.get(run.gpu_type, self.placer), run.jobs[0]

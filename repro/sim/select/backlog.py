@@ -15,7 +15,7 @@ running jobs than the widest gang has GPUs, however many jobs wait.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from heapq import heappop, heappush
+from heapq import heappop, heappush, merge
 from typing import Any
 
 from sortedcontainers import SortedList
@@ -245,28 +245,13 @@ class Backlog:
 
     def _upwards(self, now: float) -> Iterator[Entry]:
         """Iterate over running jobs from the lowest priority up."""
-        lanes = [(slope, lane) for slope, lane in self._lanes.items() if lane]
-        if len(lanes) == 1:
-            slope, lane = lanes[0]
-            if not slope:
-                yield from reversed(lane)
-            else:
-                for key, job in reversed(lane):
-                    yield key + slope * now, job
-            return
-        tails = [(slope, reversed(lane)) for slope, lane in lanes]
-        heads: list[tuple[Entry, int]] = []
-        for number, (slope, tail) in enumerate(tails):
-            key, job = next(tail)
-            heads.append(((key + slope * now, job) if slope else (key, job), number))
-        while heads:
-            index = max(range(len(heads)), key=lambda i: heads[i][0])
-            entry, number = heads[index]
-            yield entry
-            slope, tail = tails[number]
-            following = next(tail, None)
-            if following is None:
-                del heads[index]
-            else:
-                key, job = following
-                heads[index] = ((key + slope * now, job) if slope else (key, job), number)
+        lanes = [_upwards(lane, slope, now) for slope, lane in self._lanes.items() if lane]
+        return lanes[0] if len(lanes) == 1 else merge(*lanes, reverse=True)
+
+
+def _upwards(lane: SortedList[Entry], slope: float, now: float) -> Iterator[Entry]:
+    """Iterate over running jobs of one slope from the lowest priority up."""
+    if not slope:
+        return iter(reversed(lane))
+    drift = slope * now
+    return ((key + drift, job) for key, job in reversed(lane))
