@@ -15,6 +15,7 @@ from repro.cluster.spec import Cluster
 from repro.core.policy import Policy, make
 from repro.core.records import Result
 from repro.core.rules import rules_named
+from repro.core.view import View
 from repro.errors import PolicyError
 from repro.placement import base as placement_base
 from repro.sim.engine import Engine
@@ -275,7 +276,7 @@ class _Battery:
 
     def check_needs(self, traces: Traces) -> None:
         for need in sorted(self.policy.needs):
-            policy = _needing(self.policy, self.policy.needs - {need})
+            policy = _without(self.policy, need)
             try:
                 for trace in traces.values():
                     self.run(trace, policy)
@@ -287,11 +288,19 @@ class _Battery:
             )
 
 
-def _needing(policy: Policy, needs: frozenset[str]) -> Policy:
-    """Return a copy of a policy that declares other needs."""
-    narrowed = copy.copy(policy)
-    kind = type(policy)
+def _without(policy: Policy, need: str) -> Policy:
+    """Return a copy of a policy whose view withholds one of its declared needs."""
+    kind: Any = type(policy)
+
+    def narrowed(view: View) -> View:
+        view.needs -= {need}
+        return view
+
     # slots stay the same, so that the class of a frozen instance may be exchanged
-    body = {"needs": needs, "__slots__": ()}
-    object.__setattr__(narrowed, "__class__", type(kind.__name__, (kind,), body))
-    return narrowed
+    body: dict[str, Any] = {"__slots__": ()}
+    for name in {"session", "ordering"} & set(dir(kind)):
+        made = getattr(kind, name)
+        body[name] = lambda self, view, made=made: made(self, narrowed(view))
+    other = copy.copy(policy)
+    object.__setattr__(other, "__class__", type(kind.__name__, (kind,), body))
+    return other
