@@ -20,7 +20,7 @@ from repro.files.strict_yaml import parse_yaml
 MAX_BYTES = 64 << 20
 MAX_NAME = 60
 MAX_NUMBER = 10**12 - 1
-#: Columns that are read, and those that may stand beside them.
+#: Columns that are read, and those that may also be there.
 TIRESIAS = ("num_switch", "num_node_p_switch", "num_gpu_p_node"), ("num_cpu_p_node", "mem_p_node")
 OPENB = ("sn", "gpu", "model"), ("cpu_milli", "memory_mib")
 YAML_KEYS = ("count", "gpus", "type", "switch")
@@ -86,11 +86,8 @@ def _csv_nodes(path: Path, text: str) -> Iterator[tuple[str, int, Node]]:
             gpus = _whole(_digits(value["gpu"]), f"{where}: column gpu", least=0)
             model = value["model"].strip()
             if gpus:
-                yield (
-                    where,
-                    1,
-                    Node(gpus, _type(model, f"{where}: column model") if model else None),
-                )
+                gpu_type = _type(model, f"{where}: column model") if model else None
+                yield where, 1, Node(gpus, gpu_type)
             continue
         switches, nodes, gpus = (
             _whole(_digits(value[key]), f"{where}: column {key}") for key in used

@@ -54,10 +54,10 @@ def slowdowns(table: MeasuredPairs, models: Sequence[str], gpu_types: Sequence[s
 class PairEstimator:
     """What a scheduler believes of pairs when only some were profiled.
 
-    A new job is run beside a random part of the reference models. The gaps of its row are completed
-    from the rows of the references, and it is taken to be like the nearest of them (cosine
-    distance): two jobs keep of their speeds what their references do. Speeds alone are known, and
-    a pair that has run on a GPU type is known there from then on.
+    A new job is run together with a random part of the reference models. The gaps of its row are
+    completed from the rows of the references, and the job is treated as the nearest of them (cosine
+    distance): in a pair, two jobs keep the shares of their speeds that their references keep.
+    Speeds alone are known, and a pair that has run on a GPU type is known there from then on.
 
     Gavel, OSDI 2020, section 6 (throughput estimator).
 

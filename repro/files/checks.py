@@ -32,7 +32,7 @@ class Origin:
     cell: Callable[[int, str], str | None] | None = None
 
     def where(self, label: int) -> str:
-        """Return ``line`` of the file that row ``label`` stands on, or ``row label``."""
+        """Return the line of the file that holds row ``label``, or ``row label``."""
         return str(self.line(label)) if self.line else f"row {label}"
 
     def error(self, label: int, column: str, rule: str, value: object, accepted: str) -> TraceError:

@@ -1,4 +1,4 @@
-"""What the reader of a file returns: rows in file order, and what it left out of them."""
+"""What a trace format returns: rows in file order, and how many it left out and why."""
 
 from __future__ import annotations
 

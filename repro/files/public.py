@@ -178,6 +178,6 @@ def _download(item: Entry, target: Path) -> None:
 
 def _retrieve(url: str, path: Path) -> None:
     """Bring ``url`` to ``path``; network trouble is an OSError (as requests' errors are)."""
-    import pooch
+    import pooch  # slow to import, and needed for downloads only
 
     pooch.HTTPDownloader(progressbar=False, timeout=TIMEOUT_S)(url, str(path), None)

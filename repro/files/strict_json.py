@@ -16,7 +16,7 @@ _DIGITS = 300  # a number beyond is infinite as a float
 
 
 class _TwiceError(Exception):
-    """A key stands twice in one object."""
+    """A key is given twice in one object."""
 
 
 def parse(document: Document) -> Any:

@@ -1,4 +1,4 @@
-"""YAML as people mean it: ``1e3`` is a number, ``on`` is a word, a key stands once."""
+"""YAML by the rules of version 1.2: ``1e3`` is a number, ``on`` a word; no key may be repeated."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def _parse(text: str) -> Located:
         what = ", ".join(filter(None, parts)) or "cannot be parsed"
         raise _Refused(mark.line + 1 if mark else 1, f"not valid YAML: {what}") from None
     except (ValueError, OverflowError):
-        # An escape such as "\UFFFFFFFF", which PyYAML hands to chr() as it stands.
+        # An escape such as "\UFFFFFFFF", which PyYAML hands to chr() unchecked.
         line = loader.line + 1 if loader else 1
         raise _Refused(line, "not valid YAML: there is no such character") from None
     finally:

@@ -39,7 +39,7 @@ DATE_LOOKS = "a date looks like 2017-10-09 07:01:55, of {} to {}".format(*DATE_Y
 
 @dataclass(frozen=True)
 class Document:
-    """A file as it stands on disk: its name for messages and its bytes."""
+    """The bytes of a file, and its name for messages."""
 
     name: str
     raw: bytes
@@ -221,11 +221,11 @@ class Table:
         return next(record for n, record in enumerate(self._records()) if n == skip)
 
     def line(self, row: int) -> int:
-        """Return the line of the file on which job ``row`` (0 = first) stands."""
+        """Return the line of the file that holds job ``row`` (0 = first)."""
         return self._record(row)[0]
 
     def cell(self, row: int, column: str) -> str | None:
-        """Return the text of one field as it stands in the file, or None if there is none."""
+        """Return the text of one field of the file, or None if it has no such column."""
         if column not in self.header:
             return None
         fields = self._record(row)[1]

@@ -67,7 +67,7 @@ def _stream(path: Path, mode: int, data: bytes) -> None:
 
 
 def _send(handle: int, data: bytes) -> None:
-    """Write all bytes into an open file, at the place where it stands."""
+    """Write all bytes into an open file, at its current position."""
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(handle, rest) :]

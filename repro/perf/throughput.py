@@ -188,7 +188,7 @@ class ThroughputTable:
         gpu_type: str | None,
         spread: bool,
     ) -> str | None:
-        """Return the column for where a gang stands."""
+        """Return the type, or its ``_unconsolidated`` entry for a gang on too many servers."""
         if not spread or gpu_type is None:
             return gpu_type
         wanted = f"{gpu_type}{UNCONSOLIDATED}"

@@ -30,7 +30,7 @@ class TypePlacer(Placer):
         return self._inner.possible(gpus)
 
     def claim(self, job: int, tasks: tuple[int, ...]) -> Allocation:
-        """Pass a wish on; see `Placer.claim`."""
+        """Give a job one GPU per task, on the nodes its policy wishes for."""
         here = {number: i for i, number in enumerate(self._numbers)}
         if not set(tasks) <= set(here):
             raise PolicyError(

@@ -1,4 +1,4 @@
-"""Idle GPUs per node, kept so that the usual questions cost no walk over all nodes."""
+"""Idle GPUs per node, bucketed so that no search walks over all nodes."""
 
 from __future__ import annotations
 

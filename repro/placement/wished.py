@@ -14,7 +14,7 @@ from repro.placement.base import Allocation, Placement, Placer, register
 
 
 class WishedPlacer(Placer):
-    """Checks wishes against the idle GPUs of every node."""
+    """Gives the nodes that policies name, if they have idle GPUs."""
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)

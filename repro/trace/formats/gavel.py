@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,20 +13,13 @@ from repro.perf.throughput import ThroughputTable
 from repro.perf.throughput_files import PUBLIC, is_stand_in, load_throughputs, source_name
 from repro.trace.formats import FORMATS
 from repro.trace.schema import MAX_EXACT
+from repro.typing import Floats
 
 _SHORT = ("job_type", "command", "steps_arg", "needs_data_dir", "steps", "arrival", "scale_factor")
 _LONG = (
-    "job_type",
-    "command",
-    "working_dir",
-    "steps_arg",
-    "needs_data_dir",
-    "steps",
-    "scale_factor",
-    "priority_weight",
-    "slo",
-    "arrival",
-)
+    "job_type", "command", "working_dir", "steps_arg", "needs_data_dir", "steps", "scale_factor",
+    "priority_weight", "slo", "arrival",
+)  # fmt: skip
 _TEXT = ("job_type", "command", "working_dir", "steps_arg")
 _STEPS = f"a job has 1 to {MAX_EXACT:,} steps"
 
@@ -75,17 +67,15 @@ def read(
     speed = load_throughputs(throughputs, reference_gpu)
     parsed.frame["duration"] = steps / _per_job(parsed, gpus, speed)
     if not isinstance(throughputs, pd.DataFrame):
-        parsed.frame.attrs |= {
-            "throughputs": source_name(throughputs),
-            "reference_gpu": reference_gpu,
-        }
+        named = {"throughputs": source_name(throughputs), "reference_gpu": reference_gpu}
+        parsed.frame.attrs |= named
         if is_stand_in(throughputs):
             parsed.frame.attrs["stand_in"] = True
             parsed.notes.append("durations from a synthetic stand-in for the throughput table")
     return parsed
 
 
-def _per_job(parsed: Parsed, gpus: Any, speed: ThroughputTable) -> np.ndarray[Any, Any]:
+def _per_job(parsed: Parsed, gpus: Floats, speed: ThroughputTable) -> Floats:
     """Return steps per second of each job; note how many take the one-GPU figure."""
     single, gpu = 0, speed.reference
     rates = np.empty(len(gpus))

@@ -21,7 +21,6 @@ _ABSENT = (None, "", "None")
 _KEYS = ("jobid", "submitted_time", "attempts")
 _USED = (*_KEYS, "vc", "user")
 _RUN = ("start_time", "end_time", "detail")
-_PART = ("gpus",)
 _ZONE = ZoneInfo("America/Los_Angeles")
 _COLUMNS = {
     "job_id": "jobid",
@@ -51,10 +50,8 @@ def read(document: Document) -> Parsed:
     origin = Origin(document.name, _COLUMNS, lines.__getitem__)
     jobs = [_job(entry, row, origin) for row, entry in enumerate(entries)]
     frame = pd.DataFrame(jobs, columns=["job_id", "submitted", "runs", "num_gpus", "vc", "user"])
-    left_out = sum(
-        len(entry["attempts"]) - len(job[2]) for entry, job in zip(entries, jobs, strict=True)
-    )
     runs = frame.pop("runs")
+    left_out = sum(len(entry["attempts"]) for entry in entries) - int(runs.map(len).sum())
     frame["duration"] = [sum(held, 0.0) for held in runs]
     parsed = Parsed(frame, origin, unread=_unread(entries))
     parsed.drop(
@@ -94,14 +91,12 @@ def _unread(entries: list[dict[str, Any]]) -> list[str]:
     """Return the keys, of jobs and below, that nothing is made from."""
     attempts = [attempt for entry in entries for attempt in entry["attempts"]]
     parts = [part for attempt in attempts for part in attempt.get("detail") or []]
-    levels = {
-        "": (entries, _USED),
-        "attempts.": (attempts, _RUN),
-        "attempts.detail.": (parts, _PART),
-    }
+    levels = (
+        ("", entries, _USED), ("attempts.", attempts, _RUN), ("attempts.detail.", parts, ("gpus",))
+    )  # fmt: skip
     return [
         shown(level + key)
-        for level, (held, used) in levels.items()
+        for level, held, used in levels
         for key in dict.fromkeys(itertools.chain.from_iterable(held))
         if key not in used
     ]

@@ -1,4 +1,4 @@
-"""Names of the generators, the one way to call them, and which of them stands in for what."""
+"""Generators by name, how to call them, and which replaces which public file."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _STAND_INS_BY_NAME = {
     "gavel-max-min-fairness": "gavel-physical",
     "gavel-minimize-makespan": "gavel-physical",
 }
-#: With which options a generator stands in for a public file, where its defaults would not do.
+#: Options of the generator that replaces a public file, where its defaults would not do.
 _STAND_IN_OPTIONS: dict[str, dict[str, Any]] = {
     "gavel-max-min-fairness": {"at_start": 36, "large_batches": True},
     "gavel-minimize-makespan": {"jobs": 100, "rate": None, "max_hours": 5.0, "durations": 10},
