@@ -23,19 +23,8 @@ def complete(
 ) -> Floats:
     """Return the matrix with its gaps filled by a product of two factors; known entries stay.
 
-    ``known`` tells which entries were measured; the factors have ``rank`` columns, start at random
-    and their squares weigh ``penalty`` in the fit.
-
-    References
-    ----------
-    Salakhutdinov and Mnih, Probabilistic matrix factorization, NIPS 2007; Gavel, OSDI 2020, uses
-    rank 10 and penalty 0.01.
-
-    Examples
-    --------
-    >>> known = np.array([[True, True], [True, False]])
-    >>> complete(np.array([[1.0, 2.0], [2.0, 0.0]]), known, rank=1, penalty=1e-6).round(1).tolist()
-    [[1.0, 2.0], [2.0, 4.0]]
+    The factors have ``rank`` columns, start at random, and their squares weigh ``penalty`` in the
+    fit (Salakhutdinov and Mnih, NIPS 2007; Gavel, OSDI 2020, uses rank 10 and penalty 0.01).
     """
     from repro.estimate._ridge import alternate
 

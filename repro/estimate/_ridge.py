@@ -35,12 +35,9 @@ def _fit(factor: Any, weights: Any, first: Any, target: Any, penalty: float) -> 
         for i in range(rank):
             matrix[i, i] += penalty
         factorise(matrix)
-        count = 0
-        for r in range(leader, len(weights)):
-            if first[r] == leader:
-                for i in range(rank):
-                    x[i, count] = answer[r, i]
-                count += 1
+        same = np.flatnonzero(first == leader)
+        count = len(same)
+        x[:, :count] = answer[same].T
         for i in range(rank):
             for k in range(count):
                 x[i, k] /= matrix[i, i]
@@ -53,12 +50,7 @@ def _fit(factor: Any, weights: Any, first: Any, target: Any, penalty: float) -> 
                     x[i, k] -= matrix[i, j] * x[j, k]
             for k in range(count):
                 x[i, k] /= matrix[i, i]
-        count = 0
-        for r in range(leader, len(weights)):
-            if first[r] == leader:
-                for i in range(rank):
-                    answer[r, i] = x[i, count]
-                count += 1
+        answer[same] = x[:, :count].T
     return answer
 
 
@@ -66,11 +58,7 @@ def _fit(factor: Any, weights: Any, first: Any, target: Any, penalty: float) -> 
 def alternate(
     values: Any, known: Any, left: Any, right: Any, penalty: float, stop: float, sweeps: int
 ) -> Any:
-    """Return the product of two factors, fitted in turns to the ``known`` values.
-
-    The search starts at ``left`` (rows, rank) and ``right`` (columns, rank); it ends when the root
-    mean square change of an entry is below ``stop``.
-    """
+    """Return the product of two factors, fitted in turns, when it changes by less than ``stop``."""
     of_row, of_column = _patterns(known), _patterns(known.T.copy())
     weights = known.astype(np.float64)
     target = values * weights

@@ -18,28 +18,7 @@ PUBLIC_SAMPLE = "tiresias-history-1000"
 
 
 def history(source: str | Sequence[float]) -> Floats:
-    """Return a sorted sample of total service times (GPU-seconds).
-
-    Parameters
-    ----------
-    source : str or sequence of float
-        Name of a public sample in the trace registry, or the values themselves (GPU-seconds).
-
-    Returns
-    -------
-    ndarray
-        Ascending.
-
-    Raises
-    ------
-    ParamError
-        If there is no value, or one is not positive.
-
-    Examples
-    --------
-    >>> history([8, 4, 12])
-    array([ 4.,  8., 12.])
-    """
+    """Return a sorted sample of total service times (GPU-seconds), public by name or as given."""
     if isinstance(source, str):
         return _public(source)
     values = np.sort(np.atleast_1d(np.asarray(source, dtype=float)))

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Hashable, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 
 from repro.errors import ParamError
 from repro.estimate._completion import complete
+from repro.perf.throughput import ThroughputTable
 from repro.typing import Flags, Floats
 
-Pair = Mapping[str, tuple[float, float]]
 #: What decides an estimate: the model (its speed alone is known) and the reference it resembles.
 Kind = tuple[str, str]
 
@@ -20,24 +19,8 @@ Kind = tuple[str, str]
 STREAM = 4
 
 
-class MeasuredPairs(Protocol):
-    """Steps/s alone and in pairs, as `repro.perf.throughput.ThroughputTable` holds them."""
-
-    @property
-    def rows(self) -> Mapping[tuple[str, int], Mapping[str, float]]:
-        """(model, gang size) to steps/s on each GPU type."""
-
-    @property
-    def pairs(self) -> Mapping[tuple[str, str, int], Pair]:
-        """(model, other model, gang size) to steps/s of both on each GPU type."""
-
-
-def slowdowns(table: MeasuredPairs, models: Sequence[str], gpu_types: Sequence[str]) -> Floats:
-    """Return how much of its speed each model keeps beside each other one.
-
-    Shape (models, GPU types, models): own steps/s in the pair over own steps/s alone, in [0, 1]; 0
-    where the two cannot share.
-    """
+def slowdowns(table: ThroughputTable, models: Sequence[str], gpu_types: Sequence[str]) -> Floats:
+    """Return the part of its speed, (model, GPU type), kept beside each model; 0 = cannot share."""
     kept = np.zeros((len(models), len(gpu_types), len(models)))
     for i, one in enumerate(models):
         for k, other in enumerate(models):
@@ -57,33 +40,27 @@ class PairEstimator:
     A new job is run together with a random part of the reference models. The gaps of its row are
     completed from the rows of the references, and the job is treated as the nearest of them (cosine
     distance): in a pair, two jobs keep the shares of their speeds that their references keep.
-    Speeds alone are known, and a pair that has run on a GPU type is known there from then on.
-
-    Gavel, OSDI 2020, section 6 (throughput estimator).
+    Speeds alone are known, and a pair that has run on a GPU type is known there from then on. (Gavel, OSDI 2020, section 6.)
 
     Parameters
     ----------
-    table : MeasuredPairs
+    table : ThroughputTable
         True steps/s alone and in pairs.
     gpu_types : sequence of str
         Order of the answers.
     fraction : float
         Part of the (GPU type, reference) entries profiled per job, 0 to 1.
-    references : int
-        Number of reference models, drawn from the table.
-    seed : int
-        Seed of the run.
+    references, seed : int
+        Number of reference models, drawn from the table; seed of the run.
     artifact_index : bool
-        Read measurements at the columns the artifact reads them from: those of the table's first
-        models instead of the references.
+        Read measurements at the columns the artifact reads: those of the table's first models.
     models : sequence of str, optional
-        Order of the models, which references are drawn from; that of the table if left out. The
-        artifact's is that of its workload generator.
+        Order in which references are drawn, in the artifact that of its workload generator.
     """
 
     def __init__(
         self,
-        table: MeasuredPairs,
+        table: ThroughputTable,
         gpu_types: Sequence[str],
         *,
         fraction: float = 0.2,

@@ -15,17 +15,7 @@ def best_pairs(weights: Floats) -> list[tuple[int, int]]:
 
     ``weights[i, j]`` (upper triangle) is the weight of pairing i with j; 0 or less = never. Among
     equal totals the answer pairs near neighbours, so that rows in order of priority give groups of
-    like priority.
-
-    References
-    ----------
-    Muri, SIGCOMM 2022, Algorithm 1 (Blossom).
-
-    Examples
-    --------
-    >>> gamma = np.array([[0, 1, 0.75, 1], [0, 0, 1, 0.75], [0, 0, 0, 1], [0, 0, 0, 0]])
-    >>> best_pairs(gamma)
-    [(0, 1), (2, 3)]
+    like priority (Muri, SIGCOMM 2022, Algorithm 1: Blossom).
     """
     n = len(weights)
     rows, columns = np.nonzero(np.triu(weights, 1) > 0)
@@ -42,26 +32,14 @@ def first_pairs(weights: Floats) -> list[tuple[int, int]]:
     later, earlier = np.tril_indices(len(weights), -1)
     values = np.rint(weights[later, earlier] / RESOLUTION).astype(np.int64)
     edges = values > 0
-    return heaviest_pairs(
-        len(weights), earlier[edges].tolist(), later[edges].tolist(), values[edges].tolist()
-    )
+    rows, columns = earlier[edges].tolist(), later[edges].tolist()
+    return heaviest_pairs(len(weights), rows, columns, values[edges].tolist())
 
 
 def heaviest_pairs(
     n: int, rows: list[int], columns: list[int], values: list[int], *, perfect: bool = False
 ) -> list[tuple[int, int]]:
-    """Return a matching (pairs ascending) of maximum total over edges with whole-number values.
-
-    Sums are exact up to 2**127. With ``perfect`` as many of the n nodes as possible are matched,
-    whatever the values.
-
-    Examples
-    --------
-    >>> heaviest_pairs(4, [0, 1, 2], [1, 2, 3], [2, 5, 2])
-    [(1, 2)]
-    >>> heaviest_pairs(4, [0, 1, 2], [1, 2, 3], [2, 5, 2], perfect=True)
-    [(0, 1), (2, 3)]
-    """
+    """Return pairs (ascending) of maximum total, exact to 2**127; perfect: as many as possible."""
     import rustworkx as rx
 
     graph = rx.PyGraph()

@@ -1,32 +1,32 @@
-"""How many nodes of one kind to pair with how many of another (Muri's matching on kinds of jobs).
+"""How many nodes of one kind to pair with how many of another (Muri's matching on kinds)."""
 
-Nodes of a kind are interchangeable, so a maximum-weight matching of n nodes of t kinds is a small
-integer programme in the numbers of pairs x_ab: maximise sum w_ab x_ab subject to
-sum_b x_ab + 2 x_aa <= n_a. Its cost here does not grow with n.
-
-Why the answer is the optimum, and one answer whatever was solved before:
-
-- Weights are whole multiples of 1e-9; a bonus of each pair, a hash of its two kinds, decides among
-  equal totals and never against weight. The optimum is therefore unique unless two choices of
-  pairs agree in weight and in bonus (20 bits or more for weights up to 1), which is improbable but
-  not excluded. With the optimum unique, memory of former solutions changes speed only.
-- The first way, a basis of the relaxation and the cheapest step from it to whole numbers
-  (`repro.matching.relaxation`), is a proof wherever its result has no number of pairs below zero.
-- The other way is a local search with a proof. Where a matching is not optimal, the nodes of some
-  alternating path or cycle can be paired anew with gain. If it comes through a kind twice over the
-  same sort of pair (old or new), it can be cut there in two, both feasible, and one of them gains;
-  so some gaining path meets each kind at most twice. Such a path takes at most 2 from any x_ab and
-  uses at most 2 idle nodes of a kind. A matching that is best when all but 2 of each x_ab and 2
-  idle nodes of each kind are left alone is therefore best of all.
-"""
+# Nodes of a kind are interchangeable, so a maximum-weight matching of n nodes of t kinds is a small
+# integer programme in the numbers of pairs x_ab: maximise sum w_ab x_ab subject to sum_b x_ab + 2
+# x_aa <= n_a. Its cost here does not grow with n.
+#
+# Why the answer is the optimum, and one answer whatever was solved before:
+#
+# - Weights are whole multiples of 1e-9; a bonus of each pair, a hash of its two kinds, decides
+#   among equal totals and never against weight. The optimum is therefore unique unless two choices
+#   of pairs agree in weight and in bonus (20 bits or more for weights up to 1), which is improbable
+#   but not excluded. With the optimum unique, memory of former solutions changes speed only.
+# - The first way, a basis of the relaxation and the cheapest step from it to whole numbers
+#   (`repro.matching.relaxation`), is a proof wherever its result has no number of pairs below zero.
+# - The other way is a local search with a proof. Where a matching is not optimal, the nodes of some
+#   alternating path or cycle can be paired anew with gain. If it comes through a kind twice over
+#   the same sort of pair (old or new), it can be cut there in two, both feasible, and one of them
+#   gains; so some gaining path meets each kind at most twice. Such a path takes at most 2 from any
+#   x_ab and uses at most 2 idle nodes of a kind. A matching that is best when all but 2 of each
+#   x_ab and 2 idle nodes of each kind are left alone is therefore best of all.
 
 from __future__ import annotations
+
+from functools import lru_cache
 
 import numpy as np
 
 from repro.matching.jobs import heaviest_pairs
-from repro.matching.pair_values import PairValues, pair_values
-from repro.matching.relaxation import Basis, Pair, first_basis
+from repro.matching.relaxation import Basis, Pair, PairValues, first_basis, pair_values
 from repro.typing import Floats, Ints
 
 Counts = tuple[int, ...]
@@ -45,51 +45,31 @@ _TABLES = 1 << 10
 class KindMatcher:
     """Maximum-weight matching over one table of weights, for many counts of nodes.
 
-    Parameters
-    ----------
-    weights : ndarray, shape (kinds, kinds)
-        Weight of pairing a node of kind a with one of kind b (upper triangle and diagonal), 0 or
-        less = never pair. Resolved to 1e-9; at most 1000.
-
-    References
-    ----------
-    Muri, SIGCOMM 2022, Algorithm 1 (Blossom).
-
-    Examples
-    --------
-    >>> matcher = KindMatcher(np.array([[0.75, 1.0], [0.0, 0.5]]))
-    >>> matcher.pairs((5, 2))
-    ((0, 0, 1), (0, 1, 2))
+    ``weights`` of pairing a node of kind a with one of kind b (upper triangle and diagonal) are
+    resolved to 1e-9 and at most 1000; 0 or less = never pair (Muri, SIGCOMM 2022, Algorithm 1).
     """
 
     def __init__(self, weights: Floats) -> None:
         self._values = pair_values(np.asarray(weights, np.float64))
-        self._tables: dict[tuple[int, ...], _Table] = {}
-        self._answers: dict[Counts, PairCounts] = {}
+        self._table = lru_cache(_TABLES)(self._of)
+        self._answer = lru_cache(_MEMORY)(self._solve)
 
     def pairs(self, counts: Counts) -> PairCounts:
         """Return (a, b, number of pairs > 0), a <= b, ascending, for so many nodes of each kind."""
-        found = self._answers.get(counts)
-        if found is None:
-            if len(counts) != self._values.kinds or min(counts, default=0) < 0:
-                raise ValueError(
-                    f"counts {counts} are not {self._values.kinds} numbers of 0 or more"
-                )
-            if len(self._answers) >= _MEMORY:
-                self._answers.clear()
-            found = self._answers[counts] = self._solve(counts)
-        return found
+        return self._answer(counts)
+
+    def _of(self, present: Counts) -> _Table:
+        """Return the table of the kinds that have nodes."""
+        return _Table(self._values.among(list(present)))
 
     def _solve(self, counts: Counts) -> PairCounts:
+        """Return the pairs, in the numbers of all kinds."""
+        if len(counts) != self._values.kinds or min(counts, default=0) < 0:
+            raise ValueError(f"counts {counts} are not {self._values.kinds} numbers of 0 or more")
         present = tuple(a for a, number in enumerate(counts) if number)
         if not present:
             return ()
-        table = self._tables.get(present)
-        if table is None:
-            if len(self._tables) >= _TABLES:
-                self._tables.clear()
-            table = self._tables[present] = _Table(self._values.among(list(present)))
-        pairs = table.solve(np.array([counts[a] for a in present], np.float64))
+        pairs = self._table(present).solve(np.array([counts[a] for a in present], np.float64))
         return tuple(sorted((present[a], present[b], number) for a, b, number in pairs))
 
 
@@ -100,7 +80,7 @@ class _Table:
         self._values = values
         self._basis = first_basis(values)
         self._bases = {self._basis.ends: self._basis}
-        self._small: dict[Counts, Ints] = {}
+        self._small = lru_cache(_MEMORY)(self._by_node)
 
     def solve(self, nodes: Floats) -> list[tuple[int, int, int]]:
         """Return the pairs of a maximum-weight matching of one node or more of each kind."""
@@ -150,7 +130,7 @@ class _Table:
             apart = np.maximum(idle - _DEPTH, 0)
             used = found - kept
             free = used.sum(0) + used.sum(1) + idle - apart
-            better = kept + self._expanded(tuple(free.tolist()))
+            better = kept + self._small(tuple(free.tolist()))
             idle = counts - better.sum(0) - better.sum(1)
             if (kept <= np.maximum(better - _DEPTH, 0)).all() and (
                 apart <= np.maximum(idle - _DEPTH, 0)
@@ -163,16 +143,8 @@ class _Table:
                 return _listed(found)
             found = better
 
-    def _expanded(self, counts: Counts) -> Ints:
-        """Return the matching of few nodes, node by node."""
-        found = self._small.get(counts)
-        if found is None:
-            if len(self._small) >= _MEMORY:
-                self._small.clear()
-            found = self._small[counts] = self._by_node(counts)
-        return found
-
     def _by_node(self, counts: Counts) -> Ints:
+        """Return the matching of few nodes, node by node."""
         kinds = self._values.kinds
         of_node = np.repeat(np.arange(kinds), counts)
         rows, columns = np.nonzero(np.triu(self._values.allowed[np.ix_(of_node, of_node)], 1))
@@ -185,4 +157,5 @@ class _Table:
 
 
 def _listed(numbers: Ints) -> list[tuple[int, int, int]]:
+    """Return the pairs made."""
     return [(a, b, int(numbers[a, b])) for a, b in np.argwhere(numbers).tolist()]

@@ -1,30 +1,86 @@
-"""Bases of the relaxed matching of kinds, and the exact step from each to whole numbers.
+"""Bases of the relaxed matching of kinds, and the exact step from each to whole numbers."""
 
-The relaxation lets the number of pairs of two kinds be a fraction. A basis is one tight pair, or
-idle place, per kind; those in reach of the dual simplex method here have no negative reduced cost,
-so a basis is optimal for all counts that it serves with numbers of pairs of 0 or more. Idle nodes
-count as pairs with one more kind, *nobody*. The basic pairs join the kinds into components: a tree
-that hangs on nobody serves any counts with whole numbers; every other component has one odd cycle
-and gives halves when it holds an odd number of nodes.
-
-Gomory's relaxation then asks for the cheapest non-basic pairs that make all components even and
-lets basic pairs fall below zero. Such a pair changes the parity of the two components it joins,
-so the answer is a shortest set of paths between the odd components, by way of nobody if need be.
-If no basic pair falls below zero the result is an optimal matching, and that is a proof.
-"""
+# The relaxation lets the number of pairs of two kinds be a fraction. A basis is one tight pair, or
+# idle place, per kind; those in reach of the dual simplex method here have no negative reduced
+# cost, so a basis is optimal for all counts that it serves with numbers of pairs of 0 or more. Idle
+# nodes count as pairs with one more kind, *nobody*. The basic pairs join the kinds into components:
+# a tree that hangs on nobody serves any counts with whole numbers; every other component has one
+# odd cycle and gives halves when it holds an odd number of nodes.
+#
+# Gomory's relaxation then asks for the cheapest non-basic pairs that make all components even and
+# lets basic pairs fall below zero. Such a pair changes the parity of the two components it joins,
+# so the answer is a shortest set of paths between the odd components, by way of nobody if need be.
+# If no basic pair falls below zero the result is an optimal matching, and that is a proof.
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
 
-from repro.matching.jobs import heaviest_pairs
-from repro.matching.pair_values import PairValues
-from repro.typing import Floats, Ints
+from repro.matching.jobs import RESOLUTION, heaviest_pairs
+from repro.typing import Flags, Floats, Ints
 
 Pair = tuple[int, int]
+
+#: Products of the values stay below 2**63.
+_VALUE_BITS = 58
+#: Bonuses shorter than this would often be equal.
+_BONUS_BITS = 8
+_MIX = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
+
+
+@lru_cache(maxsize=4096)
+def _hash64(a: int, b: int) -> int:
+    """Return 64 well-mixed bits of a pair of kinds (the finaliser of splitmix64)."""
+    z = ((a << 32 | b) + 0x9E3779B97F4A7C15) % 2**64
+    z = (z ^ z >> 30) * _MIX[0] % 2**64
+    z = (z ^ z >> 27) * _MIX[1] % 2**64
+    return z ^ z >> 31
+
+
+@dataclass(frozen=True, eq=False)
+class PairValues:
+    """Which kinds may be paired and at what value; the last row is *nobody*, of value 0."""
+
+    value: Ints  #: symmetric, shape (kinds + 1, kinds + 1)
+    allowed: Flags  #: upper triangle, idle nodes (paired with nobody) included
+
+    @property
+    def kinds(self) -> int:
+        """Number of kinds, which is also the index of nobody."""
+        return len(self.value) - 1
+
+    def among(self, present: list[int]) -> PairValues:
+        """Return the same values of some of the kinds (ascending), numbered anew."""
+        kept = np.ix_([*present, self.kinds], [*present, self.kinds])
+        return PairValues(self.value[kept], self.allowed[kept])
+
+
+def pair_values(weights: Floats) -> PairValues:
+    """Return values in the order of the weights (upper triangle); a bonus, a hash, settles ties."""
+    kinds = len(weights)
+    if weights.shape != (kinds, kinds) or not np.isfinite(weights).all():
+        raise ValueError(f"weights of shape {weights.shape} are not a square of finite numbers")
+    whole = np.rint(np.triu(weights) / RESOLUTION)
+    largest = int(whole.max(initial=1))
+    # Two matchings that differ by one augmentation differ in at most 4 t pairs, so bonuses
+    # below 1/(4 t) of a unit never outweigh a unit of weight.
+    headroom = (4 * kinds).bit_length()
+    bonus_bits = min(32, _VALUE_BITS - largest.bit_length() - headroom)
+    if bonus_bits < _BONUS_BITS:
+        raise ValueError(f"weight {weights.max():g} is too large; weights up to 1000 are accepted")
+    allowed = np.zeros((kinds + 1, kinds + 1), bool)
+    allowed[:kinds, :kinds] = whole > 0
+    allowed[:kinds, kinds] = True
+    value = np.zeros((kinds + 1, kinds + 1), np.int64)
+    for a, b in np.argwhere(whole > 0).tolist():
+        bonus = _hash64(a, b) >> (64 - bonus_bits)
+        value[a, b] = value[b, a] = (int(whole[a, b]) << bonus_bits + headroom) + bonus
+    return PairValues(value, allowed)
 
 
 class Basis:
@@ -73,10 +129,9 @@ class Basis:
         return costs
 
     def neighbour(self, row: int, bases: dict[tuple[Pair, ...], Basis]) -> Basis | None:
-        """Dual simplex pivot: drop the pair in ``row``, whose number of pairs is below 0.
+        """Dual simplex pivot: drop the pair in ``row``, below 0; None where no pair can replace it.
 
-        ``bases`` holds all bases met so far, by their pairs; a new one is added. None where no pair
-        can take the place: no counts make the row negative.
+        ``bases`` holds all bases met so far, by their pairs; a new one is added.
         """
         if row not in self._next:
             self._next[row] = self._pivot(row, bases)
@@ -95,13 +150,12 @@ class Basis:
         pair = int(a[best]), int(b[best])
         ends = (*self.ends[:row], pair, *self.ends[row + 1 :])
         name = tuple(sorted(ends))
-        known = bases.get(name)
-        if known is None:
+        if name not in bases:
             column = self._column(pair)
             inverse = self.inverse - np.outer(column, self.inverse[row] / column[row])
             inverse[row] = 2 * self.inverse[row] / column[row]
-            known = bases[name] = Basis(self.values, ends, inverse)
-        return known
+            bases[name] = Basis(self.values, ends, inverse)
+        return bases[name]
 
     def _column(self, pair: Pair) -> Floats:
         """Return twice what one pair more takes from each basic pair."""
@@ -109,16 +163,12 @@ class Basis:
         return sum((self.inverse[:, a] for a in pair if a != nobody), np.zeros(nobody))
 
     def step(self, counts: Floats) -> tuple[Floats, list[Pair]]:
-        """Return the cheapest way to make all basic pairs whole, for these counts of nodes.
-
-        That is a change to twice the number of each basic pair, and non-basic pairs to make once.
-        """
+        """Return what makes all basic pairs whole: change to twice each, other pairs to make."""
         parity = (self.members @ counts) % 2
         key = parity.tobytes()
-        found = self._steps.get(key)
-        if found is None:
-            found = self._steps[key] = self._shortest_step(np.flatnonzero(parity).tolist())
-        return found
+        if key not in self._steps:
+            self._steps[key] = self._shortest_step(np.flatnonzero(parity).tolist())
+        return self._steps[key]
 
     def _shortest_step(self, odd: list[int]) -> tuple[Floats, list[Pair]]:
         """Join the odd components by the cheapest paths; nobody takes the last one."""

@@ -11,27 +11,17 @@ ROOM = 1.3
 
 
 def start_now(durations: Floats, free: Ints) -> list[tuple[int, int]]:
-    """Return which waiting jobs start on free GPUs so that the mean completion time is least.
-
-    A job that is k-th from the end on a GPU delays k jobs by its duration, itself included, so it
-    costs k times its duration there; jobs are matched to slots (GPU, k), and on each GPU the one
-    of largest k starts. Columns are ordered by k, then by type, as in the full matrix with as many
-    k as there are jobs, of which only the part that can be of use is built.
+    """Return (job, type) of the waiting jobs that start so that mean completion time is least.
 
     ``durations``, shape (jobs, types), are remaining seconds, infinite where a job cannot run, rows
-    by arrival; ``free`` counts the free GPUs of each type. Returned are the row of the job and the
-    column of the type, by column. Ties are those of `scipy.optimize.linear_sum_assignment` on the
-    full matrix; for one free GPU, arrival.
-
-    References
-    ----------
-    AlloX, EuroSys 2020, section 4; Gavel, OSDI 2020, section 7.
-
-    Examples
-    --------
-    >>> start_now(np.array([[3.0, 4.0], [1.0, 9.0]]), np.array([1, 1]))
-    [(1, 0), (0, 1)]
+    by arrival; ``free`` counts the free GPUs of each type. Ties are those of
+    `scipy.optimize.linear_sum_assignment` on the matrix of all slots; for one free GPU, arrival.
     """
+    # A job that is k-th from the end on a GPU delays k jobs by its duration, itself included, so it
+    # costs k times its duration there; jobs are matched to slots (GPU, k), and on each GPU the one
+    # of largest k starts. Columns are ordered by k, then by type, as in the full matrix with as
+    # many k as there are jobs, of which only the part that can be of use is built.
+    # (AlloX, EuroSys 2020, section 4; Gavel, OSDI 2020, section 7.)
     types = np.flatnonzero(free > 0)
     rows = np.flatnonzero(np.isfinite(durations[:, types]).any(axis=1))
     if not len(rows):
@@ -41,9 +31,8 @@ def start_now(durations: Floats, free: Ints) -> list[tuple[int, int]]:
     seconds = durations[np.ix_(rows, types)]
     # above any sum of real costs, so that only a job without another slot is matched there
     top = float(seconds[np.isfinite(seconds)].max())
-    gpu, k = _match(
-        np.where(np.isfinite(seconds), seconds, top * len(rows) ** 2 + 1.0), free[types]
-    )
+    costs = np.where(np.isfinite(seconds), seconds, top * len(rows) ** 2 + 1.0)
+    gpu, k = _match(costs, free[types])
     heads: dict[int, int] = {}
     for row in np.argsort(k, kind="stable").tolist():
         heads[int(gpu[row])] = row

@@ -1,9 +1,8 @@
-"""The analytic centre of the best shares of GPU types, for kinds of equal jobs.
+"""The analytic centre of the best shares of GPU types, for kinds of equal jobs."""
 
-Max-min programmes have many optima. Gavel's own solver follows the central path and stops near the
-analytic centre of the optimal face; the centre is unique, treats equal jobs equally, and does not
-depend on the order of the jobs.
-"""
+# Max-min programmes have many optima. Gavel's own solver follows the central path and stops near
+# the analytic centre of the optimal face; the centre is unique, treats equal jobs equally, and does
+# not depend on the order of the jobs.
 
 from __future__ import annotations
 
@@ -25,36 +24,13 @@ ACCURACY = 1e-10
 
 @dataclass(frozen=True)
 class Crowd:
-    """Kinds of equal jobs, and the GPUs they share.
+    """Kinds of equal jobs, and the GPUs they share; PolicyError if a kind runs on none of them."""
 
-    Parameters
-    ----------
-    value : ndarray, shape (kinds, types)
-        Value to one job of all its time on the GPU type; 0 = cannot run there.
-    counts, widths : ndarray, shape (kinds,)
-        Jobs of each kind; GPUs of each of them.
-    gpus : ndarray, shape (types,)
-        GPUs of each type.
-    name : callable
-        Row number of a kind to the words that name its jobs in messages.
-
-    Raises
-    ------
-    PolicyError
-        If a kind runs on none of the GPU types.
-
-    Examples
-    --------
-    >>> crowd = Crowd(np.array([[2.0, 1.0]]), np.array([3]), np.array([2]), np.array([2, 1]))
-    >>> crowd.usable.tolist()
-    [[True, False]]
-    """
-
-    value: Floats
-    counts: npt.NDArray[Any]
-    widths: npt.NDArray[Any]
-    gpus: npt.NDArray[Any]
-    name: Callable[[int], str] = "row {}".format
+    value: Floats  #: of all its time to one job, shape (kinds, types); 0 = cannot run there
+    counts: npt.NDArray[Any]  #: jobs of each kind
+    widths: npt.NDArray[Any]  #: GPUs of one job of each kind
+    gpus: npt.NDArray[Any]  #: GPUs of each type
+    name: Callable[[int], str] = "row {}".format  #: words for the jobs of a kind in messages
 
     def __post_init__(self) -> None:
         for row in np.flatnonzero(~self.usable.any(axis=1)).tolist():
@@ -91,12 +67,6 @@ class Crowd:
         return np.where(usable, 0.5 * limit[:, None], 0.0)
 
     @cached_property
-    def _sizes(self) -> Floats:
-        """Jobs, GPUs of all and GPUs of one, shape (3, kinds)."""
-        counts, widths = self.counts.astype(float), self.widths.astype(float)
-        return np.array([counts, counts * widths, widths])
-
-    @cached_property
     def _relative(self) -> Floats:
         """Values as parts of the best, and those of idle time, shape (types + 1, kinds)."""
         kinds, types = self.value.shape
@@ -107,24 +77,12 @@ class Crowd:
 
 @dataclass(frozen=True)
 class Centre:
-    """Central shares.
+    """Central shares, and what bounds the level."""
 
-    Parameters
-    ----------
-    shares : ndarray, shape (kinds, types)
-        Share of time of one job of each kind on each GPU type.
-    level : float
-        Largest level z.
-    slack : ndarray, shape (kinds,)
-        Slack of the kind's constraint as a share of the kind's value.
-    price : ndarray, shape (kinds,)
-        How much the level gains, relative to itself, per relative cut of the kind's value.
-    """
-
-    shares: Floats
-    level: float
-    slack: Floats
-    price: Floats
+    shares: Floats  #: of the time of one job of each kind, shape (kinds, types)
+    level: float  #: largest z
+    slack: Floats  #: of each kind's constraint, as a share of the kind's value
+    price: Floats  #: relative gain of the level per relative cut of the kind's value
 
     @property
     def tight(self) -> Flags:
@@ -136,30 +94,8 @@ class Centre:
 def central_level(crowd: Crowd, scale: Floats, floor: Floats | None = None) -> Centre | None:
     """Return the centre of the shares that maximise z in v_k x_k >= scale_k z + floor_k.
 
-    Parameters
-    ----------
-    crowd : Crowd
-        Kinds of jobs and GPUs.
-    scale : ndarray, shape (kinds,)
-        What a unit of the level is worth to the kind; 0 leaves only the floor.
-    floor : ndarray, shape (kinds,), optional
-        Values guaranteed; -inf for a kind without any constraint. Default 0.
-
-    Returns
-    -------
-    Centre or None
-        None if the method did not converge, above all for floors that cannot be met.
-
-    References
-    ----------
-    Gavel, OSDI 2020, section 4.1.
-
-    Examples
-    --------
-    >>> crowd = Crowd(np.array([[4.0, 1.0], [2.0, 1.0]]), np.ones(2), np.ones(2), np.ones(2))
-    >>> central_level(crowd, np.ones(2)).shares.round(3)
-    array([[0.25, 0.75],
-           [0.75, 0.25]])
+    A kind of scale 0 has only its floor, one of floor -inf no constraint. None if the method did
+    not converge, above all for floors that cannot be met (Gavel, OSDI 2020, section 4.1).
     """
     floor = np.zeros(len(crowd.value)) if floor is None else floor
     start = crowd.small_shares
@@ -167,25 +103,18 @@ def central_level(crowd: Crowd, scale: Floats, floor: Floats | None = None) -> C
     led = scale > 0
     unit = float((value[led] / scale[led]).min())
     first = float(((value - floor)[led] / (scale[led] * unit)).min()) - 0.5
-    return _run(crowd, scale, floor, start, unit, first)
+    return _run(crowd, scale, floor, start, first, unit)
 
 
 def central_point(crowd: Crowd, floor: Floats, best: Centre) -> Floats:
     """Return the centre of all shares that give every kind at least its floor, which is positive.
 
     ``best`` is the answer of `central_level` for ``scale=floor``; its level must exceed 1.
-
-    Examples
-    --------
-    >>> crowd = Crowd(np.array([[1.0]]), np.ones(1), np.ones(1), np.ones(1))
-    >>> best = central_level(crowd, np.array([0.5]))
-    >>> central_point(crowd, np.array([0.5]), best).round(3)
-    array([[0.695]])
     """
     # between the best shares, which use all there is, and shares that leave room everywhere
     part = 0.5 * min(1.0, (best.level - 1.0) / best.level)
     start = (1.0 - part) * best.shares + part * crowd.small_shares
-    found = _run(crowd, np.zeros(len(floor)), floor, start, 1.0, 0.0, free=False)
+    found = _run(crowd, np.zeros(len(floor)), floor, start, 0.0)
     return start if found is None else found.shares
 
 
@@ -193,35 +122,13 @@ def central_point(crowd: Crowd, floor: Floats, best: Centre) -> Floats:
 def central_ratio(crowd: Crowd, left: Floats, due: Floats, spent: Floats) -> Centre | None:
     """Return the centre of the shares with the least ratio max_k (spent_k + left_k / u_k) / due_k.
 
-    The level of the answer is minus that ratio.
-
-    Parameters
-    ----------
-    crowd : Crowd
-        Kinds of jobs and GPUs; the value u_k = v_k x_k is a speed (1/s).
-    left, due, spent : ndarray, shape (kinds,)
-        Work left (same unit of work as the speeds), time due (s) and time spent (s).
-
-    Returns
-    -------
-    Centre or None
-        None if the method did not converge.
-
-    References
-    ----------
-    Gavel, OSDI 2020, section 4.2 (finish-time fairness); Themis, NSDI 2020.
-
-    Examples
-    --------
-    >>> crowd = Crowd(np.array([[2.0]]), np.array([2]), np.ones(1), np.ones(1))
-    >>> answer = central_ratio(crowd, np.array([4.0]), np.array([3.0]), np.array([1.0]))
-    >>> round(-answer.level, 6)
-    1.666667
+    u_k = v_k x_k is the speed (1/s) at which the work ``left`` is done; the level is minus the
+    ratio; None if the method did not converge (Gavel, OSDI 2020, section 4.2; Themis, NSDI 2020).
     """
     start = crowd.small_shares
     value = (crowd.usable_value * start).sum(axis=1)
     worst = float(((spent + left / value) / due).max())
-    return _run(crowd, due, spent, start, 1.0, -1.5 * worst, curve=left)
+    return _run(crowd, due, spent, start, -1.5 * worst, curve=left)
 
 
 def _run(
@@ -229,16 +136,16 @@ def _run(
     scale: Floats,
     floor: Floats,
     start: Floats,
-    unit: float,
     level: float,
-    free: bool = True,
+    unit: float = 1.0,
     curve: Floats | None = None,
 ) -> Centre | None:
     """Normalise every row to a largest value of 1, follow the path, and translate back."""
     from repro.optimise.interior import Kinds, follow
 
     kinds, types = crowd.value.shape
-    counts, loads, widths = crowd._sizes
+    free = bool(scale.any())  # else only a point amid the floors is asked for
+    counts, widths = crowd.counts.astype(float), crowd.widths.astype(float)
     v, top = crowd._relative, crowd.best_value
     zero, one = np.zeros(kinds), np.ones(kinds)
     if curve is None:
@@ -262,7 +169,7 @@ def _run(
     slacks[types + 1] = np.where(bound, np.maximum(room, 1e-3 * (1e-3 + np.abs(g))), 0.0)
     total = float(barrier.sum(axis=0) @ counts) + types
     # in the order of COUNT to INVERSE
-    job = np.array([counts, loads, counts * s, widths, s, g, linear, h])
+    job = np.array([counts, counts * widths, counts * s, widths, s, g, linear, h])
     each = Kinds(v, job, barrier, crowd.gpus.astype(float))
     end = ACCURACY / total if free else 1.0
     z, duals, _, ended = follow(each, slacks, level, free, end)

@@ -17,18 +17,7 @@ _counts: ContextVar[Counter[str] | None] = ContextVar("counts", default=None)
 
 @contextmanager
 def counted_solves() -> Iterator[Counter[str]]:
-    """Count the problems solved inside the block, by sort (``LP``, ``convex``).
-
-    Examples
-    --------
-    >>> @solves("LP")
-    ... def least():
-    ...     return 0.0
-    >>> with counted_solves() as counts:
-    ...     _ = least(), least()
-    >>> counts
-    Counter({'LP': 2})
-    """
+    """Count the problems solved inside the block, by sort (``LP``, ``convex``)."""
     counts: Counter[str] = Counter()
     before = _counts.set(counts)
     try:
@@ -43,8 +32,7 @@ def solves(problem: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     def declared(solve: Callable[P, R]) -> Callable[P, R]:
         @functools.wraps(solve)
         def solving(*args: P.args, **kwargs: P.kwargs) -> R:
-            counts = _counts.get()
-            if counts is not None:
+            if (counts := _counts.get()) is not None:
                 counts[problem] += 1
             return solve(*args, **kwargs)
 

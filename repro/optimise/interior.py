@@ -1,55 +1,53 @@
-"""The compiled kernel of `repro.optimise.centre`: shares of GPU types by an interior-point method.
+"""The compiled kernel of `repro.optimise.centre`: an interior-point method."""
 
-The programme. Kind k has c_k equal jobs of w_k GPUs; type j has G_j GPUs. All jobs of a kind have
-the same shares x_j of their time (x_0 = idle time, of value v_0 = 0); k is left out below:
-
-    maximise z                                                          its dual
-    (1) sum_j x_j = 1                    for each job                   tau
-    (2) sum_k c w x_j + q_j = G_j        for each type                  pi_j
-    (3) l u - h / u - t = s z + g        for each job, where u = v x    p
-    (4) x, q, t >= 0 and, with h, u >= 0                                y_j, pi_j, p, y_u
-
-A linear value has l = 1, h = 0; a time, which is to be short, l = 0. With m' = l + h / u^2, the
-slope of (3), and m = m' p + y_u, what one more unit of u is worth, optimal is what also satisfies
-
-    (5) y_j + v_j m - tau - w pi_j = 0   for each job and type; y_0 = tau
-    (6) sum_k c s p = 1                  for the level, unless z is given
-    (7) x y = t p = u y_u = b mu, q pi = mu    with mu = 0; b: weight in the barrier, 0 = absent
-
-A Newton step (d) eliminates all but d pi and d z, so that its cost is linear in the kinds. By (7)
-d x = e (r / x - d y), with e = x / y and r what x y lacks. Let pull_j be all of (5) but d m and
-d tau: pull = r / x + what (5) is off by - w d pi. Then (1), short by gap, gives d tau and
-
-    (8)  d x_j = e_j gap / E + e_j (pull_j - <pull>) + f_j d m,  E = sum e, < > = mean by weights e
-    (9)  f_j = e_j (v_j - <v>) = sum_i e_i e_j (v_j - v_i) / E   (terms: lift)
-    (10) d u = gain + S d m,  gain = <v> gap + sum_j f_j pull_j,  S = sum_j f_j v_j   (S: spread)
-
-(3), short by ``short``, and (7) of t and u give, with rate = p / t and aim = r_t / p - short,
-
-    (11) d p = rate (aim + s d z - m' d u)
-    (12) d m = m' rate (aim + s d z) - (m'^2 rate + bend) d u + beta,
-         bend = (y_u + 2 p h / u^2) / u,  beta = r_u / u
-
-and (10) in these, with own = 1 / (1 + (m'^2 rate + bend) S), stiff = (m'^2 rate + bend) own,
-
-    (13) d m = tilt (aim + s d z) + own beta - stiff gain,   tilt = m' rate own
-    (14) d p = give (aim + s d z) - tilt (gain + S beta),    give = rate own (1 + bend S)
-
-(13) goes into (8). Next to the boundary the terms of pull would cancel; as flows between two types
-they are small there and add up to nothing:
-
-    (15) d x_j = e_j gap / E + f_j [tilt (aim + s d z) + own beta - stiff <v> gap]
-                 + sum_i flow_ij (pull_j - pull_i),
-         flow_ij = e_i e_j / E (own + stiff sum_m e_m (v_i - v_m) (v_j - v_m))
-
-(15) in (2) and (14) in (6) are a system of d pi and d z: a row per type and one for the level.
-Arrays hold a line per quantity and a column per kind; loops over the kinds are short, so that they
-compile to vectors.
-
-The method of `repro.optimise.pairs.interior` is another one (a homogeneous embedding, without the
-curve of (3)): its centring, step length and end rest on its own unknowns tau and kappa, so that the
-two share nothing but Mehrotra's prediction and correction (SIAM J. Optim. 2, 1992).
-"""
+# The programme. Kind k has c_k equal jobs of w_k GPUs; type j has G_j GPUs. All jobs of a kind have
+# the same shares x_j of their time (x_0 = idle time, of value v_0 = 0); k is left out below:
+#
+#   maximise z                                                          its dual
+#   (1) sum_j x_j = 1                    for each job                   tau
+#   (2) sum_k c w x_j + q_j = G_j        for each type                  pi_j
+#   (3) l u - h / u - t = s z + g        for each job, where u = v x    p
+#   (4) x, q, t >= 0 and, with h, u >= 0                                y_j, pi_j, p, y_u
+#
+# A linear value has l = 1, h = 0; a time, which is to be short, l = 0. With m' = l + h / u^2, the
+# slope of (3), and m = m' p + y_u, what one more unit of u is worth, optimal is what also satisfies
+#
+#   (5) y_j + v_j m - tau - w pi_j = 0   for each job and type; y_0 = tau
+#   (6) sum_k c s p = 1                  for the level, unless z is given
+#   (7) x y = t p = u y_u = b mu, q pi = mu    with mu = 0; b: weight in the barrier, 0 = absent
+#
+# A Newton step (d) eliminates all but d pi and d z, so that its cost is linear in the kinds. By (7)
+# d x = e (r / x - d y), with e = x / y and r what x y lacks. Let pull_j be all of (5) but d m and d
+# tau: pull = r / x + what (5) is off by - w d pi. Then (1), short by gap, gives d tau and
+#
+#   (8)  d x_j = e_j gap / E + e_j (pull_j - <pull>) + f_j d m,  E = sum e, < > = mean by weights e
+#   (9)  f_j = e_j (v_j - <v>) = sum_i e_i e_j (v_j - v_i) / E   (terms: lift)
+#   (10) d u = gain + S d m,  gain = <v> gap + sum_j f_j pull_j,  S = sum_j f_j v_j   (S: spread)
+#
+# (3), short by ``short``, and (7) of t and u give, with rate = p / t and aim = r_t / p - short,
+#
+#   (11) d p = rate (aim + s d z - m' d u)
+#   (12) d m = m' rate (aim + s d z) - (m'^2 rate + bend) d u + beta,
+#        bend = (y_u + 2 p h / u^2) / u,  beta = r_u / u
+#
+# and (10) in these, with own = 1 / (1 + (m'^2 rate + bend) S), stiff = (m'^2 rate + bend) own,
+#
+#   (13) d m = tilt (aim + s d z) + own beta - stiff gain,   tilt = m' rate own
+#   (14) d p = give (aim + s d z) - tilt (gain + S beta),    give = rate own (1 + bend S)
+#
+# (13) goes into (8). Next to the boundary the terms of pull would cancel; as flows between two
+# types they are small there and add up to nothing:
+#
+#   (15) d x_j = e_j gap / E + f_j [tilt (aim + s d z) + own beta - stiff <v> gap]
+#                + sum_i flow_ij (pull_j - pull_i),
+#        flow_ij = e_i e_j / E (own + stiff sum_m e_m (v_i - v_m) (v_j - v_m))
+#
+# (15) in (2) and (14) in (6) are a system of d pi and d z: a row per type and one for the level.
+# Arrays hold a line per quantity and a column per kind; loops over the kinds are short, so that
+# they compile to vectors.
+#
+# `repro.optimise.pairs.interior` has another method (a homogeneous embedding, without the curve of
+# (3)); the two share only Mehrotra's prediction and correction (SIAM J. Optim. 2, 1992).
 
 from __future__ import annotations
 
@@ -180,8 +178,8 @@ def eliminate(kinds: Any, now: Any, free: bool, w: Any) -> None:
     v, job, over_x, over_y = kinds.value, kinds.job, w.over_x, w.over_y
     e, f, lift, flow, row, matrix = w.e, w.f, w.lift, w.flow, w.row, w.matrix
     n, size = q.size, v.shape[1]
-    for k in range(size):
-        row[OVER_E, k] = row[MEAN, k] = row[SPREAD, k] = 0.0
+    row[: SPREAD + 1] = 0.0
+    f[:] = 0.0
     for j in range(n + 1):
         for k in range(size):
             e[j, k] = x[j, k] * over_y[j, k]
@@ -189,8 +187,6 @@ def eliminate(kinds: Any, now: Any, free: bool, w: Any) -> None:
             row[OVER_E, k] += e[j, k]
         for k in range(size):
             row[MEAN, k] += e[j, k] * v[j, k]
-        for k in range(size):
-            f[j, k] = 0.0
     for k in range(size):
         row[OVER_E, k] = 1.0 / row[OVER_E, k]
     for k in range(size):
@@ -222,8 +218,7 @@ def eliminate(kinds: Any, now: Any, free: bool, w: Any) -> None:
     pair = 0
     for i in range(n):
         for j in range(i + 1, n + 1):
-            for k in range(size):
-                flow[pair, k] = row[OWN, k]
+            flow[pair] = row[OWN]
             for m in range(n + 1):
                 if m != i and m != j:
                     for k in range(size):
@@ -361,10 +356,8 @@ def direction(
             pair += 1
     for k in range(size):
         dx[n + 1, k] = (dy[n + 1, k] - x[n + 1, k] * row[DP, k]) * over_y[n + 1, k]
-    for k in range(size):
-        dy[n + 1, k] = row[DP, k]
-    for k in range(size):
-        dx[n + 2, k] = 0.0
+    dy[n + 1] = row[DP]
+    dx[n + 2] = 0.0
     for j in range(n):
         dq[j] = (dq[j] - q[j] * dpi[j]) / pi[j]
         for k in range(size):
@@ -391,11 +384,9 @@ def reach(dx: Any, over_x: Any, dq: Any, q: Any) -> float:
 
 @njit(error_model="numpy", fastmath=SUMS)
 def follow(kinds: Any, x: Any, z: float, free: bool, end: float) -> tuple[float, Any, int, bool]:
-    """Follow the central path from ``x`` (overwritten) to complementarity ``end``.
+    """Follow the central path from ``x`` (as in `Point`; overwritten) to complementarity ``end``.
 
-    ``x`` holds the shares, idle time, t and u of each kind, shape (types + 3, kinds); t is 0 where
-    its weight is. Without ``free`` the level z stays as given. Returns z, the duals, the steps, and
-    whether it ended well.
+    Without ``free`` the level z stays as given. Returns z, duals, steps, whether it ended well.
     """
     v, job, weight, gpus = kinds
     n, size = gpus.size, v.shape[1]
@@ -481,8 +472,7 @@ def follow(kinds: Any, x: Any, z: float, free: bool, end: float) -> tuple[float,
                 y[j, k] += d * dy[j, k]
             for k in range(size):
                 mu += job[COUNT, k] * x[j, k] * y[j, k]
-        for k in range(size):
-            x[n + 2, k] = 0.0
+        x[n + 2] = 0.0
         for j in range(n):
             for k in range(size):
                 x[n + 2, k] += v[j, k] * x[j, k]

@@ -1,5 +1,14 @@
 """The placement ILP of Tiresias, appendix D: workers and parameter servers onto nodes."""
 
+# Minimise max_i T_i with T_i = t_i + w_i (M - S_i) + S_i (W - w_i) over integer w_i <= g_i with sum
+# W and one node per parameter server; S_i is what the servers on node i hold. The products w_i p_ji
+# are replaced by z_ji with z <= w, z <= W p and z >= w - W (1 - p), exact for binary p.
+#
+# Of all optima the first in this order: most workers on the best node, then on the next and so on,
+# nodes ordered by idle GPUs (most first), traffic (least first), index; then servers, largest
+# first, on the best nodes. So the answer depends on nothing but the instance, and permuting nodes
+# or servers permutes it.
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -32,17 +41,7 @@ def node_traffic(
     ps_sizes_mb: Sequence[float],
     traffic: Sequence[float],
 ) -> list[float]:
-    """Return T_i = t_i + w_i (M - S_i) + S_i (W - w_i) of every node, MB per iteration.
-
-    w_i are its workers, S_i what its servers hold, and t_i its traffic before.
-
-    Examples
-    --------
-    >>> node_traffic([2, 0], [1], [100.0], [0.0, 0.0])
-    [200.0, 200.0]
-    >>> node_traffic([2, 0], [0], [100.0], [0.0, 0.0])
-    [0.0, 0.0]
-    """
+    """Return T_i of every node, MB per iteration, from its ``traffic`` t_i before."""
     model_mb, total = sum(ps_sizes_mb), sum(workers)
     held = [0.0] * len(workers)
     for node, size in zip(servers, ps_sizes_mb, strict=True):
@@ -60,43 +59,10 @@ def solve(
     free_gpus: Sequence[int],
     traffic: Sequence[float],
 ) -> IlpPlacement:
-    """Place one job so that the busiest node has the least traffic.
+    """Place one job of so many one-GPU workers so that the busiest node has the least traffic.
 
-    Minimises max_i T_i (see `node_traffic`) over integer w_i <= g_i with sum W and one node per
-    parameter server. The products w_i p_ji are replaced by z_ji with z <= w, z <= W p and
-    z >= w - W (1 - p), which is exact for binary p.
-
-    Of all optima the first in this order: most workers on the best node, then on the next and so
-    on, nodes ordered by idle GPUs (most first), existing traffic (least first), index; then
-    servers, largest first, on the best nodes. So the answer depends on nothing but the instance,
-    and permuting nodes or servers permutes it.
-
-    Parameters
-    ----------
-    model_mb : float
-        Model size M, MB.
-    workers : int
-        Workers W, one GPU each; 1 to 8.
-    ps_sizes_mb : sequence of float
-        Size of each parameter server, MB, 1 to 8 of them; must sum up to ``model_mb``.
-    free_gpus, traffic : sequence
-        Idle GPUs g_i of each of 1 to 8 nodes, and its traffic t_i so far (MB per iteration).
-
-    Raises
-    ------
-    ParamError
-        If the instance is beyond the size limits or inconsistent.
-    PolicyError
-        If fewer GPUs are idle than there are workers.
-
-    References
-    ----------
-    Tiresias (NSDI'19), section 3.3 and appendix D.
-
-    Examples
-    --------
-    >>> solve(100.0, 2, [60.0, 40.0], [1, 2, 1], [0.0, 0.0, 0.0])
-    IlpPlacement(workers=(0, 2, 0), servers=(1, 1), max_traffic=0.0)
+    Sizes of the servers (MB) add up to that of the model; each node has idle GPUs and the traffic
+    so far. ParamError beyond the size limits, PolicyError if fewer GPUs are idle than workers.
     """
     _check(model_mb, workers, ps_sizes_mb, free_gpus, traffic)
     nodes = sorted(range(len(free_gpus)), key=lambda i: (-free_gpus[i], traffic[i], i))
@@ -109,29 +75,17 @@ def solve(
     )
     counts, places = program.canonical_optimum()
     by_node, by_server = [0] * len(nodes), [0] * len(order)
-    for rank, count in enumerate(counts):
-        by_node[nodes[rank]] = count
-    for rank, place in enumerate(places):
-        by_server[order[rank]] = nodes[place]
-    return IlpPlacement(
-        tuple(by_node),
-        tuple(by_server),
-        max(node_traffic(by_node, by_server, ps_sizes_mb, traffic)),
-    )
+    for node, count in zip(nodes, counts.tolist(), strict=True):
+        by_node[node] = count
+    for server, place in zip(order, places.tolist(), strict=True):
+        by_server[server] = nodes[place]
+    most = max(node_traffic(by_node, by_server, ps_sizes_mb, traffic))
+    return IlpPlacement(tuple(by_node), tuple(by_server), most)
 
 
 def program_size(nodes: int, servers: int) -> tuple[int, int]:
-    """Return how many variables (w, p, z and T) and rows the linearised program has.
-
-    Both are of order nodes times servers, whatever the number of workers.
-
-    Examples
-    --------
-    >>> program_size(2, 2)
-    (11, 17)
-    """
-    even = np.full(servers, 1 / servers)
-    return _Program(1, even, np.ones(nodes), np.zeros(nodes)).size()
+    """Return how many variables (w, p, z and T) and rows the linearised program has."""
+    return nodes + 2 * nodes * servers + 1, 1 + servers * (1 + 3 * nodes) + nodes
 
 
 def _check(
@@ -141,6 +95,7 @@ def _check(
     free_gpus: Sequence[int],
     traffic: Sequence[float],
 ) -> None:
+    """Refuse what is too large or inconsistent."""
     for what, found, limit in (
         ("nodes", len(free_gpus), MAX_NODES),
         ("workers", workers, MAX_WORKERS),
@@ -168,77 +123,60 @@ class _Program:
     """The linearised program in units of the model size; columns w_i, p_ji, z_ji, T."""
 
     def __init__(self, workers: int, sizes: Floats, free: Floats, traffic: Floats) -> None:
-        self.workers, self.sizes, self.free, self.traffic = workers, sizes, free, traffic
-        n, k = len(free), len(sizes)
-        self.n, self.k, self.columns = n, k, n + 2 * n * k + 1
-        rows: list[tuple[dict[int, float], float, float]] = [
-            (dict.fromkeys(range(n), 1.0), workers, workers)
-        ]
-        w = float(workers)
+        self.workers, self.sizes, self.traffic = workers, sizes, traffic
+        self.n, self.k = n, k = len(free), len(sizes)
+        columns, count = program_size(n, k)
+        self._p = n + np.arange(n * k).reshape(k, n)
+        z, node = self._p + n * k, np.arange(n)
+        matrix, low = np.zeros((count, columns)), np.full(count, -np.inf)
+        high = np.zeros(count)
+        matrix[0, :n], low[0], high[0] = 1.0, workers, workers
         for j in range(k):
-            rows.append(({self._p(j, i): 1.0 for i in range(n)}, 1.0, 1.0))
-            for i in range(n):
-                z, p = self._z(j, i), self._p(j, i)
-                rows.append(({z: 1.0, i: -1.0}, -np.inf, 0.0))
-                rows.append(({z: 1.0, p: -w}, -np.inf, 0.0))
-                rows.append(({z: 1.0, i: -1.0, p: -w}, -w, np.inf))
-        for i in range(n):
-            load = {i: 1.0, self.columns - 1: -1.0}
-            for j in range(k):
-                load[self._p(j, i)] = sizes[j] * w
-                load[self._z(j, i)] = -2.0 * sizes[j]
-            rows.append((load, -np.inf, -float(traffic[i])))
-        matrix = np.zeros((len(rows), self.columns))
-        for row, (entries, _, _) in enumerate(rows):
-            for column, value in entries.items():
-                matrix[row, column] = value
-        self._rows = (matrix, [low for _, low, _ in rows], [high for *_, high in rows])
-        self._integral = np.zeros(self.columns)
+            first = 1 + j * (1 + 3 * n)
+            matrix[first, self._p[j]] = low[first] = high[first] = 1.0
+            # of each node z <= w, z <= W p, z >= w - W (1 - p)
+            below, within, above = (first + 1 + 3 * node + row for row in range(3))
+            matrix[below, z[j]] = matrix[within, z[j]] = matrix[above, z[j]] = 1.0
+            matrix[below, node] = matrix[above, node] = -1.0
+            matrix[within, self._p[j]] = matrix[above, self._p[j]] = -float(workers)
+            low[above], high[above] = -float(workers), np.inf
+        load = matrix[-n:]
+        load[node, node], load[:, -1], high[-n:] = 1.0, -1.0, -traffic
+        for j in range(k):
+            load[node, self._p[j]], load[node, z[j]] = sizes[j] * float(workers), -2.0 * sizes[j]
+        self._rows = (matrix, low, high)
+        self._integral = np.zeros(columns)
         self._integral[: n + n * k] = 1
-        self._low = np.zeros(self.columns)
-        self._high = np.full(self.columns, np.inf)
+        self._low, self._high = np.zeros(columns), np.full(columns, np.inf)
         self._high[:n] = np.minimum(free, workers)
-        self._high[n : n + n * k] = 1.0
+        self._high[self._p] = 1.0
 
-    def size(self) -> tuple[int, int]:
-        """Return the numbers of variables and of constraints."""
-        matrix = self._rows[0]
-        return matrix.shape[1], matrix.shape[0]
-
-    def _p(self, server: int, node: int) -> int:
-        return self.n + server * self.n + node
-
-    def _z(self, server: int, node: int) -> int:
-        return self.n + (self.k + server) * self.n + node
-
-    def canonical_optimum(self) -> tuple[list[int], list[int]]:
+    def canonical_optimum(self) -> tuple[Ints, Ints]:
         """Return workers per node and node per server of the first optimum in canonical order."""
-        goal = np.zeros(self.columns)
+        goal = np.zeros(len(self._low))
         goal[-1] = 1.0
         counts, places = self._minimise(goal)
         held = np.bincount(places, weights=self.sizes, minlength=self.n)
         best = self.traffic + counts * (1 - held) + held * (self.workers - counts)
         self._high[-1] = float(best.max()) + TIE
         for first in range(0, self.n, BLOCK):
-            block = range(first, min(first + BLOCK, self.n))
-            goal = np.zeros(self.columns)
-            goal[list(block)] = [-float((self.workers + 1) ** e) for e in range(len(block))][::-1]
+            block = np.arange(first, min(first + BLOCK, self.n))
+            goal[:] = 0.0
+            goal[block] = -((self.workers + 1.0) ** np.arange(len(block))[::-1])
             counts, places = self._minimise(goal)
-            for i in block:
-                self._low[i] = self._high[i] = counts[i]
+            self._low[block] = self._high[block] = counts[block]
         for first in range(0, self.k, BLOCK):
-            block = range(first, min(first + BLOCK, self.k))
-            goal = np.zeros(self.columns)
-            for digit, j in enumerate(reversed(block)):
-                for i in range(self.n):
-                    goal[self._p(j, i)] = float(i * self.n**digit)
+            block = np.arange(first, min(first + BLOCK, self.k))
+            goal[:] = 0.0
+            digits = float(self.n) ** np.arange(len(block))[::-1]
+            goal[self._p[block]] = np.outer(digits, np.arange(self.n))
             counts, places = self._minimise(goal)
-            for j in block:
-                for i in range(self.n):
-                    self._low[self._p(j, i)] = self._high[self._p(j, i)] = float(places[j] == i)
-        return counts.tolist(), places.tolist()
+            fixed = places[block, None] == np.arange(self.n)
+            self._low[self._p[block]] = self._high[self._p[block]] = fixed
+        return counts, places
 
     def _minimise(self, goal: Floats) -> tuple[Ints, Ints]:
+        """Return workers per node and node per server of the least ``goal``."""
         # Importing scipy.optimize takes longer than most simulations that place by another rule.
         from scipy.optimize import Bounds, milp
 

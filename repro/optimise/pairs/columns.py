@@ -13,45 +13,17 @@ OFFERS = {"all": 0, "working": 1, "useful": 2}
 
 
 @njit(error_model="numpy")
-def _runs(values: Any, paired: Any, a: int, b: int, j: int, offer: int) -> bool:
-    """Tell whether both of a pair get something, and with offer 2 whether that is worth it."""
-    to_a, to_b = paired[a, b, j], paired[b, a, j]
-    if not (to_a > 0.0 and to_b > 0.0):
-        return False
-    return offer < 2 or to_a / values[a, j] + to_b / values[b, j] > 1.0
-
-
-@njit(error_model="numpy")
-def _blocks(widths: Any) -> Any:
-    """Return kinds by width, the rows of their time and value, and where each width begins."""
-    kinds = len(widths)
-    order = np.argsort(widths, kind="mergesort")
-    time, value = np.empty(kinds, dtype=np.int64), np.empty(kinds, dtype=np.int64)
-    starts = np.empty(kinds + 1, dtype=np.int64)
-    count, begin = 0, 0
-    while begin < kinds:
-        end = begin
-        while end < kinds and widths[order[end]] == widths[order[begin]]:
-            end += 1
-        for place in range(begin, end):
-            time[order[place]], value[order[place]] = begin + place, end + place
-        starts[count] = 2 * begin
-        count, begin = count + 1, end
-    starts[count] = 2 * kinds
-    return order, time, value, starts[: count + 1]
-
-
-@njit(error_model="numpy")
 def columns(
     values: Any, paired: Any, counts: Any, widths: Any, capacity: Any, within: Any, offer: int
 ) -> Any:
-    """Build the sparse columns of a `Programme` and the offsets of its rows.
-
-    Returned are its first, second, column, rows, coefs, weights and blocks, and the rows of time
-    and of value of each kind. ``offer`` is one of `OFFERS`.
-    """
+    """Return a `Programme`'s names, rows, coefs, weights and blocks; rows of time and of value."""
     kinds, types = values.shape
-    order, time, value, blocks = _blocks(widths)
+    # kinds by width; of each, the rows of its time and value, those of a width side by side
+    order = np.argsort(widths, kind="mergesort")
+    place_of, by_width = np.argsort(order), widths[order]
+    begin = np.searchsorted(by_width, widths)
+    time, value = begin + place_of, np.searchsorted(by_width, widths, side="right") + place_of
+    blocks = 2 * np.append(np.unique(begin), kinds)
     most = types * kinds * (kinds + 3) // 2
     names = np.empty((3, most), dtype=np.int64)
     first, second, column = names[0], names[1], names[2]
@@ -74,17 +46,20 @@ def columns(
                     break
                 if a == b and not within[a]:
                     continue
-                runs = _runs(values, paired, a, b, j, offer)
+                to_a, to_b = paired[a, b, j], paired[b, a, j]
+                runs = to_a > 0.0 and to_b > 0.0
+                if runs and offer == 2:
+                    runs = to_a / values[a, j] + to_b / values[b, j] > 1.0
                 running |= runs
                 if widths[a] > capacity[j] or not (runs or offer == 0):
                     continue
                 first[k], second[k], column[k] = a, b, j
                 if a == b:
-                    coefs[k, 0], coefs[k, 2] = 2.0, -paired[a, b, j] - paired[b, a, j]
+                    coefs[k, 0], coefs[k, 2] = 2.0, -to_a - to_b
                     weights[k] = counts[a] * (counts[a] - 1.0) / 2.0
                 else:
-                    coefs[k, 0], coefs[k, 2] = 1.0, -paired[a, b, j]
-                    coefs[k, 1], coefs[k, 3] = 1.0, -paired[b, a, j]
+                    coefs[k, 0], coefs[k, 2] = 1.0, -to_a
+                    coefs[k, 1], coefs[k, 3] = 1.0, -to_b
                     weights[k] = counts[a] * counts[b]
                 k += 1
     # where no pair runs, none is offered
@@ -99,53 +74,12 @@ def columns(
         rows[k, 0], rows[k, 1], rows[k, 2], rows[k, 3] = time[a], time[b], value[a], value[b]
         rows[k, 4] = 2 * kinds + column[k]
         coefs[k, 4] = widths[b]
-    return (
-        first[:count],
-        second[:count],
-        column[:count],
-        rows[:count],
-        coefs[:count],
-        weights[:count],
-        blocks,
-        time,
-        value,
-    )
-
-
-@njit()
-def sort_out(
-    x: Any, first: Any, second: Any, column: Any, coefs: Any, kinds: int, types: int
-) -> Any:  # fmt: skip
-    """Return shares of kinds alone, pairs of kinds, and their shares, as `KindShares` has them.
-
-    A column that brings a member nothing was only offered; it is never carried out.
-    """
-    alone = np.zeros((kinds, types))
-    number = np.full((kinds, kinds), -1)
-    for k in range(len(x)):
-        if second[k] >= 0:
-            number[first[k], second[k]] = 0
-    pairs = np.argwhere(number == 0)
-    for n in range(len(pairs)):
-        number[pairs[n, 0], pairs[n, 1]] = n
-    together = np.zeros((len(pairs), types))
-    for k in range(len(x)):
-        a, b = first[k], second[k]
-        if b < 0:
-            if coefs[k, 3] < 0.0:
-                alone[a, column[k]] = x[k]
-        elif coefs[k, 2] < 0.0 and (coefs[k, 3] < 0.0 or a == b):
-            together[number[a, b], column[k]] = x[k]
-    return alone, pairs[:, 0].copy(), pairs[:, 1].copy(), together
+    return names[:, :count], rows[:count], coefs[:count], weights[:count], blocks, time, value
 
 
 @njit()
 def spread(jobs: Any, kinds: Any, alone: Any, lookup: Any, each: Any) -> Any:
-    """Return a row per job and per pair of jobs with a share: each job after its earlier partners.
-
-    ``alone`` and ``each`` are shares of a job of a kind and of a pair; ``lookup`` holds the row of
-    two kinds in ``each``, -1 for no share.
-    """
+    """Return a row per job and per pair of jobs; ``lookup``: row in ``each`` of two kinds or -1."""
     count, columns = len(jobs), alone.shape[1]
     size = count
     for j in range(count):

@@ -1,30 +1,29 @@
-"""The compiled kernel of `repro.optimise.pairs.programme`: an interior-point method.
+"""The compiled kernel of `repro.optimise.pairs.programme`: an interior-point method."""
 
-The programme, with slacks s, is: maximise goal v subject to A x + f v + s = b, x >= 0, s >= 0. With
-duals y of the rows and y_x of x >= 0, and two unknowns tau, kappa >= 0 more, its homogeneous
-self-dual embedding has no objective and always a solution:
-
-    (1) A x + f v + s = b tau         `primal`
-    (2) y_x = A' y                    `dual`, with s_x = x (`low`)
-    (3) goal tau = f' y               `dual_free`
-    (4) kappa = goal v - b' y         `gap`: left minus right of each
-    (5) s y = w mu, s_x y_x = w_x mu, kappa tau = mu, all >= 0, with mu -> 0
-
-Where tau > 0, x / tau and y / tau are optimal. The weights w and w_x of the barrier are the numbers
-of jobs or pairs that a row or column stands for, so that the answer over kinds is that over jobs.
-A Newton step eliminates x and the slacks; with wide = s_x / y_x what is left is
-
-    (6) N dy = right-hand side + f dv - b dtau,    N = A diag(wide) A' + diag(s / y)
-
-solved for f (`probe`), -b (`y1`) and what (1), (2) and (5) lack (`y2`); (3) then gives dv (`v1` and
-`v2`), (4) dtau. A step towards mu = 0 foretells the centring, sigma = (1 - its length)^3, and the
-second-order terms of the step that is taken (S. Mehrotra, SIAM J. Optim. 2, 1992).
-
-Every column touches at most five rows: time and value of both members, GPUs of the type. Only kinds
-of equal width share columns, so that N has one block per width, tied to the others by the rows of
-types alone. Columns come in runs whose first member and type stay while the second goes through
-consecutive kinds.
-"""
+# The programme, with slacks s, is: maximise goal v subject to A x + f v + s = b, x >= 0, s >= 0.
+# With duals y of the rows and y_x of x >= 0, and two unknowns tau, kappa >= 0 more, its homogeneous
+# self-dual embedding has no objective and always a solution:
+#
+#   (1) A x + f v + s = b tau         `primal`
+#   (2) y_x = A' y                    `dual`, with s_x = x (`low`)
+#   (3) goal tau = f' y               `dual_free`
+#   (4) kappa = goal v - b' y         `gap`: left minus right of each
+#   (5) s y = w mu, s_x y_x = w_x mu, kappa tau = mu, all >= 0, with mu -> 0
+#
+# Where tau > 0, x / tau and y / tau are optimal. The weights w and w_x of the barrier are the
+# numbers of jobs or pairs that a row or column stands for, so that the answer over kinds is that
+# over jobs. A Newton step eliminates x and the slacks; with wide = s_x / y_x what is left is
+#
+#   (6) N dy = right-hand side + f dv - b dtau,    N = A diag(wide) A' + diag(s / y)
+#
+# solved for f (`probe`), -b (`y1`) and what (1), (2) and (5) lack (`y2`); (3) then gives dv (`v1`
+# and `v2`), (4) dtau. A step towards mu = 0 foretells the centring, sigma = (1 - its length)^3, and
+# the second-order terms of the step that is taken (S. Mehrotra, SIAM J. Optim. 2, 1992).
+#
+# Every column touches at most five rows: time and value of both members, GPUs of the type. Only
+# kinds of equal width share columns, so that N has one block per width, tied to the others by the
+# rows of types alone. Columns come in runs whose first member and type stay while the second goes
+# through consecutive kinds.
 
 from __future__ import annotations
 
@@ -41,11 +40,7 @@ STEADY = 1e-13
 
 @njit(error_model="numpy")
 def find_runs(rows: Any, blocks: Any) -> Any:
-    """Return the runs of columns.
-
-    Each has its first column, its length, the rows of its first column, and in the normal matrix
-    the first row of its block, the column of its GPU type there and in the corner.
-    """
+    """Return first column, length and rows of each run; its block, its type's columns there."""
     runs = np.empty((rows.shape[0], 10), dtype=np.uint64)
     count, block = 0, 0
     for k in range(rows.shape[0]):
@@ -105,11 +100,7 @@ def times_transposed(runs: Any, coefs: Any, y: Any, out: Any) -> None:
 def normal_matrix(
     runs: Any, blocks: Any, coefs: Any, width: Any, slack: Any, matrix: Any
 ) -> None:  # fmt: skip
-    """Set the upper half of each block of A diag(width) A' + diag(slack).
-
-    A row of ``matrix`` holds the columns of its block, then those of the GPU types; the last rows
-    are those of the GPU types.
-    """
+    """Set the upper half of A diag(width) A' + diag(slack): columns of a row's block, of types."""
     c0, c1, c2, c3, c4 = coefs[0], coefs[1], coefs[2], coefs[3], coefs[4]
     matrix[:] = 0.0
     for r in range(runs.shape[0]):
@@ -150,10 +141,7 @@ def normal_matrix(
 
 @njit(error_model="numpy", fastmath=SUMS)
 def factorise_blocks(matrix: Any, blocks: Any, one: Any, two: Any, inverse: Any) -> None:
-    """Overwrite `normal_matrix` by its factor and both vectors by the solutions with it.
-
-    ``inverse`` becomes the inverse diagonal of the factor.
-    """
+    """Overwrite `normal_matrix` by its factor and both vectors by solutions; invert the pivots."""
     last = blocks[-1]
     types = len(one) - last
     corner = matrix[last:, : types + 2]
@@ -164,41 +152,23 @@ def factorise_blocks(matrix: Any, blocks: Any, one: Any, two: Any, inverse: Any)
         part = matrix[lo:hi, : wide + types + 2]
         part[:, wide + types], part[:, wide + types + 1] = one[lo:hi], two[lo:hi]
         factorise(part)
+        one[lo:hi], two[lo:hi] = part[:, wide + types], part[:, wide + types + 1]
         for i in range(wide):
+            inverse[lo + i] = 1.0 / part[i, i]
             for g in range(types):
                 for h in range(g, types + 2):
                     corner[g, h] -= part[i, wide + g] * part[i, wide + h]
     factorise(corner)
-    _backward_both(corner, types, one[last:], two[last:], one, two, inverse[last:])
-    for block in range(len(blocks) - 1):
-        lo, hi = blocks[block], blocks[block + 1]
-        _backward_both(
-            matrix[lo:hi], hi - lo + types, one[lo:hi], two[lo:hi], one[last:], two[last:],
-            inverse[lo:hi],
-        )  # fmt: skip
-
-
-@njit(error_model="numpy", fastmath=SUMS)
-def _backward_both(
-    upper: Any, known: int, one: Any, two: Any, one_tail: Any, two_tail: Any, inverse: Any
-) -> None:
-    """Solve one block for two right-hand sides that stand behind its ``known`` columns."""
-    size = len(one)
-    for i in range(size - 1, -1, -1):
-        inverse[i] = 1.0 / upper[i, i]
-        x, y = upper[i, known], upper[i, known + 1]
-        for j in range(i + 1, size):
-            x -= upper[i, j] * one[j]
-            y -= upper[i, j] * two[j]
-        for g in range(known - size):
-            x -= upper[i, size + g] * one_tail[g]
-            y -= upper[i, size + g] * two_tail[g]
-        one[i], two[i] = x * inverse[i], y * inverse[i]
+    one[last:], two[last:] = corner[:, types], corner[:, types + 1]
+    for g in range(types):
+        inverse[last + g] = 1.0 / corner[g, g]
+    _backward(matrix, blocks, inverse, one)
+    _backward(matrix, blocks, inverse, two)
 
 
 @njit(error_model="numpy", fastmath=SUMS)
 def _forward(upper: Any, inverse: Any, x: Any, tail: Any) -> None:
-    """Solve with the transpose of one block of the factor, and tell the tail."""
+    """Solve with the transpose of one block of the factor, and take its part from the tail."""
     size = len(x)
     for i in range(size):
         value = x[i] * inverse[i]
@@ -210,31 +180,31 @@ def _forward(upper: Any, inverse: Any, x: Any, tail: Any) -> None:
 
 
 @njit(error_model="numpy", fastmath=SUMS)
-def _backward(upper: Any, inverse: Any, x: Any, tail: Any) -> None:
-    """Solve with one block of the factor, given the tail."""
-    size = len(x)
-    for i in range(size - 1, -1, -1):
-        total = x[i]
-        for j in range(i + 1, size):
-            total -= upper[i, j] * x[j]
-        for g in range(len(tail)):
-            total -= upper[i, size + g] * tail[g]
-        x[i] = total * inverse[i]
+def _backward(matrix: Any, blocks: Any, inverse: Any, x: Any) -> None:
+    """Solve with the factor, the GPU types first, which the blocks depend on."""
+    last, end = blocks[-1], len(x)
+    for block in range(len(blocks) - 1, -1, -1):
+        lo = blocks[block]
+        size = (blocks[block + 1] if lo < last else end) - lo
+        for i in range(size - 1, -1, -1):
+            total = x[lo + i]
+            for j in range(i + 1, size):
+                total -= matrix[lo + i, j] * x[lo + j]
+            if lo < last:
+                for g in range(end - last):
+                    total -= matrix[lo + i, size + g] * x[last + g]
+            x[lo + i] = total * inverse[lo + i]
 
 
 @njit(error_model="numpy", fastmath=SUMS)
 def solve_blocks(matrix: Any, blocks: Any, inverse: Any, x: Any) -> None:
     """Overwrite ``x`` by the solution with the factor of `factorise_blocks`."""
     last = blocks[-1]
-    tail = x[last:]
     for block in range(len(blocks) - 1):
         lo, hi = blocks[block], blocks[block + 1]
-        _forward(matrix[lo:hi], inverse[lo:hi], x[lo:hi], tail)
-    _forward(matrix[last:], inverse[last:], tail, tail[:0])
-    _backward(matrix[last:], inverse[last:], tail, tail[:0])
-    for block in range(len(blocks) - 1):
-        lo, hi = blocks[block], blocks[block + 1]
-        _backward(matrix[lo:hi], inverse[lo:hi], x[lo:hi], tail)
+        _forward(matrix[lo:hi], inverse[lo:hi], x[lo:hi], x[last:])
+    _forward(matrix[last:], inverse[last:], x[last:], x[:0])
+    _backward(matrix, blocks, inverse, x)
 
 
 @njit(error_model="numpy", fastmath=SUMS)
@@ -247,23 +217,10 @@ def dot(one: Any, other: Any) -> float:
 
 
 @njit(error_model="numpy", fastmath=SUMS)
-def largest(values: Any) -> float:
-    """Return the largest absolute value."""
-    most = 0.0
-    for k in range(len(values)):
-        if abs(values[k]) > most:
-            most = abs(values[k])
-    return most
-
-
-@njit(error_model="numpy", fastmath=SUMS)
 def turn(
     target: Any, values: Any, duals: Any, steps: Any, dual_steps: Any, most: float
 ) -> float:  # fmt: skip
-    """Set the steps of values whose products with their multipliers change by ``target``.
-
-    Return the largest part of itself that any of both loses, at least ``most``.
-    """
+    """Set the steps for products to change by ``target``; return the largest part any loses."""
     for k in range(len(values)):
         steps[k] = (target[k] - values[k] * dual_steps[k]) / duals[k]
     for k in range(len(values)):
@@ -275,26 +232,14 @@ def turn(
 
 
 @njit(error_model="numpy", fastmath=SUMS)
-def correct(
-    target: Any, weights: Any, mu: float, values: Any, duals: Any, steps: Any, dual_steps: Any
-) -> None:
-    """Aim at the central path, less what the first steps miss by being straight."""
-    for k in range(len(values)):
-        target[k] = mu * weights[k] - values[k] * duals[k] - steps[k] * dual_steps[k]
-
-
-@njit(error_model="numpy", fastmath=SUMS)
 def balance(rows: Any, coefs: Any, free: Any, own: Any) -> Any:
-    """Return row scales, of A and of x >= 0, that bring all entries near one (Ruiz, 3 passes).
-
-    The answer does not depend on them, the way to it does. ``own`` marks columns that touch two
-    rows that are one, so that each of these sees half the coefficient.
-    """
+    """Return row scales, of A and of x >= 0, that bring all entries near one (Ruiz, 3 passes)."""
     count, size = rows.shape[0], len(free)
     scale, scale_low, entries = np.ones(size), np.ones(count), np.abs(coefs)
     low, last, by_column = np.ones(count), np.abs(free), np.empty(count)
     for k in range(count):
         if own[k]:
+            # touches two rows that are one: each sees half the coefficient
             entries[k, 0] *= 0.5
             entries[k, 2] *= 0.5
     for _ in range(3):
@@ -330,9 +275,8 @@ def centre(
 ) -> Any:  # fmt: skip
     """Return x, v, duals y and the steps taken (-1: ``tolerance`` was not reached).
 
-    ``rows`` and ``coefs`` (columns, 5) hold A and ``free`` f, as in `Programme`; ``own`` marks
-    columns of two jobs of one kind. ``goal`` is 1, or 0 with ``free`` all 0 for a point amid all
-    that satisfy the constraints. The answer lies near the weighted analytic centre of all optima.
+    Arguments are as in `Programme`; ``own`` marks columns of two jobs of one kind. ``goal`` is 1,
+    or 0 with ``free`` all 0 for a point amid all that satisfy the constraints.
     """
     size, count = len(limits), rows.shape[0]
     scale, scale_low = balance(rows, coefs, free / row_weights, own)
@@ -371,7 +315,6 @@ def centre(
         y += 1.0 + shift
         y_low += 1.0 + shift
     tau, kappa = 1.0, 1.0
-    none, nothing = np.zeros(size), np.zeros(count)
 
     for number in range(most_steps):
         times_transposed(runs, scaled, y, t)
@@ -386,8 +329,8 @@ def centre(
         gap = kappa - goal * v + priced
         mu = (dot(s, y) + dot(s_low, y_low) + kappa * tau) / weights
         value = max(abs(v) / tau, 1e-12) if goal > 0.0 else 1.0
-        wrong = max(largest(primal), largest(low)) / tau / norm
-        off = max(largest(dual), abs(dual_free)) / tau
+        wrong = max(np.abs(primal).max(), np.abs(low).max()) / tau / norm
+        off = max(np.abs(dual).max(), abs(dual_free)) / tau
         apart = abs(priced - goal * v) / tau / value
         if wrong < tolerance and off < tolerance and apart < tolerance:
             return x * scale_low / tau, v / tau, y / scale / tau, number
@@ -402,8 +345,7 @@ def centre(
         y1 += v1 * probe
         below = kappa / tau + goal * v1 - dot(limits, y1)
         sigma, pull = 0.0, 1.0
-        correct(target, row_weights, 0.0, s, y, none, none)
-        correct(target_low, column_weights, 0.0, s_low, y_low, nothing, nothing)
+        target[:], target_low[:] = -s * y, -s_low * y_low
         target_tau = -kappa * tau
         for phase in range(2):
             # columns eliminated: their steps if the rows asked for nothing, and the rows' answer
@@ -426,8 +368,10 @@ def centre(
             if phase == 0:
                 sigma = min(1.0, max(1e-4, (1.0 - most) ** 3))
                 pull = 1.0 - sigma
-                correct(target, row_weights, sigma * mu, s, y, ds, y2)
-                correct(target_low, column_weights, sigma * mu, s_low, y_low, ds_low, dy_low)
+                # towards the central path, less what the first steps miss by being straight
+                aim = sigma * mu
+                target[:] = aim * row_weights - s * y - ds * y2
+                target_low[:] = aim * column_weights - s_low * y_low - ds_low * dy_low
                 target_tau = sigma * mu - kappa * tau - d_kappa * d_tau
         step = min(0.99 * most, 0.999)
         for k in range(count):

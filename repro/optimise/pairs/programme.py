@@ -19,82 +19,44 @@ MOST_STEPS = 60
 
 @dataclass(frozen=True)
 class PairCrowd:
-    """Kinds of jobs that may share GPUs two at a time, and these GPUs.
+    """Kinds of jobs that may share GPUs two at a time, and these GPUs."""
 
-    Parameters
-    ----------
-    value : ndarray, shape (kinds, types)
-        Value to one job of all its time alone on the GPU type; 0 = cannot run there.
-    paired : ndarray, shape (kinds, kinds, types)
-        ``paired[a, b]``: value to a job of kind a while it shares its GPUs with one of kind b.
-    widths : ndarray, shape (kinds,)
-        GPUs of a job; only kinds of equal width are paired.
-    gpus : ndarray, shape (types,)
-        GPUs of each type.
-    """
-
-    value: Floats
-    paired: Floats
-    widths: Floats
-    gpus: Floats
+    value: Floats  #: of all its time alone to one job, shape (kinds, types); 0 = cannot run there
+    paired: Floats  #: at [a, b] to a job of kind a that shares its GPUs with one of kind b
+    widths: Floats  #: GPUs of a job; only kinds of equal width are paired
+    gpus: Floats  #: GPUs of each type
 
 
 @dataclass(frozen=True)
 class Programme:
     """Maximise v subject to A x + free v <= limits, x >= 0; one column per (kinds, GPU type).
 
-    Rows: for each width, time and value of its kinds; then GPUs of each type.
-
-    Parameters
-    ----------
-    first, second : ndarray of int, shape (columns,)
-        Kinds of the members; ``second`` is -1 for a job alone.
-    column : ndarray of int, shape (columns,)
-        GPU type.
-    rows, coefs : ndarray, shape (columns, 5)
-        Sparse A: row numbers (time of both members, value of both, GPUs) and coefficients. A job
-        alone is its own second member; its first has coefficients 0.
-    free, limits, row_weights : ndarray, shape (rows,)
-        Coefficients of v, right-hand sides, constraints on jobs that each row stands for.
-    column_weights : ndarray, shape (columns,)
-        Jobs or pairs of jobs that each column stands for.
-    blocks : ndarray of int
-        First row of each width, and of the GPU types.
+    Rows: for each width, time and value of its kinds; then GPUs of each type. A sparse column has
+    five: time of both members, value of both, GPUs. A job alone is its own second member; its first
+    has coefficients 0.
     """
 
-    first: Ints
-    second: Ints
-    column: Ints
-    rows: Ints
-    coefs: Floats
+    first: Ints  #: kind of the first member of each column
+    second: Ints  #: kind of the second member, -1 for a job alone
+    column: Ints  #: GPU type
+    rows: Ints  #: rows of A, shape (columns, 5)
+    coefs: Floats  #: entries there
     free: Floats
     limits: Floats
-    row_weights: Floats
-    column_weights: Floats
-    blocks: Ints
+    row_weights: Floats  #: constraints on jobs that each row stands for
+    column_weights: Floats  #: jobs or pairs of jobs that each column stands for
+    blocks: Ints  #: first row of each width, and of the GPU types
 
 
 @dataclass(frozen=True)
 class KindShares:
-    """Time that kinds and pairs of kinds spend on each GPU type, summed over their jobs.
+    """Time that kinds and pairs of kinds spend on each GPU type, summed over their jobs."""
 
-    Parameters
-    ----------
-    alone : ndarray, shape (kinds, types)
-        Jobs that have their GPUs to themselves.
-    first, second : ndarray of int, shape (pairs,)
-        Kinds of the pairs, ``first <= second``.
-    together : ndarray, shape (pairs, types)
-        Pairs that share GPUs.
-    level : float
-        The maximised least value.
-    """
-
-    alone: Floats
-    first: Ints
+    alone: Floats  #: of jobs that have their GPUs to themselves, shape (kinds, types)
+    first: Ints  #: kinds of the pairs, first <= second
     second: Ints
-    together: Floats
-    level: float
+    together: Floats  #: of pairs that share GPUs, shape (pairs, types)
+    level: float  #: the maximised least value
 
 
 def programme(
@@ -106,39 +68,19 @@ def programme(
     within: Flags | None = None,
     pairs: str = "all",
 ) -> Programme:
-    """Set up max-min fairness with space sharing; columns come in the order of kinds.
+    """Set up max-min fairness with space sharing (Gavel, OSDI 2020, section 4.1).
 
-    Parameters
-    ----------
-    crowd : PairCrowd
-        Kinds of jobs and GPUs.
-    counts : ndarray, shape (kinds,)
-        Jobs of each kind.
-    demand, limits : ndarray, shape (kinds,), optional
-        Value that all jobs of the kind get together per unit of v, and time they may spend
-        together; None: ``counts``.
-    within : ndarray of bool, shape (kinds,), optional
-        Kinds whose jobs may be paired with each other; None: those of two jobs or more.
-    pairs : {"all", "working", "useful"}
-        Pairs offered: all, also those that run out of memory (they take up barrier, as in the
-        public simulator); those that run; those that beat time slicing on the GPU type.
-
-    References
-    ----------
-    Gavel, OSDI 2020, section 4.1 (space sharing).
-
-    Examples
-    --------
-    >>> one = np.ones((1, 1))
-    >>> programme(PairCrowd(one, 0.8 * one[None], one[0], one[0]), np.array([2.0])).coefs
-    array([[ 0. ,  1. ,  0. , -1. ,  1. ],
-           [ 2. ,  0. , -1.6,  0. ,  1. ]])
+    All ``counts`` jobs of a kind get ``demand`` together per unit of v and may spend the time
+    ``limits`` together (both: None = ``counts``); those of kinds ``within`` may be paired with each
+    other (None: of two jobs or more). ``pairs`` offered are "all", also those that run out of
+    memory (they take up barrier, as in the public simulator), "working", those that run, or
+    "useful", those that beat time slicing on the GPU type.
     """
     from repro.optimise.pairs.columns import OFFERS, columns
 
     kinds, types = crowd.value.shape
     within = counts >= 2 if within is None else within
-    first, second, column, rows, coefs, weights, blocks, time, value = columns(
+    (first, second, column), rows, coefs, weights, blocks, time, value = columns(
         crowd.value, crowd.paired, counts, crowd.widths, crowd.gpus, within, OFFERS[pairs]
     )
     free, bounds = np.zeros(2 * kinds + types), np.zeros(2 * kinds + types)
@@ -156,8 +98,7 @@ def solve(
     """Return the columns and v of the optimum, or of a point amid all with v of at least ``given``.
 
     ``method`` "centre" (interior point) ends near the analytic centre of all optima; "vertex"
-    (HiGHS) also stands in where the interior point fails. Raises
-    `PolicyError` if neither does.
+    (HiGHS) also stands in where the interior point fails. PolicyError if neither does.
     """
     found = _central(problem, given) if method == "centre" else None
     return _vertex(problem) if found is None else found
@@ -203,20 +144,18 @@ def _vertex(problem: Programme) -> tuple[Floats, float]:
 def shares(
     problem: Programme, solver: Callable[[Programme], tuple[Floats, float]] = solve
 ) -> KindShares:
-    """Solve and sort the answer into single jobs and pairs; what cannot run is dropped.
-
-    Examples
-    --------
-    >>> one = np.ones((1, 1))
-    >>> task = programme(PairCrowd(one, 0.8 * one[None], one[0], one[0]), np.array([2.0]))
-    >>> round(shares(task).level, 6)
-    0.8
-    """
-    from repro.optimise.pairs.columns import sort_out
-
+    """Solve and sort the answer into single jobs and pairs; what cannot run is dropped."""
     x, level = solver(problem)
+    a, b, j = problem.first, problem.second, problem.column
     kinds, types = problem.blocks[-1] // 2, len(problem.limits) - problem.blocks[-1]
-    alone, first, second, together = sort_out(
-        x, problem.first, problem.second, problem.column, problem.coefs, kinds, types
-    )
+    # a column that brings a member nothing was only offered
+    one, both = (b < 0) & (problem.coefs[:, 3] < 0), problem.coefs[:, 2] < 0
+    both &= (problem.coefs[:, 3] < 0) | (a == b)
+    alone, number = np.zeros((kinds, types)), np.full((kinds, kinds), -1)
+    alone[a[one], j[one]] = x[one]
+    number[a[b >= 0], b[b >= 0]] = 0
+    first, second = np.nonzero(number == 0)
+    number[first, second] = np.arange(len(first))
+    together = np.zeros((len(first), types))
+    together[number[a[both], b[both]], j[both]] = x[both]
     return KindShares(alone, first, second, together, level)

@@ -31,12 +31,6 @@ def spread_evenly(jobs: Ints, kinds: Ints, counts: Floats, given: KindShares) ->
 
     Each job (row numbers ``jobs``, in the order in which rows are wanted, of kind ``kinds[i]``)
     comes after the pairs of those before it, and before its own pairs with them.
-
-    Examples
-    --------
-    >>> given = KindShares(np.array([[1.0]]), np.array([0]), np.array([0]), np.array([[0.6]]), 1.0)
-    >>> spread_evenly(np.arange(3), np.zeros(3, int), np.array([3.0]), given).fractions.round(3).T
-    array([[0.333, 0.333, 0.2  , 0.333, 0.2  , 0.2  ]])
     """
     from repro.optimise.pairs.columns import spread
 
@@ -73,13 +67,6 @@ def spread_thinly(jobs: Ints, kinds: Ints, parts: Floats, given: KindShares) -> 
     of its part; those that face each other make the pairs. A kind paired with itself faces itself
     half way round. There are at most as many pairs as jobs of both kinds. The parts of a kind add
     up to one, and none exceeds one half in a kind that is paired with itself.
-
-    Examples
-    --------
-    >>> given = KindShares(np.array([[1.0]]), np.array([0]), np.array([0]), np.array([[0.6]]), 1.0)
-    >>> rows = spread_thinly(np.arange(3), np.zeros(3, int), np.full(3, 1 / 3), given)
-    >>> rows.members[3:].tolist(), rows.fractions[3:].round(3).ravel().tolist()
-    ([[0, 1], [0, 2], [1, 2]], [0.2, 0.2, 0.2])
     """
     order = np.argsort(kinds, kind="stable")
     ends = np.searchsorted(kinds[order], np.arange(len(given.alone) + 1))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from repro.matching.kinds import KindMatcher
-from repro.matching.pair_values import pair_values
+from repro.matching.relaxation import pair_values
 from repro.perf.muri_models import muri_profiles
 from repro.perf.stages import three_stage_time
 
