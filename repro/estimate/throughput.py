@@ -40,7 +40,7 @@ class PairEstimator:
     A new job is run together with a random part of the reference models. The gaps of its row are
     completed from the rows of the references, and the job is treated as the nearest of them (cosine
     distance): in a pair, two jobs keep the shares of their speeds that their references keep.
-    Speeds alone are known, and a pair that has run on a GPU type is known there from then on. (Gavel, OSDI 2020, section 6.)
+    Speeds alone are known, as is a pair on a GPU type where it has run (OSDI 2020, section 6).
 
     Parameters
     ----------
