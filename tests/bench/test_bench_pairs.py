@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from costs import measure
 
-from repro.estimate._completion import complete
+from repro.estimate.throughput import complete
 from repro.optimise.pairs.makespan import makespan_pairs
 from repro.optimise.pairs.programme import PairCrowd, programme, shares
 from repro.optimise.pairs.rows import spread_evenly

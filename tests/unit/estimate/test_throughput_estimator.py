@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from repro.errors import ParamError
-from repro.estimate._completion import complete
-from repro.estimate.throughput import PairEstimator, slowdowns
+from repro.estimate.throughput import PairEstimator, complete, slowdowns
 from repro.perf.throughput_files import load_throughputs
 
 TYPES = ("k80", "p100", "v100")
