@@ -28,17 +28,19 @@ class Collapse:
     def numbers(self, jobs: Sequence[int]) -> Ints:
         """Return the number of the kind of each job; a key is asked for once per job."""
         rows = np.array(jobs, dtype=np.int64)
-        highest = int(rows.max(initial=-1))
-        if highest >= len(self._of_job):
-            self._of_job = np.append(self._of_job, np.full(highest + 1, -1))
-        numbers: Ints = self._of_job[rows]
-        for place in np.flatnonzero(numbers < 0).tolist():
-            key = self._key(jobs[place])
-            number = self._number.setdefault(key, len(self.keys))
-            if number == len(self.keys):
-                self.keys.append(key)
-                self.examples.append(jobs[place])
-            numbers[place] = self._of_job[rows[place]] = number
+        try:
+            numbers: Ints = self._of_job.take(rows)
+        except IndexError:
+            self._of_job = np.append(self._of_job, np.full(rows.max() + 1, -1))
+            numbers = self._of_job.take(rows)
+        if numbers.min(initial=0) < 0:
+            for place in np.flatnonzero(numbers < 0).tolist():
+                key = self._key(jobs[place])
+                number = self._number.setdefault(key, len(self.keys))
+                if number == len(self.keys):
+                    self.keys.append(key)
+                    self.examples.append(jobs[place])
+                numbers[place] = self._of_job[rows[place]] = number
         return numbers
 
     def present(self, jobs: Sequence[int]) -> tuple[Ints, Floats, Ints]:
@@ -54,7 +56,7 @@ class Collapse:
         return found, counts[found].astype(float), row[numbers]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Kinds:
     """Kinds of equal jobs at one decision: what a formula of shares is given.
 
@@ -66,10 +68,10 @@ class Kinds:
         GPUs of each type.
     counts, widths, weights : ndarray, shape (kinds,)
         Jobs of each kind, GPUs of each of these jobs, and its priority weight.
-    keys : sequence
-        What the jobs of each kind have in common, see `TypedShares.key`.
     jobs : sequence of int
         Row number of one job of each kind.
+    key : callable
+        Row of a kind to what its jobs have in common, see `TypedShares.key`.
     view : View, optional
         The run, for `steps_left`.
     """
@@ -79,8 +81,8 @@ class Kinds:
     counts: Floats
     widths: Floats
     weights: Floats
-    keys: Sequence[Any] = ()
     jobs: Sequence[int] = ()
+    key: Callable[[int], Any] = int
     view: View | None = field(default=None, repr=False)
 
     @cached_property
@@ -91,16 +93,16 @@ class Kinds:
 
     def name(self, row: int) -> str:
         """Return words for a kind, for messages."""
-        return f"job kind {self.keys[row] if self.keys else row}"
+        return f"job kind {self.key(row)}"
 
     def merged(self, keys: Sequence[Hashable]) -> tuple[Kinds, Ints]:
         """Return kinds made of the rows with equal keys, and the kind of each row."""
         collapse = Collapse(keys.__getitem__)
         numbers, counts, row = collapse.present(range(len(keys)))
-        first = np.array(collapse.examples)[numbers]
-        names, jobs = [keys[place] for place in first], [self.jobs[place] for place in first]
+        first = [collapse.examples[number] for number in numbers.tolist()]
         speeds, widths, weights = self.speeds[first], self.widths[first], self.weights[first]
-        return Kinds(speeds, self.gpus, counts, widths, weights, names, jobs, self.view), row
+        jobs, key = [self.jobs[place] for place in first], lambda kind: keys[first[kind]]
+        return Kinds(speeds, self.gpus, counts, widths, weights, jobs, key, self.view), row
 
 
 class KindTable(Collapse):
@@ -118,14 +120,19 @@ class KindTable(Collapse):
         self._widths, self._weights = np.empty(0), np.empty(0)
         self._speeds = np.empty((0, len(view.gpu_types)))
 
-    def of(self, numbers: Ints, counts: Floats, jobs: Sequence[int] | None = None) -> Kinds:
+    def of(self, numbers: Ints, counts: Floats, jobs: Sequence[int] = ()) -> Kinds:
         """Return kinds by number, with the first job seen of each unless others are given."""
         self.learn()
-        known = numbers.tolist()
-        keys = [self.keys[number] for number in known]
-        jobs = [self.examples[number] for number in known] if jobs is None else jobs
-        sizes = counts, self._widths[numbers], self._weights[numbers]
-        return Kinds(self._speeds[numbers], self._view.gpu_counts, *sizes, keys, jobs, self._view)
+        return Kinds(
+            self._speeds.take(numbers, axis=0),
+            self._view.gpu_counts,
+            counts,
+            self._widths.take(numbers),
+            self._weights.take(numbers),
+            jobs or [self.examples[number] for number in numbers.tolist()],
+            lambda row: self.keys[numbers[row]],
+            self._view,
+        )
 
     def learn(self) -> None:
         """Look up what kinds are like that were not asked for before."""

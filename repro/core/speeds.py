@@ -59,11 +59,12 @@ class Speeds:
         self._alone: dict[Hashable, Floats] = {}
         self._reference: dict[Hashable, float] = {}
         self._paired: dict[Hashable, Floats] = {}
-        #: number of the kind of each job; by number of the one, and of the other plus 1 or 0 for
-        #: none: what is known, and speeds
-        self._codes = np.zeros(table.count, dtype=np.int64)
-        self._known = np.zeros((0, 1), dtype=np.bool_)
-        self._rows = np.zeros((0, 1, 2, len(self.gpu_types)))
+        #: number of the kind of each job, -1 for none at the end; at number of the one * width +
+        #: number of the other + 1: whether its speeds are known, and these
+        self._codes = np.full(table.count + 1, -1)
+        self._width = 1
+        self._known = np.zeros(0, dtype=np.bool_)
+        self._rows = np.zeros((0, 2, len(self.gpu_types)))
 
     @property
     def table(self) -> ByType | None:
@@ -125,14 +126,14 @@ class Speeds:
         """
         if not len(self._known):
             self._number()
-        one = self._codes[members[:, 0]]
-        two = np.where(members[:, 1] >= 0, self._codes[members[:, 1]] + 1, 0)
-        for row in np.flatnonzero(~self._known[one, two]).tolist():
-            place, (job, other) = (one[row], two[row]), members[row].tolist()
-            if not self._known[place]:
-                self._rows[place] = self.of(job) if other < 0 else self.pair(job, other)
-                self._known[place] = True
-        found: Floats = self._rows[one, two]
+        codes = self._codes.take(members)
+        place = codes[:, 0] * self._width + codes[:, 1] + 1
+        if not self._known.take(place).all():
+            for number, (job, other) in zip(place.tolist(), members.tolist(), strict=True):
+                if not self._known[number]:
+                    self._rows[number] = self.of(job) if other < 0 else self.pair(job, other)
+                    self._known[number] = True
+        found: Floats = self._rows.take(place, axis=0)
         return found
 
     def _number(self) -> None:
@@ -141,8 +142,9 @@ class Speeds:
         for job in range(table.count):
             kind = self.kind(job) if self.known else table.gpus[job]
             self._codes[job] = code.setdefault(kind, len(code))
-        self._known = np.zeros((len(code), len(code) + 1), dtype=np.bool_)
-        self._rows = np.zeros((*self._known.shape, 2, len(self.gpu_types)))
+        self._width = len(code) + 1
+        self._known = np.zeros(len(code) * self._width, dtype=np.bool_)
+        self._rows = np.zeros((len(self._known), 2, len(self.gpu_types)))
 
     def steps_per_unit(self, jobs: Sequence[int]) -> Floats | float:
         """Return the steps of a unit of work; seconds where speeds are unknown."""

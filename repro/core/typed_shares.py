@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import ClassVar, Generic, TypeVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 
@@ -18,25 +18,20 @@ from repro.typing import Floats, Ints
 T = TypeVar("T")
 
 
-class Solved(Generic[T]):
+class Solved(dict[tuple[bytes, bytes], T]):
     """Answers by mix of kinds; those not asked for longest are forgotten beyond ``limit``."""
 
     def __init__(self, limit: int) -> None:
+        super().__init__()
         self._limit = limit
-        self._answers: dict[tuple[bytes, bytes], T] = {}
 
     def __call__(self, numbers: Ints, counts: Floats, solve: Callable[[], T]) -> T:
         """Return the answer for these kinds and jobs of each, solved only if it is not known."""
         mix = numbers.tobytes(), counts.tobytes()
-        answer = self._answers.pop(mix) if mix in self._answers else solve()
-        self._answers[mix] = answer
-        if len(self._answers) > self._limit:
-            del self._answers[next(iter(self._answers))]
+        self[mix] = answer = self.pop(mix) if mix in self else solve()
+        if len(self) > self._limit:
+            del self[next(iter(self))]
         return answer
-
-    def clear(self) -> None:
-        """Forget all answers."""
-        self._answers.clear()
 
 
 @dataclass(frozen=True)
@@ -86,7 +81,7 @@ class TypedShares(Policy):
     def apart(self) -> bool:
         """Tell whether every job is a row of its own, in order of arrival, solved anew each time.
 
-        So it is by default for formulas of the progress of jobs ("duration").
+        The default: if `needs` names "duration".
         """
         return "duration" in self.needs
 
@@ -111,13 +106,10 @@ class TypedShares(Policy):
             return view.speeds
         return lambda job: np.ones(len(view.gpu_types))
 
-    def table(self, view: View) -> KindTable:
-        """Return the table of kinds of one run."""
-        return KindTable(view, self.key(view), self.speeds(view), self.weight(view))
-
     def session(self, view: View) -> Callable[[View], Decision]:
         """Return the decision function of one run, which remembers solved mixes of kinds."""
-        formula, table, apart = self.formula(view), self.table(view), self.apart()
+        formula, apart = self.formula(view), self.apart()
+        table = KindTable(view, self.key(view), self.speeds(view), self.weight(view))
         solved: Solved[Floats] = Solved(self.remembered)
 
         def checked(kinds: Kinds) -> Floats:

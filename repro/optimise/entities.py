@@ -21,15 +21,8 @@ Inner = Literal["fairness", "fifo"]
 class Hierarchy:
     """What entities are worth and how each serves its jobs.
 
-    Parameters
-    ----------
-    weights : mapping
-        Weight of each entity; 1 where it is not named.
-    inner : {"fairness", "fifo"} or mapping
-        Policy inside the entities, or that of each; FIFO knows no weights of jobs.
-    water_filling : {"exact", "published"}
-    backend : {"centre", "highs"}
-        As for `repro.optimise.max_min.fill`.
+    Entities without a weight have 1; ``inner`` is the policy inside all entities, or that of each
+    (FIFO knows no weights of jobs), the rest as for `repro.optimise.max_min.fill`.
     """
 
     weights: Mapping[Any, float] = field(default_factory=dict)
@@ -45,12 +38,12 @@ class Hierarchy:
         for entity in places:
             if not self.weights.get(entity, 1.0) > 0:
                 raise ParamError(f"entity {entity!r} has weight {self.weights[entity]!r}; give > 0")
+
+        def inner(entity: object) -> Inner:
+            return self.inner if isinstance(self.inner, str) else self.inner.get(entity, "fairness")
+
         return [
-            (
-                np.array(rows),
-                float(self.weights.get(entity, 1.0)),
-                self.inner if isinstance(self.inner, str) else self.inner.get(entity, "fairness"),
-            )
+            (np.array(rows), float(self.weights.get(entity, 1.0)), inner(entity))
             for entity, rows in places.items()
         ]
 
@@ -60,19 +53,9 @@ def hierarchical_shares(
 ) -> Floats:
     """Return X of fairness between entities and a policy inside each, by water filling.
 
-    Parameters
-    ----------
-    crowd : Crowd
-        Kinds of jobs as `repro.optimise.max_min.normalised` makes them, one job each under FIFO,
-        which serves the jobs of an entity in the order given.
-    weights, entities : shape (kinds,)
-        Weight of a job inside its entity, and that entity.
-    hierarchy : Hierarchy
-        The rules.
-
-    References
-    ----------
-    Gavel, OSDI 2020, section 4.3 (hierarchical scheduling policies).
+    ``crowd`` is as `repro.optimise.max_min.normalised` makes it, with rows of one job each under
+    FIFO, which serves the jobs of an entity in the order given; each row has the weight of a job
+    inside its entity, and that entity (Gavel, OSDI 2020, section 4.3).
     """
     width, weight = crowd.widths, np.asarray(weights, dtype=float)
     groups = hierarchy.groups(entities)

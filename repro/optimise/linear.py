@@ -44,6 +44,16 @@ def minimise(
     )
 
 
+def time_and_gpus(kinds: int, widths: Floats, types: int) -> tuple[Any, Any]:
+    """Return the rows sum_j Y_kj of each kind, and sum_k width_k Y_kj of each type; Y row-major."""
+    from scipy.sparse import csr_array
+
+    place, size = np.arange(kinds * types), kinds * types
+    rows, columns = np.repeat(np.arange(kinds), types), np.tile(np.arange(types), kinds)
+    time = csr_array((np.ones(size), (rows, place)), shape=(kinds, size))
+    return time, csr_array((widths[rows], (columns, place)), shape=(types, size))
+
+
 def best_shares(
     values: Floats,
     counts: Any,
@@ -56,73 +66,44 @@ def best_shares(
 ) -> Floats | None:
     """Return the shares of highest total value, or of highest total value per total cost.
 
+    Arrays of shape (kinds, types) have the value, cost and steps per second (T) of all the time of
+    one job. No job of kind k gets less than f_k = ``floors`` steps per second; None if that cannot
+    be.
+
     The variables are Y, the time of all jobs of a kind together, and s: time sum_j Y_kj <= c_k s,
     GPUs sum_k width_k Y_kj <= W_j s, floors sum_j T_kj Y_kj >= c_k f_k s; X = Y / (c s). Without
     ``cost`` s is 1; with it sum cost Y is 1 (Charnes and Cooper), which makes the ratio linear.
     Of several optima, a second pass under ``cost`` takes those that run the jobs the most (least
     s), and a last pass the one with the largest least share of time z, sum_j Y_kj >= c_k z.
 
-    Parameters
-    ----------
-    values : ndarray, shape (kinds, types)
-        Value of all the time of one job of the kind on the GPU type; 0 = not to be run there.
-    counts, widths, gpus : array-like
-        Jobs of each kind (c); GPUs of a job of each kind; GPUs of each type (W).
-    cost : ndarray, shape (kinds, types), optional
-        Cost of all the time of one job.
-    speeds, floors : ndarray, shapes (kinds, types) and (kinds,), optional
-        Steps per second (T) and the least a job of the kind must reach (f).
-
-    Returns
-    -------
-    ndarray, shape (kinds, types), or None
-        Share of time of one job of each kind; None if the floors cannot be met together.
-
-    References
-    ----------
-    Gavel, OSDI 2020, sections 4.1 (constraints) and 4.2 (cost).
-
-    Examples
-    --------
     >>> values, cost = np.array([[1.0, 3.0], [1.0, 2.0]]), np.array([[1.0, 4.0], [1.0, 4.0]])
-    >>> best_shares(values, [1, 1], [1, 1], [1, 1]).round(6).tolist()
-    [[0.0, 1.0], [1.0, 0.0]]
     >>> best_shares(values, [1, 1], [1, 1], [1, 1], cost=cost).round(6).tolist()
     [[0.5, 0.0], [0.5, 0.0]]
     """
     from scipy.sparse import csr_array, hstack, vstack
 
-    each, gangs = np.asarray(counts, float), np.asarray(widths, float)
-    kinds, types = values.shape
-    size = kinds * types
-    rows, columns = np.repeat(np.arange(kinds), types), np.tile(np.arange(types), kinds)
-    place = np.arange(size)
-
-    def per_kind(weights: Floats) -> Any:
-        return csr_array((weights.ravel(), (rows, place)), shape=(kinds, size))
-
-    def block(left: Any, scale: Floats, least: Floats) -> Any:
-        return hstack([left, csr_array(np.column_stack([scale, least]))])
-
-    time = per_kind(np.ones(size))
-    used = csr_array((gangs[rows], (columns, place)), shape=(types, size))
+    each, capacity = np.asarray(counts, float), np.asarray(gpus, float)
+    (kinds, types), size = values.shape, values.size
+    time, used = time_and_gpus(kinds, np.asarray(widths, float), types)
     # columns Y, s, z; every row is <= 0
-    blocks = [
-        block(time, -each, np.zeros(kinds)),
-        block(used, -np.asarray(gpus, float), np.zeros(types)),
-        block(-time, np.zeros(kinds), each),
+    rows = [
+        (time, -each, np.zeros(kinds)),
+        (used, -capacity, np.zeros(types)),
+        (-time, np.zeros(kinds), each),
     ]
     if speeds is not None and floors is not None:
         bound = np.flatnonzero(floors > 0)
-        reach = per_kind(-speeds)[bound]
-        blocks.append(block(reach, (each * floors)[bound], np.zeros(len(bound))))
+        ends = np.arange(0, size + 1, types)
+        reach = csr_array((-speeds.ravel(), np.arange(size), ends), shape=(kinds, size))[bound]
+        rows.append((reach, (each * floors)[bound], np.zeros(len(bound))))
+    matrix = vstack([hstack([left, csr_array(np.column_stack(right))]) for left, *right in rows])
     upper = np.append(np.where(values > 0, np.inf, 0.0).ravel(), [np.inf, np.inf])
     level, least = np.zeros(size + 2), np.zeros(size + 2)
     level[-2] = least[-1] = 1.0
     unit = level if cost is None else np.append(cost.ravel(), [0.0, 0.0])
     goals = [np.append(values.ravel(), [0.0, 0.0])] + [-level] * (cost is not None) + [least]
 
-    matrix, limits, answer = vstack(blocks), np.zeros(sum(b.shape[0] for b in blocks)), None
+    limits, answer = np.zeros(matrix.shape[0]), None
     for goal in goals:
         found = minimise(-goal, matrix, limits, upper=upper, unit=unit).x
         if found is None:

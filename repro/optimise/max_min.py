@@ -16,6 +16,8 @@ from repro.typing import Flags, Floats
 ROOM = 1e-7
 #: Gains of normalised throughput below this are rounding errors.
 LEAST = 1e-6
+#: First bracket of the bisection of a makespan (s).
+SHORTEST, LONGEST = 100.0, 1e6
 Backend = Literal["centre", "highs", "ecos"]
 Filling = Literal["exact", "published"]
 
@@ -25,20 +27,8 @@ def level_shares(
 ) -> Centre:
     """Return shares with the largest z in v_k x_k >= scale_k z + floor_k.
 
-    Parameters
-    ----------
-    crowd : Crowd
-        Kinds of jobs and GPUs.
-    scale, floor : ndarray, shape (kinds,)
-        As for `central_level`.
-    backend : {"centre", "highs", "ecos"}
-        The analytic centre of the best shares; the best with the largest sum of values, which also
-        steps in where the others do not converge; or those of Gavel's own solver.
-
-    Raises
-    ------
-    PolicyError
-        If the floors cannot be met.
+    ``scale`` and ``floor`` are those of `central_level`; "highs" also steps in where the other
+    backends do not converge. A PolicyError says whose floor cannot be met.
     """
     if floor is not None:
         floor = floor * (1.0 - ROOM)
@@ -55,6 +45,20 @@ def level_shares(
     return vertex_centre(crowd, scale, floor)
 
 
+def bisected(best: float, tolerance: float) -> float:
+    """Return where a bisection of the makespan (s), the least of which is ``best``, ends.
+
+    Its upper end, at most 1 + tolerance times the lower.
+    """
+    low, high = SHORTEST, LONGEST
+    while high < best:
+        high *= 10.0
+    while (1.0 + tolerance) * low < high:
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if middle > best else (middle, high)
+    return high
+
+
 def fill(
     crowd: Crowd,
     weigh: Callable[[Flags], Floats],
@@ -64,34 +68,11 @@ def fill(
 ) -> Floats:
     """Return shares by water filling: raise the least level, fix who cannot rise, go on.
 
-    Parameters
-    ----------
-    crowd : Crowd
-        Kinds of jobs with their normalised throughput, and GPUs.
-    weigh : callable
-        Flags of the rows that are fixed to the weight of every other row: what it gains of a
-        unit of level, per job; 0 = it waits. Where all are 0, the filling ends.
-    water_filling : {"exact", "published"}
-        ``published``: every row that rose counts as fixed, as in the figures Gavel's authors
-        published, where the search for bottlenecks failed.
-    backend : {"centre", "highs", "ecos"}
-        As for `level_shares`.
-    steady : bool
-        Rows keep their weight until they are fixed. Those that end with the whole time on their
-        best GPU type are then found by bisection instead of one by one.
-
-    References
-    ----------
-    Gavel, OSDI 2020, section 4.3.
-
-    Examples
-    --------
-    Two jobs can only use the first GPU; the third has one of its own.
-
-    >>> values = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
-    >>> crowd = Crowd(values, np.ones(3), np.ones(3), np.ones(2))
-    >>> fill(crowd, lambda fixed: np.where(fixed, 0.0, 1.0)).round(6).tolist()
-    [[0.5, 0.0], [0.5, 0.0], [0.0, 1.0]]
+    ``weigh`` maps the flags of the fixed rows to what every other row gains of a unit of level, per
+    job; 0 = it waits, and where all are 0 the filling ends. "published" counts every row that rose
+    as fixed, as in the figures Gavel's authors published, where the search for bottlenecks failed.
+    ``steady`` rows keep their weight until they are fixed: those that end with the whole time on
+    their best GPU type are then found by bisection instead of one by one (Gavel, section 4.3).
     """
     kinds = len(crowd.value)
     fixed, reached = np.zeros(kinds, dtype=bool), np.zeros(kinds)
@@ -147,13 +128,7 @@ def _full_time(
 
 
 def equal_share(speeds: Floats, gpus: Floats) -> Floats:
-    """Return the speed of a job that spends on each GPU type the type's share of all GPUs.
-
-    Examples
-    --------
-    >>> equal_share(np.array([40.0, 10.0]), np.array([1.0, 1.0])).item()
-    25.0
-    """
+    """Return the speed of a job that spends on each GPU type the type's share of all GPUs."""
     share: Floats = speeds @ gpus / gpus.sum()
     return share
 

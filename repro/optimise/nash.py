@@ -21,38 +21,13 @@ def nash_shares(speeds: Floats, counts: Floats, widths: Floats, gpus: Floats) ->
 
     Maximises sum_k c_k log(a_k Y_k) over Y >= 0, sum_j Y_kj <= c_k, sum_k width_k Y_kj <= W_j,
     where Y is the time of all jobs of a kind together, by a primal-dual interior-point path. A
-    Newton step costs one small system per kind and one for the GPU types.
-
-    Parameters
-    ----------
-    speeds : ndarray, shape (kinds, types)
-        Steps per second (a), positive somewhere in each row.
-    counts : ndarray, shape (kinds,) or (problems, kinds)
-        Jobs of each kind (c); 0 leaves the kind out.
-    widths : ndarray, shape (kinds,)
-        GPUs of a job of each kind.
-    gpus : ndarray, shape (types,)
-        GPUs of each type (W).
-
-    Returns
-    -------
-    ndarray, shape (kinds, types) or (problems, kinds, types)
-        Share of time of one job of each kind.
-
-    Raises
-    ------
-    PolicyError
-        If the path does not end.
+    Newton step costs one small system per kind and one for the GPU types. ``speeds`` (a) have
+    shape (kinds, types), ``counts`` (c) shape (kinds,) or (problems, kinds), where 0 leaves a kind
+    out; the shares of one job of each kind have shape (kinds, types) or (problems, kinds, types).
 
     References
     ----------
     Gavel, OSDI 2020, section 4.4; Eisenberg and Gale 1959.
-
-    Examples
-    --------
-    >>> one = np.ones(2)
-    >>> nash_shares(np.array([[2.0, 1.0], [1.0, 2.0]]), one, one, one).round(6).tolist()
-    [[1.0, 0.0], [0.0, 1.0]]
     """
     c = np.atleast_2d(counts).astype(float)
     present = c > 0
@@ -111,9 +86,7 @@ def _newton(
     block[..., :types, types] = block[..., types, :types] = 1.0
     block[..., types, types] = -r / u
     inverse = np.linalg.inv(block)
-    right = np.concatenate(
-        [force + aim[..., None] / y, (short[0] + r - aim / u)[..., None]], axis=2
-    )
+    right = np.append(force + aim[..., None] / y, (short[0] + r - aim / u)[..., None], axis=2)
     alone = (inverse @ right[..., None])[..., 0]
     coupled = (width[..., None] ** 2 * inverse[..., :types, :types]).sum(axis=1)
     # as many jobs as GPUs leave all prices free to rise together: rounding must not decide there
@@ -138,12 +111,6 @@ def strategy_proof_shares(speeds: Floats, counts: Floats, widths: Floats, gpus: 
     References
     ----------
     Gavel, OSDI 2020, section 4.4; Cole, Gkatzelis and Goel, EC 2013 (partial allocation).
-
-    Examples
-    --------
-    >>> one = np.ones(2)
-    >>> strategy_proof_shares(np.array([[1.0], [1.0]]), one, one, one[:1]).round(6).tolist()
-    [[0.25], [0.25]]
     """
     problems = np.vstack([counts, counts - np.eye(len(speeds))])
     shares = nash_shares(speeds, problems, widths, gpus)

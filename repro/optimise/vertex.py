@@ -8,26 +8,15 @@ import numpy as np
 
 from repro.errors import PolicyError
 from repro.optimise.centre import Centre, Crowd, central_level
-from repro.optimise.linear import minimise
+from repro.optimise.linear import minimise, time_and_gpus
 from repro.typing import Flags, Floats
 
 
 def vertex_level(crowd: Crowd, scale: Floats, floor: Floats | None = None) -> tuple[Floats, float]:
     """Return shares with the largest z in v_k x_k >= scale_k z + floor_k, and z.
 
-    Of the best shares those with the largest sum of values; ``scale`` and ``floor`` are those of
-    `central_level`.
-
-    Raises
-    ------
-    PolicyError
-        If the floors cannot be met; names the row that is to blame.
-
-    Examples
-    --------
-    >>> crowd = Crowd(np.array([[1.0]]), np.ones(1), np.ones(1), np.ones(1))
-    >>> vertex_level(crowd, np.array([0.5]))[1]
-    2.0
+    Of the best shares those with the largest sum of values. If the floors cannot be met, a
+    PolicyError names the row that is to blame.
     """
     from scipy.sparse import csr_array, hstack
 
@@ -37,13 +26,8 @@ def vertex_level(crowd: Crowd, scale: Floats, floor: Floats | None = None) -> tu
     matrix, limits, upper, need = _constraints(crowd, floor)
     column = csr_array(np.append(np.zeros(kinds + types), need * scale)[:, None])
     lower = np.append(np.zeros(size), -np.inf)
-    first = minimise(
-        np.append(np.zeros(size), -1.0),
-        hstack([matrix, column]),
-        limits,
-        lower=lower,
-        upper=np.append(upper, np.inf),
-    ).x
+    goal, bounds = np.append(np.zeros(size), -1.0), np.append(upper, np.inf)
+    first = minimise(goal, hstack([matrix, column]), limits, lower=lower, upper=bounds).x
     if first is None:
         raise PolicyError(blame(crowd, floor))
     level = float(first[-1])
@@ -70,12 +54,8 @@ def improvable(crowd: Crowd, scale: Floats, floor: Floats, level: float) -> Flag
     gain = 1e-5 * np.maximum(goal, 1e-3)
     place = np.arange(kinds)
     extra = csr_array((need, (kinds + types + place, place)), shape=(2 * kinds + types, kinds))
-    found = minimise(
-        np.concatenate([np.zeros(size), -1.0 / gain]),
-        hstack([matrix, extra]),
-        limits,
-        upper=np.concatenate([upper, gain]),
-    ).x
+    cost, bounds = np.append(np.zeros(size), -1.0 / gain), np.append(upper, gain)
+    found = minimise(cost, hstack([matrix, extra]), limits, upper=bounds).x
     if found is None:
         return np.zeros(kinds, dtype=bool)
     better: Flags = found[size:] > 0.5 * gain
@@ -100,22 +80,16 @@ def blame(crowd: Crowd, floor: Floats) -> str:
 
 
 def _constraints(crowd: Crowd, floor: Floats) -> tuple[Any, Floats, Floats, Floats]:
-    """Return matrix, limits and bounds over total shares of a kind, and each kind's multiplier.
-
-    The matrix has the time of each kind, the GPUs of each type, and the floors.
-    """
+    """Return rows (time of kinds, GPUs of types, floors), limits, bounds and kinds' multipliers."""
     from scipy.sparse import csr_array, vstack
 
     kinds, types = crowd.value.shape
-    size = kinds * types
     each, bound = crowd.counts.astype(float), floor > -np.inf
-    row, place = np.repeat(np.arange(kinds), types), np.arange(size)
     need = np.where(bound, each, 0.0)
     kept = np.where(bound[:, None], crowd.usable_value, 0.0)
-    time = csr_array((np.ones(size), (row, place)), shape=(kinds, size))
-    column = np.tile(np.arange(types), kinds)
-    used = csr_array((crowd.widths.astype(float)[row], (column, place)), shape=(types, size))
-    value = csr_array((-kept.ravel(), (row, place)), shape=(kinds, size))
+    time, used = time_and_gpus(kinds, crowd.widths.astype(float), types)
+    ends = np.arange(0, kinds * types + 1, types)
+    value = csr_array((-kept.ravel(), np.arange(kinds * types), ends), shape=time.shape)
     least = need * np.where(bound, floor, 0.0)
     limits = np.concatenate([each, crowd.gpus.astype(float), -least])
     upper = np.where(crowd.usable, each[:, None], 0.0).ravel()
@@ -132,14 +106,7 @@ def vertex_centre(crowd: Crowd, scale: Floats, floor: Floats | None = None) -> C
 def vertex_ratio(crowd: Crowd, left: Floats, due: Floats, spent: Floats) -> tuple[Floats, float]:
     """Return shares with the least ratio max_k (spent_k + left_k / u_k) / due_k, and the ratio.
 
-    Bisection: a ratio is possible if every job reaches the speed left / (ratio due - spent); the
-    arguments are those of `central_ratio`.
-
-    Examples
-    --------
-    >>> crowd = Crowd(np.array([[2.0]]), np.array([2]), np.ones(1), np.ones(1))
-    >>> round(vertex_ratio(crowd, np.array([4.0]), np.array([3.0]), np.array([1.0]))[1], 6)
-    1.666667
+    Bisection: a ratio is possible if every job reaches the speed left / (ratio due - spent).
     """
     low = float((spent / due).max())
     shares = crowd.small_shares

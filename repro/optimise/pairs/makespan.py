@@ -19,26 +19,19 @@ from functools import partial
 
 import numpy as np
 
+from repro.optimise.max_min import bisected
 from repro.optimise.pairs.programme import PairCrowd, programme, shares, solve
 from repro.optimise.pairs.rows import Rows, spread_thinly
 from repro.typing import Floats, Ints
 
 #: Jobs that need less than this part of the least possible makespan are pooled by kind.
 SHORT = 0.2
-#: First bracket of the bisection (s).
-SHORTEST, LONGEST = 100.0, 1e6
 
 
 def classes(kinds: Ints, left: Floats, fastest: Floats, short: float = SHORT) -> Ints:
     """Return the class of each job: one per kind for short jobs, one per job for the others.
 
-    ``left`` and ``fastest`` are the steps left and the best speed of each job; a job is short if it
-    needs less than a part ``short`` of the longest job's time.
-
-    Examples
-    --------
-    >>> classes(np.array([0, 0, 1, 0]), np.array([1.0, 2.0, 100.0, 90.0]), np.ones(4))
-    array([0, 0, 2, 1])
+    A job with ``left`` steps is short if it needs less than a part ``short`` of the longest's time.
     """
     need = left / fastest
     pooled = need < short * need.max()
@@ -64,36 +57,10 @@ def makespan_pairs(
 ) -> tuple[Rows, float]:
     """Return shares of jobs and pairs that minimise max_i left_i / thr_i, and that makespan (s).
 
-    Parameters
-    ----------
-    crowd : PairCrowd
-        Kinds of jobs and GPUs; values are speeds (steps/s).
-    kinds, left : ndarray, shape (jobs,)
-        Kind of each job and its steps left.
-    tolerance : float
-        0: the optimum. Otherwise the end of a bisection that stops within this part of it, and a
-        point amid all that reach it.
-    pairs : {"all", "working", "useful"}
-        As for `repro.optimise.pairs.programme.programme`.
-    short : float
-        As for `classes`; 0 makes every job a class.
-
-    Returns
-    -------
-    (Rows, float)
-        Rows in the numbers of the jobs, 0 to jobs - 1.
-
-    References
-    ----------
-    Gavel, OSDI 2020, sections 4.1 and 4.2 (minimise makespan).
-
-    Examples
-    --------
-    >>> gpus = np.array([1.0])
-    >>> crowd = PairCrowd(np.array([[4.0]]), np.array([[[3.0]]]), gpus, gpus)
-    >>> _, end = makespan_pairs(crowd, np.array([0, 0]), np.array([6.0, 6.0]))
-    >>> round(end, 5)
-    2.0
+    ``crowd`` has speeds as values; each job has its kind and steps left. Under a ``tolerance`` the
+    makespan is where a bisection within this part of it ends, and the shares lie amid all that
+    reach it. ``pairs`` is that of `programme`, ``short`` that of `classes`; 0 makes every job a
+    class. Members of the rows are the numbers of the jobs (Gavel, sections 4.1 and 4.2).
     """
     left = np.maximum(left, 1e-9 * max(float(left.max()), 1e-300))
     fastest = crowd.value.max(axis=1)
@@ -123,18 +90,7 @@ def makespan_pairs(
     given = shares(problem)
     end = unit / given.level
     if tolerance > 0:
-        end = _bisected(end, tolerance)
+        end = bisected(end, tolerance)
         given = shares(problem, partial(solve, given=unit / end))
     parts = left / total[of_job]
     return spread_thinly(np.arange(len(left)), of_job, parts, given), end
-
-
-def _bisected(best: float, tolerance: float) -> float:
-    """Return where a bisection of the makespan ends that knows only whether a value is reached."""
-    low, high = SHORTEST, LONGEST
-    while high < best:
-        high *= 10.0
-    while (1.0 + tolerance) * low < high:
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if middle > best else (middle, high)
-    return high

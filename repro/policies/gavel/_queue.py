@@ -48,8 +48,8 @@ def whole_time(jobs: Kinds, place: Mapping[int, int]) -> Floats:
 
     ``place`` maps the row of a job to the column of its type; a row of ``jobs`` is one job.
     """
-    shares = np.zeros(jobs.speeds.shape)
-    shares[list(place), list(place.values())] = 1.0
+    shares, placed = np.zeros(jobs.speeds.shape), len(place)
+    shares[np.fromiter(place, int, placed), np.fromiter(place.values(), int, placed)] = 1.0
     asked = jobs.widths @ shares
     fitted: Floats = shares * np.minimum(1.0, jobs.gpus / np.maximum(asked, 1e-300))
     return fitted

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -103,35 +103,34 @@ class DrawnTypes:
 
     def __init__(self, seed: int, last: bool) -> None:
         self._draw, self._last = random.Random(seed), last
-        #: column of the type of each job that has one
-        self._column: dict[int, int] = {}
+        #: column of the type and GPUs of each job that has a type
+        self._held: dict[int, tuple[int, float]] = {}
 
     def update(self, jobs: Kinds) -> dict[int, int]:
         """Place jobs from the head of the queue; return the column of each row that has a type."""
-        row = {job: number for number, job in enumerate(jobs.jobs)}
-        waiting = [job for job in jobs.jobs if job not in self._column]
-        widths, free = jobs.widths.tolist(), jobs.gpus.tolist()
+        held, present, free = self._held, set(jobs.jobs), jobs.gpus.tolist()
+        waiting = ((row, job) for row, job in enumerate(jobs.jobs) if job not in held)
         # the places of finished jobs go to the head of the queue; what the public simulator has
         # counted when it comes to a finished job are the older ones
-        for job, column in sorted(self._column.items()):
-            if job in row:
-                free[column] -= widths[row[job]]
+        for job in sorted(held):
+            column, width = held[job]
+            if job in present:
+                free[column] -= width
                 continue
-            del self._column[job]
-            if self._last and waiting:
-                head = waiting.pop(0)
-                fits = widths[row[head]] <= free[column]
-                if fits and jobs.speeds[row[head], column] > 0:
-                    self._column[head] = column
-                    free[column] -= widths[row[head]]
-        self._admit(jobs, [row[job] for job in waiting], free)
-        return {row[job]: column for job, column in self._column.items()}
+            del held[job]
+            if self._last and (head := next(waiting, None)):
+                width = jobs.widths.item(head[0])
+                if width <= free[column] and jobs.speeds[head[0], column] > 0:
+                    held[head[1]] = column, width
+                    free[column] -= width
+        self._admit(jobs, waiting, free)
+        return {row: held[job][0] for row, job in enumerate(jobs.jobs) if job in held}
 
-    def _admit(self, jobs: Kinds, waiting: list[int], free: list[float]) -> None:
-        """Place rows from the head of the queue on until one finds no room."""
+    def _admit(self, jobs: Kinds, waiting: Iterator[tuple[int, int]], free: list[float]) -> None:
+        """Place (row, job) from the head of the queue on until one finds no room."""
         columns = [column for column, gpus in enumerate(free) if gpus > 0]
-        for row in waiting:
-            width, able = jobs.widths[row], jobs.speeds[row] > 0
+        for row, job in waiting:
+            width, able = jobs.widths.item(row), jobs.speeds[row] > 0
             room = [column for column in columns if free[column] >= width]
             if not self._last:
                 room = [column for column in room if able[column]]
@@ -141,7 +140,7 @@ class DrawnTypes:
             column = columns[-1] if self._last else drawn
             if not able[column]:
                 continue
-            self._column[jobs.jobs[row]] = column
+            self._held[job] = column, width
             free[column] -= width
             if free[column] == 0:
                 columns.remove(drawn)

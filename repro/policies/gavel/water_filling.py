@@ -102,4 +102,5 @@ class GavelHierarchical(MayBeBlind):
         """Return X."""
         rules = Hierarchy(self.entity_weights, self.inner, self.water_filling, self.lp_backend)
         crowd = normalised(kinds.speeds, kinds.counts, kinds.widths, kinds.gpus, kinds.name)
-        return hierarchical_shares(crowd, kinds.weights, [key[-1] for key in kinds.keys], rules)
+        entities = [kinds.key(row)[-1] for row in range(len(kinds.counts))]
+        return hierarchical_shares(crowd, kinds.weights, entities, rules)

@@ -57,7 +57,7 @@ class Ledger:
             self.members, self.x, self.time, self.deficit, self._prior, elapsed, self._alone
         )
         self.members, self.x, self.speeds = members, x, speeds
-        self.able = np.all(speeds > 0.0, axis=1)
+        self.able = (speeds[:, 0] > 0.0) & (speeds[:, 1] > 0.0)
         self.deficit = kernels.deficits(
             members, self._alone, *self._paired, self._known, self._prior
         )
