@@ -1,20 +1,22 @@
-"""First in, first out on unequal GPU types: by speed, or on types drawn at random."""
+"""First in, first out on unequal GPU types: by speed, on types drawn at random, or packed."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar, Literal
 
 import numpy as np
 
+from repro.core.decision import Shares
 from repro.core.kinds import Kinds
-from repro.core.policy import register
+from repro.core.policy import Policy, register
 from repro.core.typed_shares import TypedShares
 from repro.core.view import View
 from repro.optimise.linear import best_shares
-from repro.policies.gavel._queue import fastest_with_room, whole_time
+from repro.optimise.pairs.rows import Rows
 from repro.typing import Floats
 
 
@@ -43,9 +45,7 @@ class GavelFifo(_Fifo):
         ``lp``: the paper's programme, max sum_i (M - i) thr_i(X) / thr_i(fastest type) for M jobs
         in order of arrival i, which may divide a job's time between types.
 
-    References
-    ----------
-    Gavel, OSDI 2020, section 4.2 (FIFO).
+    Reference: Gavel, OSDI 2020, section 4.2 (FIFO).
     """
 
     form: Literal["greedy", "lp"] = "greedy"
@@ -79,9 +79,7 @@ class FifoAgnostic(_Fifo):
         there and fits beside the older jobs, and steps aside for this decision if not. Default:
         ``drawn`` under the paper's rules, ``last`` under Gavel's.
 
-    References
-    ----------
-    Gavel, OSDI 2020, section 4.2 (FIFO).
+    Reference: Gavel, OSDI 2020, section 4.2 (FIFO).
     """
 
     assign: Literal["drawn", "last"] | None = None
@@ -96,6 +94,45 @@ class FifoAgnostic(_Fifo):
         """Return X of one run, which remembers who is where."""
         types = DrawnTypes(view.seed, last=self.assign == "last")
         return lambda jobs: whole_time(jobs, types.update(jobs))
+
+
+@register("gavel-fifo-ss")
+@dataclass(frozen=True)
+class GavelFifoSS(Policy):
+    """Jobs in order of arrival on the fastest type with room, then packed; anew at every decision.
+
+    Parameters
+    ----------
+    worth : float
+        Two jobs share GPUs if together they are more than this much faster than one alone.
+
+    Reference: Gavel, OSDI 2020, sections 4.1 and 4.2 (FIFO, space sharing).
+    """
+
+    worth: float = 1.5
+
+    needs = frozenset({"throughput"})
+    pairs_up = True
+    idle_ok = True
+
+    def decide(self, view: View) -> Shares:
+        """Return who runs where, and with whom."""
+        jobs = view.jobs
+
+        def gain(waiting: int, host: int, column: int) -> float:
+            one, two = jobs[waiting], jobs[host]
+            together = view.pair_speeds(one, two)[:, column]
+            alone = view.speeds(one)[column], view.speeds(two)[column]
+            return sum(float(p / a) for p, a in zip(together, alone, strict=True) if p > 0)
+
+        widths = [view.gpus(job) for job in jobs]
+        speeds = [view.speeds(job).tolist() for job in jobs]
+        pairs, columns = fifo_pairs(speeds, widths, view.gpu_counts, gain, self.worth)
+        idle = sorted(set(range(len(jobs))) - {row for pair in pairs for row in pair})
+        shares = np.zeros((len(pairs) + len(idle), len(view.gpu_types)))
+        shares[np.arange(len(pairs)), columns] = 1.0
+        members = np.array(pairs + [(row, -1) for row in idle])
+        return Rows(np.append(np.array(jobs), -1)[members], shares).shares(view.gpu_types)
 
 
 class DrawnTypes:
@@ -144,3 +181,72 @@ class DrawnTypes:
             free[column] -= width
             if free[column] == 0:
                 columns.remove(drawn)
+
+
+def fastest_with_room(
+    speeds: Iterable[Sequence[float]], widths: Iterable[float], gpus: Floats
+) -> tuple[dict[int, int], int]:
+    """Place jobs in order on the fastest GPU type with room, until one finds no room at all.
+
+    Returns the column of each job's type, and the number of the job that found no room (as many
+    as there are if all did). A job that cannot run where there is room waits and is passed.
+    """
+    free = gpus.tolist()
+    place: dict[int, int] = {}
+    job = -1
+    for job, (speed, width) in enumerate(zip(speeds, widths, strict=True)):
+        if width > max(free):
+            return place, job
+        for column in _fastest_first(tuple(speed)):
+            if free[column] >= width:
+                place[job] = column
+                free[column] -= width
+                break
+    return place, job + 1
+
+
+@lru_cache(maxsize=4096)
+def _fastest_first(speeds: tuple[float, ...]) -> tuple[int, ...]:
+    """Return the GPU types on which a job can run; of equal ones the first comes first."""
+    able = [column for column, speed in enumerate(speeds) if speed > 0]
+    return tuple(sorted(able, key=lambda column: -speeds[column]))
+
+
+def whole_time(jobs: Kinds, place: Mapping[int, int]) -> Floats:
+    """Return X of jobs that have all their time on one GPU type, less where it is given too much.
+
+    ``place`` maps the row of a job to the column of its type; a row of ``jobs`` is one job.
+    """
+    shares, placed = np.zeros(jobs.speeds.shape), len(place)
+    shares[np.fromiter(place, int, placed), np.fromiter(place.values(), int, placed)] = 1.0
+    asked = jobs.widths @ shares
+    fitted: Floats = shares * np.minimum(1.0, jobs.gpus / np.maximum(asked, 1e-300))
+    return fitted
+
+
+def fifo_pairs(
+    speeds: Sequence[Sequence[float]],
+    widths: Sequence[int],
+    gpus: Floats,
+    gain: Callable[[int, int, int], float],
+    worth: float = 1.5,
+) -> tuple[list[tuple[int, int]], list[int]]:
+    """Return the jobs (job, -1) and pairs (job, job that joined it) that run, and their GPU types.
+
+    Jobs are placed by `fastest_with_room`. From the first without room on, each joins the job alone
+    on GPUs of its size with which it gains most, until one gains no more than ``worth``. ``gain``
+    takes the waiting job, the one with GPUs and the column of their type.
+    """
+    place, waiting = fastest_with_room(speeds, widths, gpus)
+    joined: dict[int, int] = {}
+    for job in range(waiting, len(speeds)):
+        best, host = worth, -1
+        for other, column in place.items():
+            if other not in joined and widths[other] == widths[job]:
+                value = gain(job, other, column)
+                if value > best:
+                    best, host = value, other
+        if host < 0:
+            break
+        joined[host] = job
+    return [(job, joined.get(job, -1)) for job in place], list(place.values())

@@ -34,9 +34,7 @@ class GavelFtf(MayBeBlind):
         Which of many optima: the analytic centre, a vertex found by bisection of the ratio, or that
         of Gavel's own solver (extra ``ecos``).
 
-    References
-    ----------
-    Gavel, OSDI 2020, section 4.2 (finish-time fairness); Themis, NSDI 2020.
+    Reference: Gavel, OSDI 2020, section 4.2 (finish-time fairness); Themis, NSDI 2020.
     """
 
     lp_backend: Backend = "centre"
@@ -70,9 +68,7 @@ class FtfAgnostic(GavelFtf):
     reference : str
         GPU type whose speeds count for all types; the job's fastest where the cluster has none.
 
-    References
-    ----------
-    Gavel, OSDI 2020, section 4.2.
+    Reference: Gavel, OSDI 2020, section 4.2.
     """
 
     heterogeneity_aware = False
@@ -103,11 +99,6 @@ def ftf_shares(
 
     ``left`` is in steps; ``due``, the finishing time with the job's own part of the cluster, and
     ``spent``, the time since arrival, in seconds.
-
-    >>> crowd = Crowd(np.array([[2.0], [1.0]]), np.ones(2), np.ones(2), np.ones(1))
-    >>> shares, ratio = ftf_shares(crowd, np.array([4.0, 1.0]), np.array([4.0, 2.0]), np.zeros(2))
-    >>> shares.round(6).tolist(), round(ratio, 6)
-    ([[0.5], [0.5]], 1.0)
     """
     left = np.maximum(left, 1e-9 * max(float(left.max()), 1e-300))
     due = np.maximum(due, 1e-9 * max(float(due.max()), 1e-300))

@@ -35,9 +35,7 @@ class GandivaSS(Policy):
         Any two jobs, not only each alone, may take GPUs that are left over, as in the public
         simulator; a row per pair of jobs. Default: under Gavel's rules.
 
-    References
-    ----------
-    Gavel, OSDI 2020, section 7.1 (LAS with Gandiva-style space sharing); Gandiva, OSDI 2018.
+    Reference: Gavel, OSDI 2020, section 7.1; Gandiva, OSDI 2018.
     """
 
     worth: float = 1.0

@@ -19,9 +19,7 @@ class Isolated(TypedShares):
 
     The share of time is that part divided by the gang size. Finish-time fairness compares with it.
 
-    References
-    ----------
-    Gavel, OSDI 2020, section 4.2 (isolated share).
+    Reference: Gavel, OSDI 2020, section 4.2 (isolated share).
     """
 
     tells_types = False
@@ -38,9 +36,7 @@ class Proportional(TypedShares):
 
     Gavel divides each job's throughput by what this mix gives it before it compares jobs.
 
-    References
-    ----------
-    Gavel, OSDI 2020, section 4.1 (normalised throughput).
+    Reference: Gavel, OSDI 2020, section 4.1 (normalised throughput).
     """
 
     tells_types = False

@@ -35,9 +35,7 @@ class GavelLas(TypedShares):
         Which of many optima: the analytic centre, the vertex with the largest sum, or that of
         Gavel's own solver (extra ``ecos``), which is given every job by itself.
 
-    References
-    ----------
-    Gavel, OSDI 2020, sections 4.1 and 4.2 (LAS, heterogeneity-aware).
+    Reference: Gavel, OSDI 2020, sections 4.1 and 4.2 (LAS, heterogeneity-aware).
     """
 
     throughputs: ThroughputTable | None = None
@@ -90,9 +88,7 @@ class LasAgnostic(TypedShares):
         which hands out spare time; or that of Gavel's own solver (extra ``ecos``), which does so
         too. None: as the rules say.
 
-    References
-    ----------
-    Gavel, OSDI 2020, section 4.1 (LAS, heterogeneity-agnostic).
+    Reference: Gavel, OSDI 2020, section 4.1 (LAS, heterogeneity-agnostic).
     """
 
     form: Literal["closed", "centre", "ecos"] | None = None

@@ -45,9 +45,7 @@ class GavelMakespan(MayBeBlind):
         Which of many optima: the analytic centre, the vertex with the largest sum, or that of
         Gavel's own solver (extra ``ecos``).
 
-    References
-    ----------
-    Gavel, OSDI 2020, section 4.2 (minimise makespan).
+    Reference: Gavel, OSDI 2020, section 4.2 (minimise makespan).
     """
 
     tolerance: float | None = None
@@ -79,9 +77,7 @@ class MakespanAgnostic(GavelMakespan):
     reference : str
         GPU type whose speeds count for all types; the job's fastest where the cluster has none.
 
-    References
-    ----------
-    Gavel, OSDI 2020, section 4.2.
+    Reference: Gavel, OSDI 2020, section 4.2.
     """
 
     heterogeneity_aware = False

@@ -54,9 +54,7 @@ class GavelLasSS(TypedShares):
     artifact_index : bool
         Read the measurements where the public simulator reads them (`PairEstimator`).
 
-    References
-    ----------
-    Gavel, OSDI 2020, sections 4.1 and 4.2 (LAS with space sharing).
+    Reference: Gavel, OSDI 2020, sections 4.1 and 4.2 (LAS with space sharing).
     """
 
     pairs: Pairs = "all"
@@ -120,9 +118,7 @@ class GavelMakespanSS(TypedShares):
     short : float
         Jobs that need less than this part of the longest job's time are pooled by kind.
 
-    References
-    ----------
-    Gavel, OSDI 2020, sections 4.1 and 4.2 (minimise makespan, space sharing).
+    Reference: Gavel, OSDI 2020, sections 4.1 and 4.2 (minimise makespan, space sharing).
     """
 
     tolerance: float | None = None

@@ -1,4 +1,4 @@
-"""Highest throughput of all jobs together: in total, or per cost, with or without deadlines."""
+"""Highest throughput of all jobs: in total, per cost (with deadlines or not), or in product."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from repro.core.typed_shares import TypedShares
 from repro.core.view import View
 from repro.errors import PolicyError
 from repro.optimise.linear import best_shares
+from repro.optimise.nash import strategy_proof_shares
 from repro.perf.prices import usd_per_hour
 from repro.typing import Floats
 
@@ -30,9 +31,7 @@ class GavelMaxThroughput(TypedShares):
 
     Steps of different models count alike, so slow models wait; equal jobs get equal shares.
 
-    References
-    ----------
-    Gavel, OSDI 2020, section 4.1 (objective over the shares of time).
+    Reference: Gavel, OSDI 2020, section 4.1 (objective over the shares of time).
     """
 
     needs = frozenset({"throughput"})
@@ -57,9 +56,7 @@ class GavelMinCost(TypedShares):
     market : {"preemptible", "on-demand"}
         Which prices, see `repro.perf.prices.gpu_prices`.
 
-    References
-    ----------
-    Gavel, OSDI 2020, section 4.2 (minimise cost).
+    Reference: Gavel, OSDI 2020, section 4.2 (minimise cost).
     """
 
     objective: Objective | None = None
@@ -97,9 +94,7 @@ class GavelMinCostSlo(GavelMinCost):
     strict : bool
         Refuse to go on when deadlines cannot be met, with the name of a job in the way.
 
-    References
-    ----------
-    Gavel, OSDI 2020, section 4.2 (minimise cost with SLOs).
+    Reference: Gavel, OSDI 2020, section 4.2 (minimise cost with SLOs).
     """
 
     drop_lost: bool | None = None
@@ -130,6 +125,24 @@ class GavelMinCostSlo(GavelMinCost):
             return kept(jobs, np.zeros_like(rates)) if answer is None else answer
 
         return shares
+
+
+@register("gavel-strategy-proof")
+@dataclass(frozen=True)
+class GavelStrategyProof(TypedShares):
+    """Maximise the geometric mean of throughputs, then discount each job by its cost to others.
+
+    Job i gets its share times prod_{l != i} thr_l(with i) / thr_l(without i), so GPUs are left
+    idle. Gang sizes and weights multiply a throughput and change neither.
+
+    Reference: Gavel, OSDI 2020, section 4.4; Cole, Gkatzelis and Goel, EC 2013.
+    """
+
+    needs = frozenset({"throughput"})
+
+    def shares(self, kinds: Kinds) -> Floats:
+        """Return X."""
+        return strategy_proof_shares(kinds.speeds, kinds.counts, kinds.widths, kinds.gpus)
 
 
 def cheapest(

@@ -32,9 +32,7 @@ class GavelWaterFilling(MayBeBlind):
     lp_backend : {"centre", "highs"}
         Which of many optima: the analytic centre, or the vertex with the largest sum.
 
-    References
-    ----------
-    Gavel, OSDI 2020, section 4.3 (water filling).
+    Reference: Gavel, OSDI 2020, section 4.3 (water filling).
     """
 
     heterogeneity_aware: bool = True
@@ -73,9 +71,7 @@ class GavelHierarchical(MayBeBlind):
     heterogeneity_aware, water_filling, lp_backend
         As for `gavel-water-filling`.
 
-    References
-    ----------
-    Gavel, OSDI 2020, section 4.3 (hierarchical scheduling policies).
+    Reference: Gavel, OSDI 2020, section 4.3 (hierarchical scheduling policies).
     """
 
     inner: Inner = "fairness"
