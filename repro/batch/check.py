@@ -13,8 +13,7 @@ from repro.errors import ReproError
 from repro.figures.claims import KINDS, MISSED, OUTCOMES, REPRODUCED
 from repro.figures.params import Entry
 from repro.figures.points import shares
-from repro.figures.result_files import RESULT
-from repro.figures.saved import damaged, read_error, read_result
+from repro.figures.saved import RESULT, damaged, read_error, read_result
 from repro.figures.tolerance import show
 
 #: The gallery page, which a batch writes when it ends.
@@ -23,11 +22,7 @@ INDEX = "index.html"
 
 @dataclass(frozen=True)
 class Stored:
-    """What lies in the result folder of a figure; ``result`` is empty without one to rely on.
-
-    ``error`` holds ``error`` and ``traceback`` of the last run if it failed, ``damage`` a line for
-    each thing that is wrong with a file.
-    """
+    """What lies in a figure's folder: its result, its last error, a line per damaged file."""
 
     entry: Entry
     folder: Path
@@ -50,7 +45,7 @@ def stored(entries: Sequence[Entry], out: Path) -> list[Stored]:
     """Return the figures that have a result or an error in ``out``, in the order given."""
     found = []
     for entry in entries:
-        folder = out / entry.paper / entry.stem
+        folder = out / entry.id
         (result, no_result), (error, no_error) = read_result(folder), read_error(folder)
         damage = [*filter(None, (no_result, no_error))]
         damage += damaged(folder, entry.stem, result) if result else []
@@ -62,8 +57,7 @@ def stored(entries: Sequence[Entry], out: Path) -> list[Stored]:
 def last_results(entries: Sequence[Entry], out: Path | None) -> tuple[Path, list[Stored]]:
     """Return the folder and content of the last results of the figures asked for.
 
-    Without ``out`` that is ``build/figures`` once a batch has ended there, else the committed
-    ``figures``; the other one only if the figures have no result there.
+    Without ``out``, ``build/figures`` goes first if a batch has ended there, else ``figures``.
     """
     folders = _usual_folders() if out is None else [out]
     for folder in folders:
@@ -91,13 +85,7 @@ def _usual_folders() -> list[Path]:
 
 
 def counts(rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """Return how many rows have each verdict, from best to worst.
-
-    Examples
-    --------
-    >>> counts([{"verdict": "missed"}, {"verdict": "reproduced"}, {"verdict": "missed"}])
-    {'reproduced': 1, 'missed': 2}
-    """
+    """Return how many rows have each verdict, from best to worst."""
     tally = Counter(row["verdict"] for row in rows)
     return {outcome: tally[outcome] for outcome in OUTCOMES if tally[outcome]}
 
@@ -108,12 +96,9 @@ def tally_line(found: Sequence[Stored]) -> str:
     open_misses = sum(len(one.unexplained) for one in found)
     if open_misses:
         parts[-1] += f" ({open_misses} without a recorded deviation)"
-    failed = sum(bool(one.error) for one in found)
-    if failed:
-        parts.append(f"{failed} figure{'s' if failed > 1 else ''} failed")
-    damaged = sum(bool(one.damage) for one in found)
-    if damaged:
-        parts.append(f"{damaged} figure{'s' if damaged > 1 else ''} damaged")
+    for what, broken in (("failed", "error"), ("damaged", "damage")):
+        if number := sum(bool(getattr(one, broken)) for one in found):
+            parts.append(f"{number} figure{'s' if number > 1 else ''} {what}")
     return ", ".join(parts) or "no claims"
 
 
@@ -123,21 +108,17 @@ def headline(found: Sequence[Stored]) -> dict[str, Any]:
     Checks hold or do not: they are never counted as reproduced.
     """
     rows, points = _rows(found), _points(found)
-    papers = dict.fromkeys(point["figure"].split("/")[0] for point in points)
-    sources = sorted({point["data"] for point in points})
-    return {
-        "points": {
-            **shares(points),
-            "by_paper": {
-                paper: shares(one for one in points if one["figure"].startswith(f"{paper}/"))
-                for paper in papers
-            },
-            "by_data": {
-                source: shares(one for one in points if one["data"] == source) for source in sources
-            },
-        },
-        "claims": {kind: counts([row for row in rows if row["kind"] == kind]) for kind in KINDS},
+    by_paper: dict[str, list[dict[str, Any]]] = {}
+    by_data: dict[str, list[dict[str, Any]]] = {}
+    for point in points:
+        by_paper.setdefault(point["figure"].split("/")[0], []).append(point)
+        by_data.setdefault(point["data"], []).append(point)
+    parts = {
+        "by_paper": {paper: shares(some) for paper, some in by_paper.items()},
+        "by_data": {source: shares(by_data[source]) for source in sorted(by_data)},
     }
+    kinds = {kind: counts([row for row in rows if row["kind"] == kind]) for kind in KINDS}
+    return {"points": {**shares(points), **parts}, "claims": kinds}
 
 
 def headline_lines(found: Sequence[Stored]) -> list[str]:
@@ -168,25 +149,18 @@ def is_fine(found: Sequence[Stored]) -> bool:
 
 def as_json(out: Path, found: Sequence[Stored]) -> dict[str, Any]:
     """Return what ``repro check --json`` prints."""
+    figures = []
+    for one in found:
+        row: dict[str, Any] = {"id": one.entry.id, "paper": one.entry.paper}
+        row |= {name: one.result.get(name) for name in ("profile", "seed", "stand_in")}
+        row |= {"notes": one.result.get("notes", []), "verdict": one.result.get("verdict")}
+        figures.append({**row, "error": one.error.get("error"), "damaged": list(one.damage)})
     return {
         "results": str(out),
         "ok": is_fine(found),
         "counts": counts(_rows(found)),
         "headline": headline(found),
-        "figures": [
-            {
-                "id": one.entry.id,
-                "paper": one.entry.paper,
-                "profile": one.result.get("profile"),
-                "seed": one.result.get("seed"),
-                "stand_in": one.result.get("stand_in"),
-                "notes": one.result.get("notes", []),
-                "verdict": one.result.get("verdict"),
-                "error": one.error.get("error"),
-                "damaged": list(one.damage),
-            }
-            for one in found
-        ],
+        "figures": figures,
         "claims": _rows(found),
         "points": _points(found),
     }

@@ -29,11 +29,10 @@ def run(
     scheduler: str | None = None,
     watch: Watch | None = None,
 ) -> Iterator[Outcome]:
-    """Execute notebooks in parallel, yielding each outcome as it comes.
+    """Execute so many notebooks at a time, yielding each outcome as it comes.
 
-    So many ``jobs`` run at a time (None: one per thread of the dask workers), on a dask scheduler
-    if the backend is ``dask`` (made on this machine without an address). Five times a second
-    ``watch`` is given what runs; without it, lines of points are printed.
+    With the backend ``dask``, None as ``jobs`` is one per thread of the workers. Five times a
+    second ``watch`` is given what runs; without it, lines of points are printed.
     """
     if not tasks:
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
 import dataclasses
 import logging
@@ -25,7 +26,7 @@ from papermill.log import logger as papermill_log
 from repro.batch.task import DONE, FAILED, Outcome, Task
 from repro.figures.cache import PACKAGE
 from repro.figures.progress import ENV_POINTS, ENV_SCHEDULER
-from repro.figures.result_files import ERROR, RESULT, read_json, to_json
+from repro.figures.saved import ERROR, RESULT, read_json, to_json
 from repro.files.whole import write_whole
 
 EXECUTED, KERNEL_LOG = "executed.ipynb", "kernel.log"
@@ -41,20 +42,20 @@ def execute(task: Task) -> Outcome:
     """Run one notebook; file its executed copy, and its record or its traceback. Never raises."""
     started = time.perf_counter()
     papermill_log.setLevel(logging.ERROR)
-    folder = Path(task.folder)
+    folder = task.folder
     before = _stamp(folder / RESULT)
     # On another machine the batch's own scratch folder does not exist.
-    base = task.scratch if Path(task.scratch).is_dir() else None
+    base = task.scratch if task.scratch.is_dir() else None
     with tempfile.TemporaryDirectory(prefix="nb-", dir=base, ignore_cleanup_errors=True) as name:
         failure = _run_twice_if_unstarted(task, Path(name))
         executed = Path(name) / EXECUTED
         notebook = executed.read_bytes() if executed.is_file() else b""
     task.points.unlink(missing_ok=True)
-    if base is not None and not Path(base).is_dir():
+    if base is not None and not base.is_dir():
         # The batch is being stopped; what killed the kernel was no failure of the notebook.
         return Outcome(task.id, FAILED, error="stopped")
     if notebook:
-        write_whole(Path(task.copy), notebook)
+        write_whole(task.entry.executed, notebook)
     if failure is None and _stamp(folder / RESULT) == before:
         line = f"the notebook ended without saving {task.id}; it must call figure({task.id!r})"
         failure = Failure(f"{line} and fig.save(...)", line)
@@ -63,10 +64,8 @@ def execute(task: Task) -> Outcome:
     if failure is not None:
         record = {"id": task.id, "error": failure.summary, "cell": failure.cell}
         write_whole(folder / ERROR, to_json({**record, "traceback": failure.traceback}))
-        return Outcome(
-            task.id, FAILED, wall, error=failure.summary, cell=failure.cell, warnings=warnings
-        )
-    result = read_json(folder / RESULT) or {}
+        return Outcome(task.id, FAILED, wall, (), failure.summary, failure.cell, warnings)
+    result = read_json(folder / RESULT)
     write_whole(folder / RESULT, to_json({**result, "fingerprint": task.fingerprint}))
     (folder / ERROR).unlink(missing_ok=True)
     verdicts = tuple(claim["verdict"] for claim in result.get("claims", []))
@@ -134,7 +133,7 @@ def _papermill(task: Task, scratch: Path) -> None:
                 return KernelSpec(argv=command, display_name="Python 3", language="python")
 
         papermill.execute_notebook(
-            nbformat.read(task.notebook, as_version=4),  # type: ignore[no-untyped-call]
+            nbformat.read(task.entry.notebook, as_version=4),  # type: ignore[no-untyped-call]
             scratch / EXECUTED,
             parameters=dict(task.parameters),
             kernel_name="python3",
@@ -144,7 +143,7 @@ def _papermill(task: Task, scratch: Path) -> None:
             kernel_manager_class=Manager,
             shutdown_kernel="immediate",
             # The folder of the kernel alone; papermill's own cwd= would move this whole process.
-            resources={"metadata": {"path": str(Path(task.notebook).parent)}},
+            resources={"metadata": {"path": str(task.entry.notebook.parent)}},
         )
 
 
@@ -156,13 +155,11 @@ def _environment(task: Task, scratch: Path) -> dict[str, str]:
         **({ENV_SCHEDULER: task.scheduler} if task.scheduler else {}),
         "MPLBACKEND": "Agg",
         "PYDEVD_DISABLE_FILE_VALIDATION": "1",
-        "OMP_NUM_THREADS": "1",
-        "OPENBLAS_NUM_THREADS": "1",
-        "MKL_NUM_THREADS": "1",
+        **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
         # A user's start-up files must not reach a figure, and parallel kernels must not race
         # to create the profile folder.
         "IPYTHONDIR": str(scratch / "ipython"),
-        "REPRO_HOME": task.root,
+        "REPRO_HOME": str(task.entry.root),
         ENV_POINTS: str(task.points),
         "PYTHONPATH": os.pathsep.join(path),
     }
@@ -170,20 +167,16 @@ def _environment(task: Task, scratch: Path) -> dict[str, str]:
 
 def _any_cell_ran(path: Path) -> bool:
     """Tell whether papermill began a cell of an executed notebook."""
-    notebook = read_json(path) or {}
-    return any(
-        cell.get("metadata", {}).get("papermill", {}).get("start_time")
-        for cell in notebook.get("cells", [])
-    )
+    told = [cell.get("metadata", {}) for cell in read_json(path).get("cells", [])]
+    return any(about.get("papermill", {}).get("start_time") for about in told)
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:
     """Return what changes when a file is written anew."""
-    try:
+    with contextlib.suppress(OSError):
         found = path.stat()
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_ino
+        return found.st_mtime_ns, found.st_ino
+    return None
 
 
 def _one_line(text: str) -> str:

@@ -12,14 +12,12 @@ from typing import Any
 
 import psutil
 
-from repro import paths
 from repro.batch.task import FAILED, SKIPPED, Outcome, Task
 from repro.errors import ParamError, ReproError
 from repro.figures.fingerprint import fingerprint, is_current
 from repro.figures.notebook import accepted
 from repro.figures.params import Entry
-from repro.figures.result_files import ERROR, sweep, to_json
-from repro.figures.saved import read_result
+from repro.figures.saved import ERROR, read_result, sweep, to_json
 from repro.files.whole import write_whole
 
 #: Parameters with an option of their own.
@@ -39,17 +37,15 @@ def plan(
 ) -> tuple[list[Task], list[Outcome]]:
     """Check everything that can be checked before a kernel starts, and sort out what is current.
 
-    Returned are the tasks, the longest first, and the outcomes of what is current or, because its
-    parameter file or notebook cannot be read, has failed already. With ``named``, these very
-    figures were asked for: then a broken one is an error. ``given`` are parameters of the command
-    line, ``scratch`` is for sockets and notebooks under execution.
+    Returned are the tasks, the longest first, and the outcomes of what is current or cannot be
+    read. If the figures were ``named``, one that cannot be read is an error. ``given`` are
+    parameters of the command line, ``scratch`` is for sockets and notebooks under execution.
     """
-    root = paths.project_root()
     tasks: list[tuple[float, Task]] = []
     skipped: list[Outcome] = []
     unread: list[Outcome] = []
     for entry in entries:
-        folder = out / entry.paper / entry.stem
+        folder = out / entry.id
         try:
             entry.load()
             known = accepted(entry.notebook)
@@ -67,25 +63,12 @@ def plan(
             verdicts = tuple(claim["verdict"] for claim in result.get("claims", []))
             skipped.append(Outcome(entry.id, SKIPPED, verdicts=verdicts))
             continue
-        task = Task(
-            id=entry.id,
-            notebook=str(entry.notebook),
-            folder=str(folder),
-            copy=str(executed_copy(root, entry)),
-            root=str(root),
-            parameters={**given, "profile": profile, "out": str(out)},
-            fingerprint=wanted,
-            scratch=str(scratch),
-        )
-        tasks.append((-float(result.get("wall_s") or 0.0), task))
+        parameters = {**given, "profile": profile, "out": str(out)}
+        lasted = float(result.get("wall_s") or 0.0)
+        tasks.append((-lasted, Task(entry, parameters, wanted, scratch)))
     for failed in unread:
         write_whole(out / failed.id / ERROR, to_json({"id": failed.id, "error": failed.error}))
     return [task for _, task in sorted(tasks, key=lambda item: item[0])], [*skipped, *unread]
-
-
-def executed_copy(root: Path, entry: Entry) -> Path:
-    """Return where the executed notebook of a figure is kept."""
-    return root / "build" / "notebooks" / entry.paper / f"{entry.stem}.ipynb"
 
 
 def _check_parameters(figure_id: str, known: Collection[str], given: Mapping[str, Any]) -> None:
@@ -116,13 +99,7 @@ def scratch_folder() -> Iterator[Path]:
 
 def _alive(pid: str) -> bool:
     """Tell whether a process exists, or may exist."""
-    try:
-        os.kill(int(pid), 0)
-    except ProcessLookupError:
-        return False
-    except (ValueError, OSError):
-        return True
-    return True
+    return not pid.isdecimal() or psutil.pid_exists(int(pid))
 
 
 def kill_children() -> None:

@@ -11,7 +11,6 @@ from typing import Any
 from repro import paths
 from repro.batch.check import INDEX, Stored, counts, headline_lines, tally_line
 from repro.batch.page import element, page
-from repro.batch.plan import executed_copy
 from repro.figures.tolerance import show
 from repro.files.whole import write_whole
 
@@ -66,14 +65,8 @@ def _subtitle(one: Stored) -> str:
     if not result:
         return one.entry.id
     tally = ", ".join(f"{n} {outcome}" for outcome, n in counts(one.claims).items())
-    parts = [
-        result["reference"],
-        result["shows"],
-        f"profile {result['profile']}",
-        f"seed {result['seed']}",
-        tally or "no claims",
-    ]
-    return " · ".join(parts)
+    parts = [result["reference"], result["shows"], f"profile {result['profile']}"]
+    return " · ".join([*parts, f"seed {result['seed']}", tally or "no claims"])
 
 
 def _verdicts(claims: Sequence[dict[str, Any]]) -> str:
@@ -85,16 +78,12 @@ def _verdicts(claims: Sequence[dict[str, Any]]) -> str:
             what.append(element("span", " (stand-in)", cls="stand-in"))
         if row.get("deviation"):
             what.append(element("p", f"Deviation: {row['deviation']}", cls="deviation"))
-        cells = [
-            element("td", row["verdict"], cls=row["verdict"].replace(" ", "-")),
-            element("td", row["kind"]),
-            element("td", *what),
-            element("td", show(row["published"])),
-            element("td", show(row["ours"])),
-            element("td", row["tolerance"]),
-            element("td", f"{row['source']} ({row['certainty']})"),
-        ]
-        rows.append(element("tr", *cells))
+        verdict = element("td", row["verdict"], cls=row["verdict"].replace(" ", "-"))
+        values = [show(row["published"]), show(row["ours"]), row["tolerance"]]
+        values.append(f"{row['source']} ({row['certainty']})")
+        cells = [element("td", row["kind"]), element("td", *what)]
+        cells += [element("td", value) for value in values]
+        rows.append(element("tr", verdict, *cells))
     return element("div", element("table", *rows), cls="wide")
 
 
@@ -137,15 +126,13 @@ def _links(one: Stored, out: Path, base: str) -> list[str]:
         names = [f"{one.entry.stem}.{suffix}" for suffix in ("svg", "png", "csv")]
         names += [name for name in one.result.get("files") or {} if name not in names]
         links += [element("a", name, href=f"{base}/{name}") for name in [*names, "result.json"]]
-    root = paths.project_root()
-    copy = executed_copy(root, one.entry)
+    copy = one.entry.executed
     # The committed gallery must read the same in a clone that has run nothing.
     committed = out.resolve() == paths.figures_dir()
     if copy.is_file() and not committed:
         links.append(element("a", "executed notebook", href=_relative(copy, out)))
-    links.append(element("a", "notebook", href=_relative(one.entry.notebook, out)))
-    links.append(element("a", "parameters and claims", href=_relative(one.entry.params, out)))
-    return links
+    made_by = {"notebook": one.entry.notebook, "parameters and claims": one.entry.params}
+    return links + [element("a", name, href=_relative(it, out)) for name, it in made_by.items()]
 
 
 def _relative(path: Path, start: Path) -> str:

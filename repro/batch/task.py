@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from repro.figures.params import Entry
+
 DONE, SKIPPED, FAILED = "done", "skipped", "failed"
 
 
@@ -14,26 +16,31 @@ DONE, SKIPPED, FAILED = "done", "skipped", "failed"
 class Task:
     """A notebook to execute; plain values only, so that it may travel to another machine.
 
-    ``notebook``, ``folder`` and ``copy`` are the paths of the notebook, of its results and of the
-    executed copy; ``root`` is the checkout, ``parameters`` go into the parameters cell,
-    ``fingerprint`` into the result once the notebook has ended well. ``scratch`` is a folder for
-    sockets; ``scheduler`` the address of the dask scheduler that takes the simulations, or empty.
+    ``parameters`` go into the parameters cell, ``fingerprint`` into the result once the notebook
+    has ended well. ``scratch`` is a folder for sockets; ``scheduler`` the address of the dask
+    scheduler that takes the simulations, or empty.
     """
 
-    id: str
-    notebook: str
-    folder: str
-    copy: str
-    root: str
+    entry: Entry
     parameters: Mapping[str, Any]
     fingerprint: str
-    scratch: str
+    scratch: Path
     scheduler: str = ""
+
+    @property
+    def id(self) -> str:
+        """Id of the figure."""
+        return self.entry.id
+
+    @property
+    def folder(self) -> Path:
+        """Where the notebook writes its results."""
+        return Path(self.parameters["out"]) / self.id
 
     @property
     def points(self) -> Path:
         """File in which the notebook tells how many of its simulations are done."""
-        return Path(self.scratch) / f"{self.id.replace('/', '-')}.points"
+        return self.scratch / f"{self.id.replace('/', '-')}.points"
 
     def points_done(self) -> str:
         """Return ``3`` or ``3/231`` simulations, or an empty text if none is told of."""

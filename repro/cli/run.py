@@ -21,8 +21,7 @@ from repro.batch.task import FAILED, Begun, Outcome, Task, Watch
 from repro.cli.lines import say, visible
 from repro.errors import ParamError
 from repro.figures import params
-from repro.figures.result_files import ERROR
-from repro.figures.saved import read_error
+from repro.figures.saved import ERROR, read_error
 from repro.files.strict_yaml import parse_value
 
 
@@ -177,11 +176,11 @@ class Told:
 
     def _of_failure(self, task: Task) -> list[str]:
         """Return where to look, or the traceback itself."""
-        places = [Path(task.folder) / ERROR, Path(task.copy)]
+        places = [task.folder / ERROR, task.entry.executed]
         found = " and ".join(_from_here(path) for path in places if path.is_file())
         if not self._debug:
             return [f"  see {found}; --debug shows the traceback here"]
-        trace = read_error(Path(task.folder))[0].get("traceback", "")
+        trace = read_error(task.folder)[0].get("traceback", "")
         return [f"  see {found}", *(f"  {line}".rstrip() for line in trace.splitlines())]
 
 

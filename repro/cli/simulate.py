@@ -17,7 +17,7 @@ from repro.cluster.spec import Cluster
 from repro.core.policy import make
 from repro.errors import ParamError
 from repro.figures.data import open_trace
-from repro.figures.result_files import to_json
+from repro.figures.saved import to_json
 from repro.files import public
 from repro.files.spreadsheet import safe_cells
 from repro.files.whole import write_whole

@@ -6,10 +6,12 @@ import contextlib
 import dataclasses
 import functools
 import hashlib
+import importlib.metadata
 import pickle
+import platform
 import warnings
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,9 +21,8 @@ import pandas as pd
 from repro import paths
 from repro.core.records import Result
 from repro.errors import CacheWarning, ReproError
-from repro.figures.versions import versions
 from repro.files.whole import write_whole
-from repro.release import STARTED
+from repro.release import STARTED, VERSION
 
 T = TypeVar("T")
 
@@ -30,7 +31,12 @@ PACKAGE = Path(__file__).resolve().parent.parent
 SIMULATION_SOURCES = (
     *("cluster", "compiled.py", "core", "errors.py", "estimate", "files", "matching", "optimise"),
     *("paths.py", "perf", "placement", "policies", "release.py", "sim", "trace", "typing.py"),
-    *(f"figures/{name}.py" for name in ("cache", "data", "progress", "sweep", "versions")),
+    *(f"figures/{name}.py" for name in ("cache", "data", "progress", "sweep")),
+)
+#: Libraries whose version can move a number or a line of a picture, those that are installed.
+RECORDED = (
+    *("ecos", "kiwisolver", "matplotlib", "networkx", "numba", "numpy", "pandas", "pillow"),
+    *("rustworkx", "scipy", "simpy"),
 )
 
 
@@ -39,13 +45,22 @@ class NotCacheable(ReproError):
 
 
 @functools.cache
+def versions() -> dict[str, str]:
+    """Return the versions of Python, this package and the libraries results depend on."""
+    found = {"python": platform.python_version(), "repro": VERSION}
+    for name in RECORDED:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            found[name] = importlib.metadata.version(name)
+    return found
+
+
+@functools.cache
 def _sources() -> list[Path]:
     """Return the Python files of `SIMULATION_SOURCES`."""
-    found: list[Path] = []
-    for part in sorted(SIMULATION_SOURCES):
-        top = PACKAGE / part
-        found += [top] if top.is_file() else sorted(top.rglob("*.py"))
-    return found
+    tops = [PACKAGE / part for part in sorted(SIMULATION_SOURCES)]
+    return [
+        path for top in tops for path in ([top] if top.is_file() else sorted(top.rglob("*.py")))
+    ]
 
 
 @functools.cache
@@ -54,14 +69,10 @@ def source_hash() -> str:
     return files_hash(_sources())
 
 
-def files_hash(files: Iterable[Path]) -> str:
+def files_hash(files: Collection[Path]) -> str:
     """Return a hash over names and contents of files."""
-    digest = hashlib.sha256()
-    for path in files:
-        content = path.read_bytes()
-        digest.update(f"{path.parent.name}/{path.name}:{len(content)}:".encode())
-        digest.update(content)
-    return digest.hexdigest()
+    sums = [hashlib.sha256(path.read_bytes()).hexdigest() for path in files]
+    return key([(path.parent.name, path.name) for path in files], sums)
 
 
 def tables_hash() -> str:
@@ -72,24 +83,18 @@ def tables_hash() -> str:
 
 def content_hash(frame: pd.DataFrame) -> str:
     """Return a hash of the values, columns and types of a frame, not of its attributes."""
-    digest = hashlib.sha256()
-    for name, dtype in frame.dtypes.items():
-        digest.update(f"{name}:{dtype};".encode())
-    digest.update(pd.util.hash_pandas_object(frame, index=True).to_numpy().tobytes())
-    return digest.hexdigest()
+    names = "".join(f"{name}:{dtype};" for name, dtype in frame.dtypes.items())
+    values = pd.util.hash_pandas_object(frame, index=True).to_numpy().tobytes()
+    return hashlib.sha256(names.encode() + values).hexdigest()
 
 
 def key(*values: Any) -> str:
     """Return a hash that is equal exactly for equal values, in every process.
 
-    Values are numbers, texts, containers, arrays, frames and dataclasses of them; of classes and
-    functions only those of this package count, by name. `NotCacheable` is raised for all others.
+    Of classes and functions only those of this package count, by name.
     """
-    digest = hashlib.sha256()
-    for piece in _pieces(values):
-        digest.update(piece)
-        digest.update(b"\x00")
-    return digest.hexdigest()
+    pieces = b"".join(piece + b"\x00" for piece in _pieces(values))
+    return hashlib.sha256(pieces).hexdigest()
 
 
 def _pieces(value: Any) -> Iterable[bytes]:
@@ -148,8 +153,7 @@ def remembered(digest: str, compute: Callable[[], T]) -> T:
     """Return the result filed under a key, computing and filing it if there is none.
 
     A damaged entry is computed again; without a folder, without room, or if the package changed
-    since this process began, nothing is remembered. Each is warned of. A folder that others may
-    write to is refused: loading a result can run code.
+    since this process began, nothing is remembered. Each is warned of.
     """
     folder = _folder()
     if folder is None:
@@ -224,17 +228,11 @@ def _warn(line: str) -> None:
 @contextlib.contextmanager
 def _turn(folder: Path, digest: str) -> Iterator[None]:
     """Let one process at a time compute a result, so that the next one finds it in the cache."""
-    try:
-        import fcntl
-    except ImportError:
-        yield
-        return
-    # The system drops the lock with the process, however that ends.
-    try:
-        lock = (folder / "locks" / digest[:3]).open("ab")
-    except OSError:
-        yield
-        return
-    with lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with contextlib.ExitStack() as held:
+        # Without locks, each computes its own. The system drops a lock when its process ends.
+        with contextlib.suppress(ImportError, OSError):
+            import fcntl
+
+            lock = held.enter_context((folder / "locks" / digest[:3]).open("ab"))
+            fcntl.flock(lock, fcntl.LOCK_EX)
         yield

@@ -10,14 +10,16 @@ from typing import Any, Literal
 from pydantic import ValidationInfo, field_validator, model_validator
 
 from repro.errors import ClaimError
-from repro.figures.points import Point, series_values
+from repro.figures.points import Point
 from repro.figures.tolerance import (
     Accept,
     Relation,
     Strict,
+    Text,
     check_number,
     flat,
     is_number,
+    not_blank,
     plain,
     within,
 )
@@ -45,24 +47,17 @@ class Claim(Strict):
     A claim about a ``series`` of points has no ``published`` of its own: it judges every point.
     """
 
-    id: str
+    id: Text
     kind: Kind
-    what: str
+    what: Text
     published: Any = None
-    series: str | None = None
+    series: Text | None = None
     accept: Accept | None = None
     relation: Relation | None = None
-    source: str
-    certainty: str
+    source: Text
+    certainty: Text
     stand_in: bool = False
-    deviation: str | None = None
-
-    @field_validator("id", "what", "series", "source", "certainty", "deviation")
-    @classmethod
-    def _not_blank(cls, text: str | None) -> str | None:
-        if text is not None and not text.strip():
-            raise ValueError("must not be blank")
-        return text
+    deviation: Text | None = None
 
     @field_validator("certainty")
     @classmethod
@@ -80,9 +75,7 @@ class Claim(Strict):
         for item in items:
             if item is not None and not isinstance(item, bool | int | float | str):
                 raise ValueError("must be a number, a list of numbers or a text relation")
-            check_number(item)
-            if isinstance(item, str) and not item.strip():
-                raise ValueError("must not be blank")
+            not_blank(item) if isinstance(item, str) else check_number(item)
         if not _is_table(published, _LEVELS):
             raise ValueError(f"has a list beside a single value or more than {_LEVELS} levels")
         if all(item is None for item in items):
@@ -115,9 +108,8 @@ class Claim(Strict):
     @field_validator("relation")
     @classmethod
     def _orders_numbers(cls, relation: Relation | None, info: ValidationInfo) -> Relation | None:
-        if relation is not None and any(
-            isinstance(item, bool) for item in flat(info.data.get("published"))
-        ):
+        kinds = map(type, flat(info.data.get("published")))
+        if relation is not None and bool in kinds:
             raise ValueError("orders numbers; a published true or false needs accept: exact")
         return relation
 
@@ -158,38 +150,19 @@ class Verdict:
     def row(self) -> dict[str, Any]:
         """Return the entry of ``result.json``: plain values, NaN as None."""
         claim = self.claim
-        row = {
-            "id": claim.id,
-            "kind": claim.kind,
-            "what": claim.what,
-            "published": claim.published,
-            "ours": plain(self.ours),
-            "tolerance": claim.tolerance(),
-            "source": claim.source,
-            "certainty": claim.certainty,
-            "verdict": self.outcome,
-            "stand_in": claim.stand_in,
-        }
-        if claim.series is not None:
-            row["series"] = claim.series
-        if claim.deviation is not None:
-            row["deviation"] = claim.deviation
-        return row
+        row = {name: getattr(claim, name) for name in ("id", "kind", "what", "published")}
+        row |= {"ours": plain(self.ours), "tolerance": claim.tolerance()}
+        row |= {"source": claim.source, "certainty": claim.certainty}
+        row |= {"verdict": self.outcome, "stand_in": claim.stand_in}
+        rare = {"series": claim.series, "deviation": claim.deviation}
+        return row | {name: text for name, text in rare.items() if text is not None}
 
 
 def judge(claim: Claim, value: Any) -> Verdict:
-    """Return whether a claim is reproduced, partial, missed or not comparable by a value.
+    """Return what a value says of a claim; None and NaN are ``not comparable``.
 
     ``reproduced`` if the tolerance holds (or there is only a relation and that holds), ``partial``
-    if only the relation holds; None and NaN are ``not comparable``.
-
-    Examples
-    --------
-    >>> claim = Claim(id="gain", kind="number", what="average gain", published=5.5,
-    ...               accept=Accept(rel=0.1), relation=Relation(gt=1), source="section 5.2.1",
-    ...               certainty="paper")
-    >>> judge(claim, 5.3).outcome, judge(claim, 2.0).outcome, judge(claim, 0.9).outcome
-    ('reproduced', 'partial', 'missed')
+    if only the relation holds.
     """
     try:
         value = plain(value)
@@ -218,11 +191,8 @@ def judge_all(
     missing = [name for name in known if name not in values]
     extra = [name for name in values if name not in known]
     if missing or extra:
-        parts = []
-        if missing:
-            parts.append(f"no value for claim {', '.join(missing)}")
-        if extra:
-            parts.append(f"value for unknown claim {', '.join(map(str, extra))}")
+        parts = [f"no value for claim {', '.join(missing)}"] if missing else []
+        parts += [f"value for unknown claim {', '.join(map(str, extra))}"] if extra else []
         raise ClaimError(
             f"{'; '.join(parts)} (claims: {', '.join(known) or 'none'}); the values passed to "
             "save() must match the claims of the parameter file, None where not comparable"
@@ -235,10 +205,12 @@ def judge_all(
 
 def _judge_series(claim: Claim, points: Sequence[Point]) -> Verdict:
     """Judge a claim by every point of its series; the largest distance decides."""
-    published, ours = series_values(points, str(claim.series))
-    if not published:
+    chosen = [point for point in points if point.series == claim.series]
+    if not chosen:
         known = ", ".join(sorted({point.series for point in points})) or "none"
         raise ClaimError(f"claim {claim.id}: no point of series {claim.series!r} (series: {known})")
+    published = [point.published for point in chosen]
+    ours = [point.ours for point in chosen]
     return judge(claim.model_copy(update={"published": published}), ours)
 
 
@@ -250,16 +222,13 @@ def points_of(verdicts: Sequence[Verdict], *, data: str, rules: str) -> list[Poi
         if claim.kind != "number" or claim.series is not None:
             continue
         published, ours = list(flat(claim.published)), list(flat(verdict.ours))
-        if len(published) != len(ours) or not all(map(is_number, filter(_given, published))):
+        numbers = all(is_number(one) for one in published if one is not None)
+        if not numbers or len(published) != len(ours):
             continue
         certainty = claim.certainty.split()[0]
-        facts: dict[str, Any] = {
-            "series": claim.id,
-            "quantity": claim.what,
-            "certainty": certainty if certainty in ("paper", "artifact", "plot") else "text",
-            "data": "stand-in" if claim.stand_in else data,
-            "rules": rules,
-        }
+        certainty = certainty if certainty in ("paper", "artifact", "plot") else "text"
+        facts: dict[str, Any] = {"series": claim.id, "quantity": claim.what, "rules": rules}
+        facts |= {"certainty": certainty, "data": "stand-in" if claim.stand_in else data}
         for place, (one, other) in enumerate(zip(published, ours, strict=True)):
             # A distance whose published value is 0 is no number of the paper.
             if one:
@@ -269,16 +238,6 @@ def points_of(verdicts: Sequence[Verdict], *, data: str, rules: str) -> list[Poi
     return points
 
 
-def _given(value: Any) -> bool:
-    return value is not None
-
-
 def worst(outcomes: Iterable[str]) -> str | None:
-    """Return the worst outcome, or None when there is none.
-
-    Examples
-    --------
-    >>> worst(["reproduced", "partial", "not comparable"])
-    'partial'
-    """
+    """Return the worst outcome, or None when there is none."""
     return max(outcomes, key=OUTCOMES.index, default=None)

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import warnings
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,7 @@ class Used:
     """Provenance of one data set.
 
     ``name`` is what was asked for (of an own file its path from the project's root), ``sha256`` the
-    checksum of the file or of the generated values, ``synthetic`` true unless it was measured.
+    checksum of the file or of the generated values.
     """
 
     name: str
@@ -40,10 +40,6 @@ class Used:
     sha256: str | None
     synthetic: bool
     seed: int | None = None
-
-    def row(self) -> dict[str, Any]:
-        """Return the entry of ``result.json``."""
-        return asdict(self)
 
 
 def stream(*purpose: str | int) -> np.random.Generator:
@@ -54,18 +50,7 @@ def stream(*purpose: str | int) -> np.random.Generator:
 
 
 def open_trace(name: str, seed: int = 0, **options: Any) -> tuple[pd.DataFrame, Used]:
-    """Return a generated or a public trace, and what it is; a stand-in, where there is one.
-
-    A name means the same trace in every figure and on the command line: the seed alone decides
-    what a generator draws.
-
-    Raises
-    ------
-    ParamError
-        If nothing has this name.
-    DataMissingError
-        If a public trace cannot be had and there is no stand-in.
-    """
+    """Return a generated or a public trace, or a stand-in where there is one, and what it is."""
     if synth.is_known(name):
         return _drawn(name, name, GENERATED, seed, options)
     if not public.is_known(name):
@@ -85,8 +70,7 @@ def open_trace(name: str, seed: int = 0, **options: Any) -> tuple[pd.DataFrame, 
     frame = load(name, **options)
     # Steps are public, but their seconds come from a table that may not be.
     drawn = bool(frame.attrs.get("stand_in"))
-    kind = STAND_IN if drawn else PUBLIC
-    return frame, Used(name, kind, frame.attrs.get("sha256"), drawn)
+    return frame, Used(name, STAND_IN if drawn else PUBLIC, frame.attrs.get("sha256"), drawn)
 
 
 def _drawn(
@@ -119,18 +103,12 @@ def is_own(name: str) -> bool:
 
 
 def own_file(path: str | Path) -> Used:
-    """Return what a file of the user's own is at the moment; its path is from the project's root.
-
-    Raises
-    ------
-    DataMissingError
-        If there is no such file.
-    """
+    """Return what a file of the user's own is now; its path is from the project's root."""
     found, root = own_path(path), paths.project_root()
     if not os.path.isfile(found):
         raise DataMissingError(f"{path}: no such file; its path is meant from {root}")
     with found.open("rb") as stream:
         digest = hashlib.file_digest(stream, "sha256").hexdigest()
-    inside = found.resolve().is_relative_to(root)
-    name = found.resolve().relative_to(root).as_posix() if inside else str(found)
+    real = found.resolve()
+    name = real.relative_to(root).as_posix() if real.is_relative_to(root) else str(found)
     return Used(name, OWN, digest, False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,13 +15,12 @@ from repro.cluster.spec import FILE_SUFFIXES, Cluster
 from repro.core.policy import Policy
 from repro.core.records import Result
 from repro.errors import ParamError
-from repro.figures import data, params, record, result_files, sweep
+from repro.figures import data, params, saved, sweep
 from repro.figures.claims import judge_all, points_of
 from repro.figures.fingerprint import fingerprint
 from repro.figures.notebook import Kernel
-from repro.figures.points import read_points
+from repro.figures.points import COLUMNS, read_points
 from repro.figures.progress import tell_points
-from repro.figures.saved import checksum
 from repro.figures.sweep import Case, MeasuredJobs
 from repro.files import public
 from repro.files.whole import write_whole
@@ -83,28 +82,20 @@ class FigureRun:
         self._simulated = 0
         self._kernel = kernel
         own = {name: kernel.given[name] for name in kernel.given if name not in ("profile", "out")}
-        # before anything runs: a file that changes meanwhile makes the result old, not wrong
+        # Taken before anything runs: a file that changes meanwhile makes the result old, not wrong.
         self._fingerprint = fingerprint(entry, profile, own)
         self.id, self.paper = entry.id, entry.paper
         self.profile, self.seed = profile, seed
         self.inputs = Inputs(self._spec.merged(profile, overrides))
         self.published = {claim.id: claim.published for claim in self._spec.claims}
-        self.folder = out / entry.paper / entry.stem
+        self.folder = out / entry.id
         self._stem = entry.stem
 
     def __repr__(self) -> str:
         return f"<figure {self.id}, profile {self.profile}, seed {self.seed}>"
 
     def rng(self, purpose: str, seed: int | None = None) -> np.random.Generator:
-        """Return the generator of this figure for one purpose; two purposes never share a stream.
-
-        Parameters
-        ----------
-        purpose : str
-            What is drawn.
-        seed : int, optional
-            Instead of the figure's seed.
-        """
+        """Return the generator of this figure for one purpose; no two purposes share a stream."""
         return data.stream(self.id, self.seed if seed is None else seed, purpose)
 
     def trace(self, name: str, seed: int | None = None, **options: Any) -> pd.DataFrame:
@@ -119,33 +110,18 @@ class FigureRun:
             Instead of the figure's seed; the same name and seed give the same trace everywhere.
         **options
             Passed to the generator or the loader; ``throughputs`` may be an own file, too.
-
-        Raises
-        ------
-        ParamError, DataMissingError
-            If nothing has this name, or a public trace can neither be had nor be replaced.
-        TraceError
-            If an own file breaks a rule of its format.
         """
         speeds = options.get("throughputs")
         if speeds is not None and data.is_own(speeds):
             options["throughputs"] = str(self.file(speeds))
-        drawn = self.seed if seed is None else seed
         if data.is_own(name):
             return load(self.file(name), **options)
-        frame, used = data.open_trace(name, drawn, **options)
+        frame, used = data.open_trace(name, self.seed if seed is None else seed, **options)
         self._note(used)
         return frame
 
     def throughputs(self, name: str) -> ThroughputTable:
-        """Return a throughput table, and record where it came from.
-
-        Parameters
-        ----------
-        name : str
-            As for `repro.perf.throughput_files.load_throughputs`; a file by its path from the
-            project's root.
-        """
+        """Return a throughput table, as `load_throughputs`, and record where it came from."""
         if data.is_own(name):
             return load_throughputs(self.file(name))
         table = load_throughputs(name)
@@ -156,13 +132,7 @@ class FigureRun:
         return table
 
     def file(self, path: str | Path) -> Path:
-        """Return where a file of the user's own is; once it has changed, the figure runs again.
-
-        Parameters
-        ----------
-        path : str or Path
-            From the project's root; a DataMissingError if there is no such file.
-        """
+        """Return where an own file is, a path from the project's root, and record its content."""
         self._note(data.own_file(path))
         return data.own_path(path)
 
@@ -194,11 +164,6 @@ class FigureRun:
         -------
         Result
             ``meta["wall_s"]`` is that of the run that computed it.
-
-        Raises
-        ------
-        ParamError
-            For a setting that ``repro.simulate`` does not have.
         """
         case = self._resolved(Case(trace, cluster, policy, rules, seed, {}, settings))
         result: Result = sweep.outcome(case)
@@ -220,8 +185,7 @@ class FigureRun:
         Returns
         -------
         dict
-            What each case's measure gives, by label and in the same order. It does not depend on
-            where or in which order the cases ran.
+            What each case's measure gives, by label and in the same order.
 
         Examples
         --------
@@ -231,13 +195,11 @@ class FigureRun:
         >>> [len(result.jobs) for result in fig.sweep(cases, workers=1).values()]
         [9, 6]
         """
-        # of the traces of a seed, which differ in length and rate, the last is recorded
-        drawn = {
-            (case.trace, case.seed): case for case in cases.values() if isinstance(case.trace, str)
-        }
-        for (name, seed), case in drawn.items():
+        # Of the traces of a seed, which differ in length and rate, the last is recorded.
+        named = [case for case in cases.values() if isinstance(case.trace, str)]
+        for (name, seed), case in {(case.trace, case.seed): case for case in named}.items():
             length = {"jobs": 1} if isinstance(case.measure, MeasuredJobs) else {}
-            self.trace(name, seed, **{**length, **case.options})
+            self.trace(str(name), seed, **{**length, **case.options})
         resolved = [self._resolved(case) for case in cases.values()]
         found = sweep.run(resolved, workers, self._simulated)
         self._simulated += len(cases)
@@ -269,7 +231,7 @@ class FigureRun:
         values: Mapping[str, Any] | None = None,
         points: pd.DataFrame | None = None,
     ) -> pd.DataFrame:
-        """Judge the claims and write picture, table, points and record.
+        """Judge the claims and write picture, table, points and saved.
 
         Parameters
         ----------
@@ -281,56 +243,44 @@ class FigureRun:
             ``{claim id: number, bool or list}`` found by this run; None where not comparable.
         points : DataFrame, optional
             Published numbers beside ours: columns series, x, quantity, published, ours, unit,
-            certainty, and data and rules where they are not those of the figure. Those of claims
-            with a published number come in by themselves.
+            certainty; data and rules where they are not the figure's. Claims add their own.
 
         Returns
         -------
         DataFrame
-            One row per claim with its verdict.
-
-        Raises
-        ------
-        ClaimError
-            If claims and values do not match.
+            One row per claim with its verdict; a ClaimError if claims and values do not match.
         """
         stand_in = self._stand_in()
         facts = {
             "data": "stand-in" if stand_in else self._spec.data,
-            "rules": params.judged_rules(dict(self.inputs)),
+            "rules": params.judged_rules(self.inputs),
         }
         given = [] if points is None else read_points(points, **facts)
         verdicts = judge_all(self._spec.claims, values or {}, given)
         judged = [*given, *points_of(verdicts, **facts)]
-        run = {
-            "id": self.id,
-            "profile": self.profile,
-            "seed": self.seed,
-            "stand_in": stand_in,
-            "notes": self._notes,
-            "params": dict(self.inputs),
-        }
-        caption(plot, record.title_line(self._spec, run, verdicts))
-        files = {
-            f"{self._stem}.png": render(plot, "png"),
-            f"{self._stem}.svg": render(plot, "svg"),
-            f"{self._stem}.csv": record.table_bytes(table, run),
-        }
+        run = {name: getattr(self, name) for name in ("id", "profile", "seed")}
+        run |= {"stand_in": stand_in, "notes": self._notes, "params": dict(self.inputs)}
+        caption(plot, saved.title_line(self._spec, run, verdicts))
+        files = {f"{self._stem}.{suffix}": render(plot, suffix) for suffix in ("png", "svg")}
+        files[f"{self._stem}.csv"] = saved.table_bytes(table, run)
+        points_file = f"{self._stem}.points.csv"
         if judged:
-            files[f"{self._stem}.points.csv"] = record.points_bytes(judged, run)
+            shown = pd.DataFrame([point.row() for point in judged], columns=list(COLUMNS))
+            files[points_file] = saved.table_bytes(shown, run)
         used = sorted(self._used.values(), key=lambda one: (one.name, one.kind, one.seed or 0))
-        rows = [one.row() for one in used]
-        result = record.result(self._spec, run, verdicts, judged, rows)
-        result["files"] = {name: checksum(content) for name, content in files.items()}
-        # only what the notebook's file says makes a result that the file need not run again for
+        result = saved.result(self._spec, run, verdicts, judged, list(map(asdict, used)))
+        result["files"] = {name: saved.checksum(content) for name, content in files.items()}
+        # Cells run by hand may differ from the file; their result does not stand for it.
         if self._kernel.is_faithful():
             result["fingerprint"] = self._fingerprint
         result["wall_s"] = round(time.perf_counter() - self._started, 3)
-        result_files.sweep(self.folder)
+        saved.sweep(self.folder)
+        if not judged:
+            (self.folder / points_file).unlink(missing_ok=True)
         for name, content in files.items():
             write_whole(self.folder / name, content)
-        write_whole(self.folder / result_files.RESULT, result_files.to_json(result))
-        return record.verdict_frame(verdicts, stand_in)
+        write_whole(self.folder / saved.RESULT, saved.to_json(result))
+        return saved.verdict_frame(verdicts, stand_in)
 
     def _note(self, used: data.Used) -> None:
         """Record a data set."""
@@ -372,19 +322,13 @@ def figure(
     **overrides
         Inputs to replace; None leaves an input as the parameter file has it.
 
-    Raises
-    ------
-    ParamError
-        For an unknown figure, profile or input, and for a parameter given to papermill that the
-        notebook does not have.
-
     Examples
     --------
     >>> figure("tiresias/fig10_testbed_jct", seed=3)
     <figure tiresias/fig10_testbed_jct, profile quick, seed 3>
     """
     root = paths.project_root()
-    entry = params.Entry(id, root / "notebooks" / f"{id}.ipynb", root / "params" / f"{id}.yaml")
+    entry = params.Entry(id, root)
     if id.count("/") != 1 or not entry.params.is_file():
         entry = params.resolve(id, params.discover(root))
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:

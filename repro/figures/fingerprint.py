@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import fnmatch
 import functools
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from repro.errors import DataMissingError
-from repro.figures.cache import PACKAGE, files_hash, key, tables_hash
+from repro.figures.cache import PACKAGE, files_hash, key, tables_hash, versions
 from repro.figures.data import OWN, PUBLIC, STAND_IN, own_file
 from repro.figures.notebook import accepted, cells
 from repro.figures.params import Entry
 from repro.figures.saved import damaged, read_result
-from repro.figures.versions import versions
 from repro.files import public
 
 #: Files of the package that only start, watch or show runs. All others may change a result.
 BYSTANDERS = (
-    "batch/*",
-    "cli/*",
-    "testing/*",
-    "figures/fingerprint.py",
-    "figures/progress.py",
-    "figures/saved.py",
+    *("batch/**/*.py", "cli/**/*.py", "testing/**/*.py"),
+    *("figures/fingerprint.py", "figures/progress.py"),
 )
 
 
@@ -39,15 +33,8 @@ def fingerprint(entry: Entry, profile: str, parameters: Mapping[str, Any]) -> st
         for name, value in parameters.items()
         if default.get(name, ...) is ... or key(value) != key(default[name])
     }
-    return key(
-        cells(entry.notebook),
-        entry.params.read_bytes(),
-        tables_hash(),
-        files_hash(sources()),
-        versions(),
-        profile,
-        given,
-    )
+    files = cells(entry.notebook), entry.params.read_bytes()
+    return key(*files, tables_hash(), files_hash(sources()), versions(), profile, given)
 
 
 def is_current(folder: Path, stem: str, wanted: str) -> bool:
@@ -77,10 +64,5 @@ def _data_changed(result: Mapping[str, Any]) -> bool:
 @functools.cache
 def sources() -> tuple[Path, ...]:
     """Return the files of the package that a result may depend on."""
-    found = sorted(PACKAGE.rglob("*.py"))
-    names = {path: path.relative_to(PACKAGE).as_posix() for path in found}
-    return tuple(
-        path
-        for path, name in names.items()
-        if not any(fnmatch.fnmatchcase(name, pattern) for pattern in BYSTANDERS)
-    )
+    others = {path for pattern in BYSTANDERS for path in PACKAGE.glob(pattern)}
+    return tuple(sorted(set(PACKAGE.rglob("*.py")) - others))

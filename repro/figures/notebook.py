@@ -20,10 +20,14 @@ _INJECTED = "# Parameters\n"
 def cells(notebook: Path) -> list[tuple[str, str, list[str]]]:
     """Return type, source and tags of each cell; outputs and counters do not matter."""
     try:
-        found = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-        tags = [list(cell.get("metadata", {}).get("tags", [])) for cell in found]
-        sources = [(str(cell["cell_type"]), "".join(cell["source"])) for cell in found]
-        return [(*source, tagged) for source, tagged in zip(sources, tags, strict=True)]
+        return [
+            (
+                str(cell["cell_type"]),
+                "".join(cell["source"]),
+                [*cell.get("metadata", {}).get("tags", [])],
+            )
+            for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+        ]
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ParamError(
             f"{notebook}: not a notebook ({type(error).__name__}: {error}); open it in JupyterLab"
@@ -65,8 +69,8 @@ def _plain(value: ast.expr) -> Any:
 class Kernel:
     """The kernel that regenerates a figure, as far as it runs the figure's notebook.
 
-    ``code`` are the code cells of the notebook's file when the figure was opened, ``given`` what
-    papermill assigned in the cell that it adds; empty without one.
+    ``code`` are the code cells of the file when the figure was opened, ``given`` what papermill
+    assigned.
     """
 
     code: list[str]
@@ -74,13 +78,7 @@ class Kernel:
 
     @classmethod
     def running(cls, entry: Entry) -> Kernel:
-        """Return the kernel of this process.
-
-        Raises
-        ------
-        ParamError
-            If papermill was given a parameter that the notebook does not have: it only logs it.
-        """
+        """Return the kernel of this process; papermill only logs a parameter that is unknown."""
         found = [(source.rstrip(), tags) for kind, source, tags in cells(entry.notebook)
                  if kind == "code" and source.strip()]  # fmt: skip
         tagged = [source for source, tags in found if "parameters" in tags]

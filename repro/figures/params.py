@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import difflib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -50,8 +50,7 @@ class FigureSpec(Strict):
         if not isinstance(profiles, Mapping):
             return profiles
         for name in profiles:
-            if name not in PROFILES:
-                raise ValueError(f"unknown profile {name!r} (accepted: {', '.join(PROFILES)})")
+            _check_profile(name, ValueError)
         return {name: overrides or {} for name, overrides in profiles.items()}
 
     @model_validator(mode="after")
@@ -61,15 +60,13 @@ class FigureSpec(Strict):
                 if key not in self.inputs:
                     raise ValueError(f"profile {profile} sets {key!r}, which inputs does not have")
         ids = [claim.id for claim in self.claims]
-        for claim_id in ids:
-            if ids.count(claim_id) > 1:
-                raise ValueError(f"claim id {claim_id!r} is used twice")
+        if twice := [one for one in ids if ids.count(one) > 1]:
+            raise ValueError(f"claim id {twice[0]!r} is used twice")
         return self
 
     def merged(self, profile: str, overrides: Mapping[str, Any]) -> dict[str, Any]:
         """Return the inputs of a run: inputs, then the profile, then overrides but None."""
-        if profile not in PROFILES:
-            raise ParamError(f"unknown profile {profile!r} (accepted: {', '.join(PROFILES)})")
+        _check_profile(profile, ParamError)
         for key in overrides:
             if key not in self.inputs:
                 raise ParamError(
@@ -80,14 +77,13 @@ class FigureSpec(Strict):
         return copy.deepcopy({**self.inputs, **self.profiles.get(profile, {}), **given})
 
 
-def judged_rules(inputs: Mapping[str, Any]) -> str:
-    """Return the event rules under which a figure is judged: ``judged``, or the first of several.
+def _check_profile(name: str, kind: type[Exception]) -> None:
+    if name not in PROFILES:
+        raise kind(f"unknown profile {name!r} (accepted: {', '.join(PROFILES)})")
 
-    Examples
-    --------
-    >>> judged_rules({"rules": ["tiresias", "paper"]}), judged_rules({})
-    ('tiresias', 'paper')
-    """
+
+def judged_rules(inputs: Mapping[str, Any]) -> str:
+    """Return the event rules that a figure is judged under: ``judged``, or the first of several."""
     rules = inputs.get("rules", "paper")
     several = rules if isinstance(rules, list) and rules else [rules]
     judged = inputs.get("judged")
@@ -99,8 +95,7 @@ class Entry:
     """A figure of the project: a notebook and a parameter file of the same stem."""
 
     id: str
-    notebook: Path
-    params: Path
+    root: Path
 
     @property
     def paper(self) -> str:
@@ -112,6 +107,21 @@ class Entry:
         """File name without suffix, ``figNN_slug`` or ``tabNN_slug``."""
         return self.id.split("/")[1]
 
+    @property
+    def notebook(self) -> Path:
+        """Notebook of the figure."""
+        return self.root / "notebooks" / f"{self.id}.ipynb"
+
+    @property
+    def params(self) -> Path:
+        """Parameter file of the figure."""
+        return self.root / "params" / f"{self.id}.yaml"
+
+    @property
+    def executed(self) -> Path:
+        """Where a batch keeps the executed notebook."""
+        return self.root / "build" / "notebooks" / f"{self.id}.ipynb"
+
     def load(self) -> FigureSpec:
         """Read and check the parameter file; the notebook must be there, too."""
         for here, absent in ((self.params, self.notebook), (self.notebook, self.params)):
@@ -120,11 +130,9 @@ class Entry:
                     f"{_shown(here)} has no {_shown(absent)}; "
                     "a figure is a notebook and a parameter file of the same stem"
                 )
-        spec = load(self.params)
+        spec, name = load(self.params), _shown(self.params)
         if spec.paper != self.paper:
-            raise ParamError(
-                f"{_shown(self.params)}: paper: is {spec.paper!r} but the folder is {self.paper!r}"
-            )
+            raise ParamError(f"{name}: paper: is {spec.paper!r} but the folder is {self.paper!r}")
         return spec
 
 
@@ -178,11 +186,13 @@ def _place(value: Any, loc: tuple[str | int, ...], kind: str) -> KeyPath:
 def discover(root: Path | None = None) -> list[Entry]:
     """Find every figure of the checkout, sorted by id, those with one of the two files, too."""
     root = paths.project_root() if root is None else root
-    params, notebooks = root / "params", root / "notebooks"
-    names = {*_stems(params, "*.yaml"), *_stems(notebooks, "*.ipynb")}
-    return [
-        Entry(name, notebooks / f"{name}.ipynb", params / f"{name}.yaml") for name in sorted(names)
-    ]
+    files = [*root.glob("params/*/*.yaml"), *root.glob("notebooks/*/*.ipynb")]
+    names = {
+        f"{path.parent.name}/{path.stem}"
+        for path in files
+        if path.parent.name not in _NOT_PAPERS and not path.name.startswith(".")
+    }
+    return [Entry(name, root) for name in sorted(names)]
 
 
 def loaded(entries: Sequence[Entry]) -> tuple[dict[Entry, FigureSpec], dict[Entry, ReproError]]:
@@ -227,17 +237,8 @@ def select(
         if paper not in papers:
             known = ", ".join(papers) or "none"
             raise ParamError(f"unknown paper {paper!r}{_near(paper, papers)} (known: {known})")
-        of_paper = {entry.id for entry in entries if entry.paper == paper}
-        chosen = chosen & of_paper if chosen else of_paper
-    elif not ids:
-        chosen = {entry.id for entry in entries}
-    return [entry for entry in entries if entry.id in chosen]
-
-
-def _stems(folder: Path, pattern: str) -> Iterator[str]:
-    for path in folder.glob(f"*/{pattern}"):
-        if path.parent.name not in _NOT_PAPERS and not path.name.startswith("."):
-            yield f"{path.parent.name}/{path.stem}"
+        entries = [entry for entry in entries if entry.paper == paper]
+    return [entry for entry in entries if not ids or entry.id in chosen]
 
 
 def _near(text: str, known: Any) -> str:

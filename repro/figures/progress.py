@@ -17,8 +17,8 @@ ENV_POINTS = "REPRO_POINTS"
 
 def tell_points(done: int, total: int | None = None) -> None:
     """Write the number of simulations done, of all if that is known, for a batch that listens."""
-    path = os.environ.get(ENV_POINTS)
+    path = Path(os.environ.get(ENV_POINTS, ""))
     # On another machine the folder of the batch does not exist; progress must fail no figure.
-    if path and Path(path).parent.is_dir():
+    if path.name and path.parent.is_dir():
         with contextlib.suppress(ReproError):
-            write_whole(Path(path), (f"{done}" if total is None else f"{done}/{total}").encode())
+            write_whole(path, (f"{done}" if total is None else f"{done}/{total}").encode())

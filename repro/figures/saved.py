@@ -1,22 +1,35 @@
-"""What a run left in its folder, read back: a damaged file is told from an absent one."""
+"""What a figure leaves in its folder: title line, table, result record; written and read back."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import pandas as pd
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from repro import paths
 from repro.errors import ReproError
-from repro.figures.claims import Kind
-from repro.figures.points import Certainty, Data
-from repro.figures.result_files import ERROR, RESULT
+from repro.figures.cache import RECORDED, versions
+from repro.figures.claims import Kind, Verdict, worst
+from repro.figures.params import FigureSpec
+from repro.figures.points import Certainty, Data, Point
+from repro.figures.tolerance import show
 from repro.files.small import read_small
+from repro.files.spreadsheet import safe_cells
 
+RESULT = "result.json"
+ERROR = "error.json"
 MAX_BYTES = 64 << 20
+#: The exact versions that the committed results were made with.
+LOCK = "constraints.txt"
 
 _Outcome = Literal["reproduced", "not comparable", "partial", "missed"]
 
@@ -44,12 +57,12 @@ class _Row(_Saved):
 
 class _Point(_Saved):
     series: str
-    x: float | int | str | None
+    x: float | str | None
     quantity: str
-    published: float | int
-    ours: float | int | str | None
+    published: float
+    ours: float | str | None
     unit: str
-    distance: float | int | None
+    distance: float | None
     certainty: Certainty
     data: Data
     rules: str
@@ -94,16 +107,89 @@ class _Error(_Saved):
     traceback: str = ""
 
 
+def lock(root: Path) -> dict[str, Any] | None:
+    """Return the lock file of a checkout and the libraries that differ from it, None without one.
+
+    ``differs`` is {library: [locked version, installed one or None]}.
+    """
+    path = root / LOCK
+    if not path.is_file():
+        return None
+    content = path.read_bytes()
+    differs: dict[str, list[str | None]] = {}
+    for line in content.decode(errors="replace").splitlines():
+        try:
+            wanted = Requirement(line.split(" #")[0].strip())
+        except InvalidRequirement:
+            continue
+        name = canonicalize_name(wanted.name)
+        here = versions().get(name)
+        applies = wanted.marker is None or wanted.marker.evaluate()
+        if name in RECORDED and applies and not (here and wanted.specifier.contains(here, True)):
+            differs[name] = [str(wanted.specifier).removeprefix("=="), here]
+    return {"file": LOCK, "sha256": hashlib.sha256(content).hexdigest(), "differs": differs}
+
+
+def title_line(spec: FigureSpec, run: Mapping[str, Any], verdicts: Sequence[Verdict]) -> str:
+    """Return the line under a figure: paper, number, profile, seed, worst verdict, remarks."""
+    parts = [spec.paper.capitalize(), spec.reference]
+    parts += [f"profile {run['profile']}", f"seed {run['seed']}"]
+    parts.append(worst(verdict.outcome for verdict in verdicts) or "no claims")
+    return " · ".join([*parts, *remarks(run).values()])
+
+
+def remarks(run: Mapping[str, Any]) -> dict[str, str]:
+    """Return what a run says about itself that a reader must know: stand-in, notes."""
+    found = {"stand_in": run["stand_in"], "notes": "; ".join(run["notes"])}
+    return {name: text for name, text in found.items() if text}
+
+
+def table_bytes(table: pd.DataFrame, run: Mapping[str, Any]) -> bytes:
+    """Return a table as CSV that no spreadsheet runs, with a column for each remark of the run."""
+    shown = safe_cells(table.assign(**remarks(run)))
+    return str(shown.to_csv(index=False, float_format="%.10g", lineterminator="\n")).encode()
+
+
+def result(
+    spec: FigureSpec,
+    run: Mapping[str, Any],
+    verdicts: Sequence[Verdict],
+    points: Sequence[Point],
+    used: Sequence[Mapping[str, Any]],
+) -> dict[str, Any]:
+    """Return the content of ``result.json``, all but fingerprint, files and wall time."""
+    about = {name: getattr(spec, name) for name in ("paper", "title", "reference", "shows")}
+    return {
+        **{"id": run["id"], **about, **run},
+        "data": used,
+        "versions": versions(),
+        "lock": lock(paths.project_root()),
+        "verdict": worst(verdict.outcome for verdict in verdicts),
+        "claims": [verdict.row() for verdict in verdicts],
+        "points": [point.row() for point in points],
+    }
+
+
+def verdict_frame(verdicts: Sequence[Verdict], stand_in: str | None) -> pd.DataFrame:
+    """Return one row per claim for display at the end of a notebook."""
+    columns = ["claim", "kind", "published", "ours", "tolerance", "certainty", "source", "verdict"]
+    rows = [verdict.row() for verdict in verdicts]
+    for row in rows:
+        row |= {"claim": row["what"], **{name: show(row[name]) for name in ("published", "ours")}}
+    frame = pd.DataFrame(rows, columns=columns)
+    return frame if stand_in is None else frame.assign(data=stand_in)
+
+
 def read_result(folder: Path) -> tuple[dict[str, Any], str]:
     """Return the ``result.json`` of a figure, and in one line what is wrong with it.
 
-    Without a file both are empty; a file that cannot be relied on has no content.
+    Without a file both are empty; a damaged file has no content.
     """
     return _read(folder / RESULT, _Result, "`repro run` makes it again")
 
 
 def read_error(folder: Path) -> tuple[dict[str, Any], str]:
-    """Read the ``error.json`` of a figure whose last run failed; returns as `read_result`."""
+    """Return the ``error.json`` of a figure whose last run failed, as `read_result` does."""
     return _read(folder / ERROR, _Error, "the last run failed; `repro run` runs the figure again")
 
 
@@ -151,3 +237,38 @@ def _read(path: Path, model: type[_Saved], way_out: str) -> tuple[dict[str, Any]
     except (ValueError, RecursionError):
         what = "not JSON"
     return {}, f"{path.name}: damaged ({what}); {way_out}"
+
+
+def sweep(folder: Path) -> None:
+    """Remove what a killed `repro.files.whole.write_whole` left behind in ``folder``."""
+    for leftover in folder.glob(".*-*"):
+        if leftover.is_file():
+            leftover.unlink(missing_ok=True)
+
+
+def to_json(value: Mapping[str, Any]) -> bytes:
+    """Return JSON with one line per field: NaN as null, infinity as text, numpy as plain values."""
+    text = json.dumps(_plain(value), indent=2, ensure_ascii=False, allow_nan=False)
+    return f"{text}\n".encode()
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Return the object in a file, empty if there is none that can be read."""
+    with contextlib.suppress(OSError, ValueError):
+        found = json.loads(path.read_text(encoding="utf-8"))
+        return found if isinstance(found, dict) else {}
+    return {}
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else str(value)
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    return str(value)

@@ -66,9 +66,9 @@ def whole(case: Case) -> Result:
 class MeasuredJobs:
     """Measure that keeps the jobs ``first`` to ``last`` (from 0) and what the trace says of them.
 
-    With a last job, the simulation ends when all of these have finished, and for ``horizon_h``
-    hours after it jobs go on to arrive, at the ``rate`` per hour of the trace's options: without
-    them the last ones would run too fast. Those unfinished after four times as long have no end.
+    With a last job, the simulation ends when all of these have finished, and jobs go on to arrive
+    for ``horizon_h`` hours, at the trace's ``rate`` per hour: without them the last ones would run
+    too fast. Jobs unfinished after four times as long have no end.
     """
 
     first: int = 0
@@ -216,8 +216,7 @@ def _computed(case: Case) -> Outcome:
 def run(cases: Sequence[Case], workers: int | None = None, before: int = 0) -> list[Any]:
     """Return what each resolved case gives; what is not remembered runs, in the order given.
 
-    It runs in so many processes, by default one per CPU, or on the workers of the dask scheduler
-    that ``REPRO_SCHEDULER`` names. ``before`` this notebook has done so many simulations already.
+    ``before`` is how many simulations this notebook has done already.
     """
     names = [name or number for number, name in enumerate(digests(cases))]
     # Several cases may be one simulation, under other labels.
@@ -254,10 +253,8 @@ def _pool(tasks: int, workers: int | None) -> Iterator[tuple[dict[str, Any], boo
     if address and tasks:
         import distributed
 
-        with (
-            distributed.Client(address, timeout="10s"),
-            joblib.parallel_config(backend="dask"),
-        ):
+        client = distributed.Client(address, timeout="10s")
+        with client, joblib.parallel_config(backend="dask"):
             yield {"n_jobs": -1}, True
         return
     alone = tasks < 2 or workers == 1

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
+from operator import ge, gt, le, lt
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from repro.errors import ClaimError
 
@@ -17,19 +26,22 @@ LARGEST = 1e300
 
 
 def check_number(value: Any) -> Any:
-    """Return a value; a number that nothing or anything can be compared with is a ValueError.
-
-    Examples
-    --------
-    >>> check_number(3), check_number("text")
-    (3, 'text')
-    """
+    """Return a value; refuse a number too large to compare anything with, and NaN."""
     if is_number(value) and not -LARGEST <= value <= LARGEST:
         raise ValueError(f"{value} is no number to compare with; at most ±{LARGEST:g} is accepted")
     return value
 
 
+def not_blank(text: str) -> str:
+    """Return a text; one of spaces is a ValueError."""
+    if not text.strip():
+        raise ValueError("must not be blank")
+    return text
+
+
 _Number = Annotated[float, BeforeValidator(check_number)]
+#: A text with something in it.
+Text = Annotated[str, AfterValidator(not_blank)]
 
 
 class Strict(BaseModel):
@@ -49,18 +61,15 @@ class Accept(Strict):
 
     @field_validator("rel", "abs")
     @classmethod
-    def _width(cls, width: float | None) -> float | None:
+    def _width(cls, width: float | None, info: ValidationInfo) -> float | None:
         if width is not None and width < 0:
             raise ValueError(f"is {width:g}; must be 0 or more")
-        return width
-
-    @field_validator("rel")
-    @classmethod
-    def _below_all(cls, rel: float | None) -> float | None:
         # At 1, which is 100 %, a value of 0 would be as good as the published one.
-        if rel is not None and rel >= 1:
-            raise ValueError(f"is {rel:g}, which is {100 * rel:g} %; must be 0 or more and below 1")
-        return rel
+        if width is not None and width >= 1 and info.field_name == "rel":
+            raise ValueError(
+                f"is {width:g}, which is {100 * width:g} %; must be 0 or more and below 1"
+            )
+        return width
 
     @model_validator(mode="after")
     def _one_rule(self) -> Accept:
@@ -98,6 +107,9 @@ class Accept(Strict):
         return f"{show(self.low)} … {show(self.high)}"
 
 
+_ORDERS = {"gt": (">", gt), "ge": ("≥", ge), "lt": ("<", lt), "le": ("≤", le)}
+
+
 class Relation(Strict):
     """An order the value must keep even where its size is off: exactly one bound."""
 
@@ -108,34 +120,25 @@ class Relation(Strict):
 
     @model_validator(mode="after")
     def _one_bound(self) -> Relation:
-        if sum(bound is not None for bound in (self.gt, self.ge, self.lt, self.le)) != 1:
+        if len(self._bounds()) != 1:
             raise ValueError("give exactly one of gt, ge, lt, le")
         return self
 
     def holds(self, value: float) -> bool:
         """Tell whether ``value`` keeps the order."""
-        return (
-            (self.gt is None or value > self.gt)
-            and (self.ge is None or value >= self.ge)
-            and (self.lt is None or value < self.lt)
-            and (self.le is None or value <= self.le)
-        )
+        return all(_ORDERS[name][1](value, bound) for name, bound in self._bounds())
 
     def text(self) -> str:
         """Return the relation as a reader sees it (``> 1``)."""
-        signs = (("gt", ">"), ("ge", "≥"), ("lt", "<"), ("le", "≤"))
-        held = ((sign, getattr(self, name)) for name, sign in signs)
-        return "".join(f"{sign} {bound:g}" for sign, bound in held if bound is not None)
+        return "".join(f"{_ORDERS[name][0]} {bound:g}" for name, bound in self._bounds())
+
+    def _bounds(self) -> list[tuple[str, float]]:
+        """Return the bounds that are given, by name."""
+        return [(name, bound) for name, bound in self if bound is not None]
 
 
 def show(value: Any) -> str:
-    """Return a value as a table cell: four significant digits, lists joined by commas.
-
-    Examples
-    --------
-    >>> show([1.23456, 12345.6, True, None])
-    '1.235, 12350, yes, –'
-    """
+    """Return a value as a table cell: four significant digits, lists joined by commas."""
     if value is None:
         return "–"
     if isinstance(value, bool):
@@ -156,18 +159,8 @@ def show(value: Any) -> str:
 def within(accept: Accept, published: Any, value: Any) -> bool:
     """Tell whether a plain value lies within the tolerance of the published one.
 
-    A published list is compared element by element (unknown elements, None, are passed over); a
-    published text with ``exact`` asks for True.
-
-    Raises
-    ------
-    ClaimError
-        If the value or the bounds have another length than the published list.
-
-    Examples
-    --------
-    >>> within(Accept(rel=0.05), [1.0, None, 3.0], [1.02, 9.0, 3.1])
-    True
+    A published list is compared element by element (None, unknown, is passed over); a published
+    text with ``exact`` asks for True.
     """
     if isinstance(published, str):
         if accept.exact:
@@ -188,13 +181,7 @@ def within(accept: Accept, published: Any, value: Any) -> bool:
 
 
 def spread(bound: float | list[float] | None, size: int) -> list[Any]:
-    """Return a bound for each of ``size`` values.
-
-    Examples
-    --------
-    >>> spread(1.5, 2), spread([1.0, 2.0], 2)
-    ([1.5, 1.5], [1.0, 2.0])
-    """
+    """Return a bound for each of ``size`` values."""
     return bound if isinstance(bound, list) else [bound] * size
 
 
@@ -218,13 +205,7 @@ def is_number(item: Any) -> bool:
 
 
 def flat(value: Any) -> Iterator[Any]:
-    """Iterate over the leaves of nested lists.
-
-    Examples
-    --------
-    >>> list(flat([1, [2, [3]]]))
-    [1, 2, 3]
-    """
+    """Iterate over the leaves of nested lists."""
     if isinstance(value, list | tuple):
         for item in value:
             yield from flat(item)
@@ -233,21 +214,9 @@ def flat(value: Any) -> Iterator[Any]:
 
 
 def plain(value: Any) -> Any:
-    """Turn arrays, series and numpy scalars into plain Python values, NaN into None.
-
-    Raises
-    ------
-    ClaimError
-        If something is neither number, bool, text, list nor None.
-
-    Examples
-    --------
-    >>> plain((1.5, float("nan")))
-    [1.5, None]
-    """
-    to_list: Callable[[], Any] | None = getattr(value, "tolist", None)
-    if to_list is not None:
-        value = to_list()
+    """Turn arrays, series and numpy scalars into plain Python values, NaN into None."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
     if isinstance(value, float) and math.isnan(value):

@@ -21,11 +21,9 @@ def hours(
     measured: Sequence[int],
     published: Sequence[Mapping[str, Any]],
 ) -> pd.DataFrame:
-    """Return average JCT of the continuous and makespan of the static workload (Table 3).
+    """Return average JCT of the continuous and makespan of the static workload, in hours (Table 3).
 
-    ``results`` go by workload (``continuous`` or ``static``) and policy; ``measured`` are the first
-    and the last job of the continuous workload that count, from 0. Columns are workload, policy,
-    label, hours and, by policy, those of ``published``.
+    ``results`` go by workload and policy; ``measured`` are the first and the last job that count.
     """
     first, last = measured
     known = {row["policy"]: row for row in published}
@@ -42,8 +40,7 @@ def hours(
 def part_cases(fig: FigureRun) -> dict[str, dict[Label, Case]]:
     """Return the cluster sweep: for each part of V100s, policies that know speeds or do not.
 
-    In ``jct`` x is the job rate and the series ``V100s: <part> <role>``; in ``makespan`` x is the
-    part and the series ``all <role>``; the role is ``agnostic`` or ``aware``.
+    Series are ``V100s: <part> <role>`` over job rates, and ``all <role>`` over the parts.
     """
     jct, static = dict(fig.inputs.jct), dict(fig.inputs.makespan)
     found: dict[str, dict[Label, Case]] = {"jct": {}, "makespan": {}}
@@ -62,16 +59,7 @@ def part_cases(fig: FigureRun) -> dict[str, dict[Label, Case]]:
 
 
 def quotients(runs: pd.DataFrame, value: str) -> pd.DataFrame:
-    """Return series, x, seed and quotient: the mean of agnostic over that of aware policies.
-
-    Series end in ``agnostic`` or ``aware``, with one row per job or run.
-
-    Examples
-    --------
-    >>> rows = {"series": ["0.5 agnostic", "0.5 aware"], "x": 1.0, "seed": 0, "jct_h": [6.0, 4.0]}
-    >>> quotients(pd.DataFrame(rows), "jct_h").values.tolist()
-    [['0.5', 1.0, 0, 1.5]]
-    """
+    """Return series, x, seed and quotient: the mean of agnostic over that of aware policies."""
     role = runs["series"].str.extract(r"^(.*?)\s*(agnostic|aware)$")
     runs = runs.assign(series=role[0], role=role[1])
     mean = runs.pivot_table(index=["series", "x", "seed"], columns="role", values=value)

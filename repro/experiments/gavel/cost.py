@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import pandas as pd
 
@@ -37,16 +36,10 @@ def missed(result: Result, trace: pd.DataFrame) -> float:
 def compare(
     results: Mapping[str, Result], trace: pd.DataFrame, reference: str, market: str
 ) -> pd.DataFrame:
-    """Return every policy's cost, missed deadlines and average JCT, all on one trace.
-
-    Columns are policy, label, cost (USD), saving (cost of the reference over this one), missed
-    (part of the jobs), jct_h (average, h).
-    """
-    rows: list[dict[str, Any]] = []
-    base = spent_usd(results[reference], market)
-    for policy, result in results.items():
-        cost = spent_usd(result, market)
-        measured = {"missed": missed(result, trace), "jct_h": result.jobs["jct"].mean() / HOUR_S}
-        named = {"policy": policy, "label": look(policy).label}
-        rows.append({**named, "cost": cost, "saving": base / cost, **measured})
-    return pd.DataFrame(rows)
+    """Return each policy's cost (USD), saving (a factor), part of the jobs missed, and jct_h."""
+    table = pd.DataFrame({"policy": list(results), "label": [look(name).label for name in results]})
+    table["cost"] = [spent_usd(result, market) for result in results.values()]
+    table["saving"] = spent_usd(results[reference], market) / table["cost"]
+    table["missed"] = [missed(result, trace) for result in results.values()]
+    table["jct_h"] = [result.jobs["jct"].mean() / HOUR_S for result in results.values()]
+    return table

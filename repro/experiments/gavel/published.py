@@ -20,35 +20,23 @@ _CURVES = "gavel_curves.csv"
 _PLACES = 3
 
 
-def curves(figure: str) -> pd.DataFrame:
-    """Return the published points of one of Gavel's figures (from its PDFs and notebooks).
+def curves(*figures: str) -> pd.DataFrame:
+    """Return the published points of Gavel's figures, from its PDFs and notebooks.
 
     Columns are series (the package's policy name where it is one), x, mean (over the seeds 0, 1,
     2), band_lo and band_hi (one standard deviation), seed0, ftf_seed0 (NaN where not published).
     """
     table = pd.read_csv(paths.params_dir() / _CURVES, comment="#")
-    rows: pd.DataFrame = (
-        table[table["figure"] == figure].drop(columns="figure").reset_index(drop=True)
-    )
-    if rows.empty:
-        known = ", ".join(table["figure"].unique())
-        raise ParamError(f"{_CURVES} has no figure {figure!r} (it has {known})")
-    return rows
-
-
-def joined(*known: pd.DataFrame | None) -> pd.DataFrame | None:
-    """Return the curves of several figures together, None if one is missing."""
-    parts = [one for one in known if one is not None]
-    if len(parts) < len(known):
-        return None
-    return pd.concat(parts).drop_duplicates(["series", "x"], ignore_index=True)
+    known = dict(list(table.drop(columns="figure").groupby(table["figure"], sort=False)))
+    for figure in figures:
+        if figure not in known:
+            raise ParamError(f"{_CURVES} has no figure {figure!r} (it has {', '.join(known)})")
+    chosen = pd.concat([known[figure] for figure in figures])
+    return chosen.drop_duplicates(["series", "x"], ignore_index=True)
 
 
 def comparable(inputs: Mapping[str, Any], seed: int = 0) -> bool:
-    """Tell whether a run has the size and the measured speeds of the published one.
-
-    ``published_at`` holds the inputs of that; its seeds begin at 0.
-    """
+    """Tell whether a run has size, speeds and seeds of the published one (``published_at``)."""
     same = all(inputs[name] == at for name, at in inputs["published_at"].items())
     return same and seed == 0 and not is_stand_in(inputs["throughputs"])
 
@@ -60,15 +48,8 @@ def means(
 
     Columns are series, x, mean, low and high (one standard deviation of the seeds), seed0 (the
     first seed), seeds (their number), and from ``known`` curves published and published_seed0.
-    Points with jobs that did not finish are left out.
-
-    Examples
-    --------
-    >>> jobs = pd.DataFrame({"series": "a", "x": 1.0, "seed": [0, 0, 1], "jct_h": [1.0, 3.0, 4.0]})
-    >>> means(jobs)[["mean", "low", "high", "seed0"]].iloc[0].tolist()
-    [3.0, 2.0, 4.0, 2.0]
     """
-    # a point with jobs that have no value has no average, however the others fared
+    # A point with jobs that have no value has no average.
     whole = jobs[value].isna().groupby([jobs["series"], jobs["x"]]).transform("sum").eq(0)
     each = jobs[whole].groupby(["series", "x", "seed"], sort=False)[value].mean().reset_index()
     each = each.sort_values(["x", "seed"], kind="stable")
@@ -77,8 +58,7 @@ def means(
     table: pd.DataFrame = points.agg(mean="mean", seed0="first", seeds="size").reset_index()
     table["low"] = table["mean"] - spread.to_numpy()
     table["high"] = table["mean"] + spread.to_numpy()
-    places = {name: place for place, name in enumerate(dict.fromkeys(jobs["series"]))}
-    table["place"] = table["series"].map(places)
+    table["place"] = table["series"].map(list(dict.fromkeys(jobs["series"])).index)
     table = table.sort_values(["place", "x"], ignore_index=True).drop(columns="place")
     if known is None:
         return table.assign(published=math.nan, published_seed0=math.nan)
@@ -89,24 +69,13 @@ def means(
 
 
 def distance(
-    table: pd.DataFrame,
-    series: str,
-    *,
-    low: float = 0.0,
-    high: float = math.inf,
+    table: pd.DataFrame, series: str, low: float = 0.0, high: float = math.inf,
     first_seed: bool = True,
-) -> float:
+) -> float:  # fmt: skip
     """Return a series' largest relative distance from the published one where low < x <= high.
 
     The first seed is compared where its value is published and ``first_seed`` is set, else the mean
     over the seeds. NaN if nothing published lies there.
-
-    Examples
-    --------
-    >>> rows = {"series": "a", "x": [1.0, 2.0], "mean": [10.0, 30.0], "seed0": [11.0, 30.0],
-    ...         "published": [10.0, 20.0], "published_seed0": [10.0, math.nan]}
-    >>> round(distance(pd.DataFrame(rows), "a", high=1.0), 9), distance(pd.DataFrame(rows), "a")
-    (0.1, 0.5)
     """
     rows = table[(table["series"] == series) & (table["x"] > low) & (table["x"] <= high + 1e-9)]
     ratio = rows["mean"] / rows["published"]
@@ -118,17 +87,12 @@ def distance(
 def distances(
     table: pd.DataFrame, knees: Mapping[str, float], compare: bool, first_seed: bool = True
 ) -> dict[str, float | None]:
-    """Return :func:`distance` below and above the knee of every series, by claim id.
-
-    A knee is the last place before the average rises steeply. Ids are ``<series>_below`` and
-    ``<series>_above``, with underscores for all but letters; None if nothing can be compared.
-    """
+    """Return :func:`distance` of each series below and above its knee, by claim id."""
     values: dict[str, float | None] = {}
     for series, knee in knees.items():
-        name = re.sub(r"\W+", "_", series).strip("_")
         for side, (low, high) in {"below": (0.0, knee), "above": (knee, math.inf)}.items():
-            far = distance(table, series, low=low, high=high, first_seed=first_seed)
-            values[f"{name}_{side}"] = far if compare else None
+            far = distance(table, series, low, high, first_seed) if compare else None
+            values[re.sub(r"\W+", "_", series).strip("_") + f"_{side}"] = far
     return values
 
 
@@ -154,14 +118,7 @@ def ranked(table: pd.DataFrame, names: Sequence[str], x: float) -> bool:
 
 
 def ratios(table: pd.DataFrame, above: str, below: str, high: float = math.inf) -> list[float]:
-    """Return the mean of one series over that of another at every place both have, up to ``high``.
-
-    Examples
-    --------
-    >>> rows = {"series": ["a", "a", "b"], "x": [1.0, 2.0, 1.0], "mean": [4.0, 9.0, 5.0]}
-    >>> ratios(pd.DataFrame(rows), "a", "b")
-    [0.8]
-    """
+    """Return the mean of one series over that of another where both have one, up to ``high``."""
     wide = table.pivot_table(index="x", columns="series", values="mean")
     quotient = (wide[above] / wide[below]).dropna()
     return quotient[quotient.index <= high + 1e-9].tolist()

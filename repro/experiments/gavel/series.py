@@ -52,15 +52,9 @@ class Series:
 def cases(fig: FigureRun, **changes: Any) -> dict[Label, Case]:
     """Return the simulations of a figure's series, those at the highest places, the longest, first.
 
-    Read are the inputs trace, options, cluster, throughputs, rules, rounds, seeds, scale (the
-    cluster is so many times smaller, and so is the load simulated), series, and either jobs, all
-    there at time 0, or rates (jobs per hour on the paper's cluster) and measured (the first and the
-    last job that count).
-
-    Raises
-    ------
-    ParamError
-        If a series sets something else.
+    Inputs are trace, options, cluster, throughputs, rules, rounds, seeds, scale (the cluster is so
+    many times smaller, and so is the load simulated), series, and either jobs, all there at time 0,
+    or rates (jobs per hour on the paper's cluster) and measured (first and last job that count).
     """
     inputs = {**fig.inputs, **changes}
     series = {label: Series.read(label, given) for label, given in inputs["series"].items()}
@@ -88,10 +82,9 @@ def cases(fig: FigureRun, **changes: Any) -> dict[Label, Case]:
 
 
 def jobs(fig: FigureRun, cases: Mapping[Label, Case]) -> pd.DataFrame:
-    """Return all measured jobs of simulations that are remembered or run now, in parallel.
+    """Return all measured jobs of simulations, times in hours; a job without end has no jct_h.
 
-    Columns are series, x, seed, job_id, submit_h, end_h, jct_h, duration_h (hours), num_gpus and
-    the trace's own; jobs that wait without end have neither end_h nor jct_h.
+    Columns are series, x, seed, job_id, submit_h, end_h, jct_h, duration_h and the trace's own.
     """
     results = fig.sweep(cases, fig.inputs.workers)
     frames = [
@@ -108,26 +101,21 @@ def jobs(fig: FigureRun, cases: Mapping[Label, Case]) -> pd.DataFrame:
 def solvable(
     fig: FigureRun, settings: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, dict[str, Any]]:
-    """Return each series' settings; where Gavel's own solver is missing, the centre stands in.
-
-    The figure then says so.
-    """
-    theirs = {
-        label: [name for name, value in given.items() if value == "ecos"]
+    """Return each series' settings, and note it if ``centre`` stands in for Gavel's own solver."""
+    theirs = [label for label, given in settings.items() if "ecos" in given.values()]
+    if not theirs or ecos.is_installed():
+        return {label: dict(given) for label, given in settings.items()}
+    fig.note(f"without the solver ECOS, by the centre of the optima: {'; '.join(theirs)}")
+    return {
+        label: {name: "centre" if value == "ecos" else value for name, value in given.items()}
         for label, given in settings.items()
     }
-    without = [label for label, names in theirs.items() if names and not ecos.is_installed()]
-    if without:
-        fig.note(f"without the solver ECOS, by the centre of the optima: {'; '.join(without)}")
-    replaced = {label: dict.fromkeys(theirs[label], "centre") for label in without}
-    return {label: {**given, **replaced.get(label, {})} for label, given in settings.items()}
 
 
 def over(jobs: pd.DataFrame, reference: str) -> pd.DataFrame:
-    """Return the jobs with a column ftf, their JCT over that in a reference series.
+    """Return the jobs with finish-time fairness: ftf, their JCT over that in a reference series.
 
-    Finish-time fairness, section 4.2, where each job of the reference is alone on its share of the
-    cluster; NaN where the reference was not run at the same place and seed.
+    Section 4.2: each job of the reference is alone on its share of the cluster. NaN without one.
     """
     where = ["x", "seed", "job_id"]
     base = jobs.loc[jobs["series"] == reference, [*where, "jct_h"]].set_index(where)["jct_h"]

@@ -3,6 +3,8 @@
 import json
 import os
 import sys
+from dataclasses import asdict
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +13,7 @@ from repro.batch.task import Task
 from repro.errors import ParamError
 from repro.figures import data, params, saved
 from repro.figures import fingerprint as fp
-from repro.figures.result_files import to_json
+from repro.figures.saved import to_json
 from repro.files import public
 
 
@@ -71,7 +73,7 @@ def test_outputs_of_a_notebook_do_not_matter(entry):
 
 def test_sources_that_only_show_results_do_not_count():
     names = {path.name for path in fp.sources()}
-    assert {"engine.py", "cdf.py", "figure.py", "claims.py", "metrics.py"} <= names
+    assert {"engine.py", "lines.py", "figure.py", "claims.py", "metrics.py"} <= names
     assert not {"cli.py", "report.py", "execute.py", "commands.py"} & names
 
 
@@ -121,7 +123,7 @@ def test_an_own_file_that_changed_or_went_makes_a_result_old(project, monkeypatc
     monkeypatch.setenv("REPRO_HOME", str(project.root))
     own = project.root / "mine.csv"
     own.write_text("1")
-    folder = finished(project, "abc", [data.own_file("mine.csv").row()])
+    folder = finished(project, "abc", [asdict(data.own_file("mine.csv"))])
     assert fp.is_current(folder, "fig01_one", "abc")
     own.write_text("2")
     assert not fp.is_current(folder, "fig01_one", "abc")
@@ -157,7 +159,7 @@ def test_a_file_that_is_no_notebook(entry):
 
 def test_dask_that_is_not_installed_is_named_with_its_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
-    task = Task("a/b", "", "", "", "", {}, "", "")
+    task = Task(params.Entry("a/b", Path()), {}, "", Path())
     with pytest.raises(ParamError, match=r'-m pip install -e "\.\[dask\]"$'):
         list(execute.run([task], jobs=1, backend="dask"))
 

@@ -20,7 +20,7 @@ import repro
 from repro import paths, simulate
 from repro.cli import app
 from repro.errors import ParamError
-from repro.figures.result_files import to_json
+from repro.figures.saved import to_json
 from repro.testing import small_trace
 
 TRACE = """\

@@ -370,3 +370,12 @@ def test_check_and_gallery_name_what_is_damaged_noted_or_not_of_the_lock(fig, pr
     shown = "\n".join(check.lines(found))
     assert "fig01_one.svg: empty" in shown
     assert "fig01_one.csv: changed since it was written" in shown
+
+
+def test_points_of_an_earlier_run_go(fig):
+    saved(fig)
+    points = fig.folder / "fig01_one.points.csv"
+    points.write_text("old")
+    fig._spec = fig._spec.model_copy(update={"claims": []})
+    _, result = saved(fig, values={})
+    assert result["points"] == [] and not points.exists()
