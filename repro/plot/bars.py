@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Unpack
 
 import numpy as np
@@ -12,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from repro.plot.panel import Panel, finish, panel_axes, published_style, turn_long_labels
-from repro.plot.series_styles import by_series, look, looks, looks_of
+from repro.plot.series_styles import by_series, look
 from repro.plot.style import styled
 
 #: Part of a group's place that its bars fill.
@@ -42,14 +41,10 @@ def bar_chart(
         Columns of the group (horizontal axis) and the height.
     series : str, optional
         Column of the series inside a group; the same as ``group`` for one coloured bar each.
-    published : str, optional
-        Column of published values, NaN where there is none.
-    spread : str, optional
-        Column of the half width of an error bar (same unit as the value).
+    published, spread : str, optional
+        Columns of published values (NaN where there is none) and of half an error bar.
     reference : float, optional
         Where to draw a thin horizontal line (1 for normalised values).
-    **panel
-        Labels, scale and place, see `Panel`.
 
     Examples
     --------
@@ -60,23 +55,18 @@ def bar_chart(
     """
     axes = panel_axes(panel)
     groups = list(dict.fromkeys(frame[group].astype(str)))
-    parts = by_series(frame, series)
-    chosen = looks_of(parts, series)
+    (parts,) = by_series(series, frame)
     beside = 1 if series == group else len(parts)
     width = _ROOM / beside
-    for number, (name, rows) in enumerate(parts.items()):
-        style = chosen[name]
+    for number, (style, rows) in enumerate(parts):
         at = np.array([groups.index(str(item)) for item in rows[group]], dtype=float)
         if beside > 1:
             at += (number - (beside - 1) / 2) * width
         axes.bar(
-            at,
-            rows[value].to_numpy(float),
-            width * 0.92,
+            at, rows[value].to_numpy(float), width * 0.92,
             yerr=None if spread is None else rows[spread].to_numpy(float),
-            error_kw={"elinewidth": 0.7, "capsize": 1.5},
-            **style.bar,
-        )
+            error_kw={"elinewidth": 0.7, "capsize": 1.5}, **style.bar,
+        )  # fmt: skip
         if published is not None:
             axes.plot(at, rows[published].to_numpy(float), **published_style(), clip_on=False)
     if reference is not None:
@@ -121,73 +111,44 @@ def stacked_chart(
         Column that gathers bars (a model with its worker counts); named under its bars.
     published : DataFrame, optional
         Columns ``bar`` (and ``cluster``) and ``value``: published totals.
-    **panel
-        Labels and place, see `Panel`.
-
-    Examples
-    --------
-    >>> rows = pd.DataFrame({"m": ["a", "a"], "step": ["load", "warm"], "s": [3.0, 4.0]})
-    >>> chart = stacked_chart(rows, bar="m", part="step", value="s", ylabel="time (s)")
-    >>> [float(patch.get_y()) for patch in chart.axes[0].patches]
-    [0.0, 3.0]
     """
     axes = panel_axes(panel)
-    keys = [bar] if cluster is None else [cluster, bar]
-    places = _places(frame, keys)
-    parts = by_series(frame, part)
-    chosen = looks(parts)
+    columns = [bar] if cluster is None else [cluster, bar]
+    places = _places(_names(frame, columns))
     below = dict.fromkeys(places, 0.0)
-    for name, rows in parts.items():
-        names = _names(rows, keys)
-        heights = rows[value].to_numpy(float)
-        style = chosen[name]
-        axes.bar(
-            [places[key] for key in names],
-            heights,
-            0.8,
-            bottom=[below[key] for key in names],
-            **style.bar,
-        )
-        for key, height in zip(names, heights, strict=True):
-            below[key] += height
+    for style, rows in by_series(part, frame)[0]:
+        names, heights = _names(rows, columns), rows[value].to_numpy(float)
+        bottom = [below[name] for name in names]
+        axes.bar([places[name] for name in names], heights, 0.8, bottom=bottom, **style.bar)
+        for name, height in zip(names, heights, strict=True):
+            below[name] += height
     if published is not None:
-        at = [places[key] for key in _names(published, keys)]
+        at = [places[name] for name in _names(published, columns)]
         axes.plot(at, published[value].to_numpy(float), **published_style())
-    axes.set_xticks(list(places.values()), [key[-1] for key in places])
+    axes.set_xticks(list(places.values()), [name[-1] for name in places])
     if cluster is not None:
         _name_clusters(axes, places)
     axes.grid(False, axis="x")
     return finish(axes, panel, published=published is not None)
 
 
-def _name_clusters(axes: Axes, places: Mapping[Key, float]) -> None:
+def _names(frame: pd.DataFrame, columns: list[str]) -> list[Key]:
+    return list(zip(*(frame[column].astype(str) for column in columns), strict=True))
+
+
+def _places(names: list[Key]) -> dict[Key, float]:
+    """Return where each bar stands; a gap of half a bar sets clusters apart."""
+    clusters = list(dict.fromkeys(name[:-1] for name in names))
+    unique = sorted(dict.fromkeys(names), key=lambda name: clusters.index(name[:-1]))
+    return {name: at + clusters.index(name[:-1]) / 2 for at, name in enumerate(unique)}
+
+
+def _name_clusters(axes: Axes, places: dict[Key, float]) -> None:
     """Write the name of each cluster under the middle of its bars."""
     for text in axes.get_xticklabels():
         text.set_fontsize(5)
-    groups = list(dict.fromkeys(key[0] for key in places))
-    middles = [np.mean([at for key, at in places.items() if key[0] == name]) for name in groups]
+    middles = pd.Series(places).groupby(level=0, sort=False).mean()
     lower = axes.secondary_xaxis(-0.09)
-    lower.set_xticks(middles, groups, rotation=40, ha="right", rotation_mode="anchor")
+    lower.set_xticks(middles, middles.index, rotation=40, ha="right", rotation_mode="anchor")
     lower.tick_params(length=0)
     lower.spines["bottom"].set_visible(False)
-
-
-def _names(frame: pd.DataFrame, keys: list[str]) -> list[Key]:
-    columns = [frame[key].astype(str) for key in keys]
-    return list(zip(*columns, strict=True))
-
-
-def _places(frame: pd.DataFrame, keys: list[str]) -> dict[Key, float]:
-    """Return where each bar stands; a gap of half a bar sets clusters apart."""
-    places: dict[Key, float] = {}
-    at = -1.0
-    last: str | None = None
-    names = list(dict.fromkeys(_names(frame, keys)))
-    if len(keys) == 2:
-        order = list(dict.fromkeys(name[0] for name in names))
-        names.sort(key=lambda name: order.index(name[0]))
-    for name in names:
-        at += 1.5 if len(keys) == 2 and last is not None and name[0] != last else 1.0
-        places[name] = at
-        last = name[0]
-    return places

@@ -28,51 +28,32 @@ def gantt_chart(
     ----------
     frame : DataFrame
         One row per interval, with its ``start`` and ``end`` (s).
-    lane : str
-        Column of the lane; lanes go from top to bottom in order of appearance.
-    series : str, optional
-        Column that gives the colour; the lane when left out.
-    text : str, optional
-        Column written into the bars.
+    lane, series, text : str
+        Columns of the lane (from the top in order of appearance), of what gives the colour (the
+        lane when left out) and of what is written into the bars.
     published : DataFrame, optional
         Columns ``lane`` and ``end``: published ends, drawn as open markers.
-    **panel
-        Labels and place, see `Panel`.
-
-    Examples
-    --------
-    >>> rows = pd.DataFrame({"job": ["J1", "J2"], "start": [0, 2], "end": [2, 5]})
-    >>> len(gantt_chart(rows, lane="job").axes[0].patches)
-    2
     """
     lanes = list(dict.fromkeys(frame[lane].astype(str)))
     axes = panel_axes(panel, height=0.8 + 0.25 * max(2, len(lanes)))
-    names = frame[lane if series is None else series].astype(str)
-    chosen = looks(names)
-    drawn: set[str] = set()
-    notes = [""] * len(frame) if text is None else frame[text].astype(str).tolist()
-    rows = zip(frame[lane].astype(str), frame["start"], frame["end"], names, notes, strict=True)
-    for row, begin, finished, name, note in rows:
+    names = frame[series or lane].astype(str)
+    chosen, labelled = looks(names), ~names.duplicated() & (series is not None)
+    notes = [""] * len(frame) if text is None else frame[text].astype(str)
+    at = frame[lane].astype(str).map(lanes.index)
+    rows = zip(at, frame["start"], frame["end"], names, labelled, notes, strict=True)
+    for place, begin, end, name, first, note in rows:
         style = chosen[name]
-        labelled = series is not None and name not in drawn
-        drawn.add(name)
-        axes.barh(
-            lanes.index(row),
-            finished - begin,
-            left=begin,
-            height=0.72,
-            **{**style.bar, "linewidth": 0.5, "label": style.label if labelled else ""},
-        )
+        how = {**style.bar, "linewidth": 0.5, "label": style.label if first else ""}
+        axes.barh(place, end - begin, left=begin, height=0.72, **how)
         if note:
-            ink = "white" if style.luminance < 0.55 else "black"
             axes.text(
-                (begin + finished) / 2, lanes.index(row), note, ha="center", va="center",
-                color=ink, fontsize=6, clip_on=True,
+                (begin + end) / 2, place, note, ha="center", va="center", fontsize=6, clip_on=True,
+                color="white" if style.luminance < 0.55 else "black",
                 bbox={"facecolor": style.color, "edgecolor": "none", "pad": 0.8},
             )  # fmt: skip
     if published is not None:
-        at = [lanes.index(str(item)) for item in published[lane]]
-        axes.plot(published["end"], at, **published_style())
+        ends = published[lane].astype(str).map(lanes.index)
+        axes.plot(published["end"], ends, **published_style())
     axes.set_yticks(range(len(lanes)), lanes)
     axes.set_ylim(len(lanes) - 0.4, -0.6)
     axes.grid(False, axis="y")

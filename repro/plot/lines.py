@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Unpack
 
 import numpy as np
@@ -11,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from repro.plot.panel import Panel, finish, panel_axes, published_style
-from repro.plot.series_styles import Look, by_series, looks, looks_of
+from repro.plot.series_styles import Parts, by_series
 from repro.plot.style import styled
 from repro.typing import Floats
 
@@ -40,10 +39,8 @@ def line_chart(
     ----------
     frame : DataFrame
         One row per point; a text column ``x`` is drawn at equal distances.
-    x, y : str
-        Columns of the two axes.
-    series : str, optional
-        Column of the series.
+    x, y, series : str
+        Columns of the two axes and of the series.
     published : DataFrame, optional
         The same columns with published values.
     published_band : tuple of str, optional
@@ -51,12 +48,8 @@ def line_chart(
         under ours, not markers.
     band : tuple of str, optional
         Columns of the lower and upper edge of a shaded band.
-    markers : bool
-        Mark every point.
-    steps : bool
-        Hold each value until the next point (counts over time).
-    **panel
-        Labels, scales and place, see `Panel`.
+    markers, steps : bool
+        Mark every point; hold each value until the next point (counts over time).
 
     Examples
     --------
@@ -66,53 +59,35 @@ def line_chart(
     'queues'
     """
     axes = panel_axes(panel)
-    named = not pd.api.types.is_numeric_dtype(frame[x])
-    places = {text: at for at, text in enumerate(dict.fromkeys(frame[x].astype(str)))}
-    if named:
+    if not pd.api.types.is_numeric_dtype(frame[x]):
+        places = {text: at for at, text in enumerate(dict.fromkeys(frame[x].astype(str)))}
+        axes.set_xticks(list(places.values()), list(places))
         frame = frame.assign(**{x: frame[x].astype(str).map(places)})
-    parts, extra = by_series(frame, series), {}
-    if published is not None:
-        if named:
+        if published is not None:
             published = published.assign(**{x: published[x].astype(str).map(places)})
-        extra = by_series(published, series)
-    chosen = looks_of([*parts, *extra], series)
-    for name, rows in parts.items():
-        style = chosen[name]
+    ours, theirs = by_series(series, frame, published)
+    for style, rows in ours:
         axes.plot(
-            rows[x],
-            rows[y],
-            color=style.color,
-            linestyle=style.line,
+            rows[x], rows[y], color=style.color, linestyle=style.line, label=style.label,
             marker=style.marker if markers else "",
             drawstyle="steps-post" if steps else "default",
-            label=style.label,
-        )
+        )  # fmt: skip
         if band is not None:
-            low, high = band
-            axes.fill_between(
-                rows[x], rows[low], rows[high], color=style.color, alpha=0.18, linewidth=0
-            )
-    if published_band is None:
-        for name, rows in extra.items():
-            axes.plot(rows[x], rows[y], **published_style("D", chosen[name].color))
-    else:
-        _pale_curves(axes, extra, (x, y), published_band, chosen)
-    if named:
-        axes.set_xticks(list(places.values()), list(places))
-    return finish(axes, panel, published=published is not None and published_band is None)
+            low, high = (rows[edge] for edge in band)
+            axes.fill_between(rows[x], low, high, color=style.color, alpha=0.18, linewidth=0)
+    if published_band is not None:
+        _pale_curves(axes, theirs, (x, y), published_band)
+        return finish(axes, panel)
+    for style, rows in theirs:
+        axes.plot(rows[x], rows[y], **published_style("D", style.color))
+    return finish(axes, panel, published=published is not None)
 
 
-def _pale_curves(
-    axes: Axes,
-    curves: Mapping[str, pd.DataFrame],
-    columns: tuple[str, str],
-    band: Band,
-    chosen: Mapping[str, Look],
-) -> None:
+def _pale_curves(axes: Axes, curves: Parts, columns: tuple[str, str], band: Band) -> None:
     """Draw published curves and their bands, wide and pale below the others."""
     (x, y), (low, high) = columns, band
-    for name, rows in curves.items():
-        pale: dict[str, Any] = {"color": chosen[name].color, "zorder": 1}
+    for style, rows in curves:
+        pale: dict[str, Any] = {"color": style.color, "zorder": 1}
         axes.plot(rows[x], rows[y], linewidth=3.2, alpha=0.4, **pale)
         axes.fill_between(rows[x], rows[low], rows[high], alpha=0.13, linewidth=0, **pale)
     if curves:
@@ -136,34 +111,19 @@ def cdf_chart(
     frame : DataFrame
         One row per observation; NaN is left out of the curve but counted in its total.
     value, series : str
-        Columns holding the observation and the series it belongs to.
+        Columns of the observation and of the series it belongs to.
     published : DataFrame, optional
         Columns ``series``, ``value`` and ``fraction`` (0 to 1) of published points.
-    **panel
-        Labels, scale and place, see `Panel`.
-
-    Examples
-    --------
-    >>> jobs = pd.DataFrame({"policy": ["srtf"] * 3, "jct": [1.0, 2.0, 5.0]})
-    >>> chart = cdf_chart(jobs, value="jct", series="policy", xlabel="completion time (s)")
-    >>> chart.axes[0].lines[0].get_ydata().tolist()[-1]
-    1.0
     """
     axes = panel_axes(panel)
-    parts = by_series(frame, series)
-    chosen = looks(parts)
-    for name, rows in parts.items():
-        x, y = _curve(rows[value].to_numpy(float))
-        style = chosen[name]
+    ours, theirs = by_series(series, frame, published)
+    for style, rows in ours:
         axes.plot(
-            x, y, color=style.color, linestyle=style.line, label=style.label,
-            drawstyle="steps-post",
+            *_curve(rows[value].to_numpy(float)), color=style.color, linestyle=style.line,
+            label=style.label, drawstyle="steps-post",
         )  # fmt: skip
-    if published is not None:
-        for name, points in by_series(published, series).items():
-            style = chosen.get(name) or looks([name])[name]
-            marks = published_style(style.marker, style.color)
-            axes.plot(points[value], points["fraction"], **marks)
+    for style, points in theirs:
+        axes.plot(points[value], points["fraction"], **published_style(style.marker, style.color))
     panel["log"] = "x" if panel.get("log") else ""
     panel.setdefault("ylim", (0, 1.02))
     panel.setdefault("ylabel", "fraction of jobs")

@@ -48,22 +48,11 @@ def new_figure(
     Parameters
     ----------
     panels, rows : int
-        Number of axes, and the rows they are spread over.
+        Number of axes, and of rows they are spread over.
     columns : {1, 2}
         Width in paper columns (3.33 or 7 inches).
     height : float
         Height in inches.
-
-    Raises
-    ------
-    ParamError
-        If columns is neither 1 nor 2.
-
-    Examples
-    --------
-    >>> figure, axes = new_figure(3, columns=2)
-    >>> len(axes), float(figure.get_figwidth())
-    (3, 7.0)
     """
     if columns not in COLUMN_INCHES:
         raise ParamError(f"a figure is 1 or 2 columns wide, not {columns!r}")
@@ -82,17 +71,10 @@ def panel_axes(panel: Panel, height: float = 2.2) -> Axes:
 
 def finish(axes: Axes, panel: Panel, *, published: bool = False) -> Figure:
     """Set scales, ranges, labels and legend of a drawn panel; return its figure."""
-    log = panel.get("log") or ""
-    if "x" in str(log):
-        axes.set_xscale("log")
-    if "y" in str(log):
-        axes.set_yscale("log")
-    if "xlim" in panel:
-        axes.set_xlim(*panel["xlim"])
-    if "ylim" in panel:
-        axes.set_ylim(*panel["ylim"])
-    axes.set_xlabel(panel.get("xlabel", ""))
-    axes.set_ylabel(panel.get("ylabel", ""))
+    log = str(panel.get("log") or "")
+    axes.set(**{f"{axis}scale": "log" for axis in "xy" if axis in log})
+    axes.set(**{name: limits for name, limits in panel.items() if name in ("xlim", "ylim")})
+    axes.set(xlabel=panel.get("xlabel", ""), ylabel=panel.get("ylabel", ""))
     axes.set_title(panel.get("title", ""), loc="left")
     legend(axes, published=published)
     return owner(axes)
@@ -117,31 +99,30 @@ def turn_long_labels(axes: Axes, names: Sequence[str]) -> None:
 def published_style(marker: str = "D", color: str = "#000000") -> dict[str, Any]:
     """Return the keywords of a published value: an open marker without a line."""
     return {
-        "linestyle": "none",
-        "marker": marker,
-        "markerfacecolor": "white",
-        "markeredgecolor": color,
-        "markeredgewidth": 0.9,
-        "zorder": 5,
-    }
+        "linestyle": "none", "marker": marker, "markerfacecolor": "white",
+        "markeredgecolor": color, "markeredgewidth": 0.9, "zorder": 5,
+    }  # fmt: skip
 
 
 def _published_mark() -> Line2D:
     return Line2D([], [], **published_style(color="#555555"))
 
 
+def _grid(labels: Sequence[str], inches: float, handle_inches: float) -> dict[str, Any]:
+    """Return the columns of a legend: as many as its labels leave room for."""
+    width = handle_inches + 0.048 * max(map(len, labels), default=1)
+    return {"ncols": max(1, min(len(labels), int(inches / width)))}
+
+
 def legend(axes: Axes, *, published: bool = False) -> None:
-    """Put the legend above the axes, in as many columns as its labels leave room for."""
-    handles, labels = axes.get_legend_handles_labels()
-    handles = list(handles)
+    """Put the legend above the axes."""
+    handles, labels = map(list, axes.get_legend_handles_labels())
     if published:
         handles.append(_published_mark())
         labels.append(_PUBLISHED)
     if not handles:
         return
     figure = owner(axes)
-    width = figure.get_figwidth() * axes.get_position().width
-    label_inches = 0.38 + 0.048 * max(map(len, labels))
     above = _TITLE_INCHES if axes.get_title(loc="left") else 0
     axes.legend(
         handles,
@@ -149,49 +130,34 @@ def legend(axes: Axes, *, published: bool = False) -> None:
         loc="lower center",
         bbox_to_anchor=(0.5, 1.0),
         bbox_transform=axes.transAxes + ScaledTranslation(0, above, figure.dpi_scale_trans),
-        ncols=max(1, min(len(labels), int(width / label_inches))),
         handlelength=2.4,
         columnspacing=1.0,
         borderaxespad=0.2,
+        **_grid(labels, figure.get_figwidth() * axes.get_position().width, 0.38),
     )
 
 
 @styled
 def shared_legend(figure: Figure) -> None:
-    """Replace the legends of all panels by one above them; lines and bars stand side by side.
-
-    Examples
-    --------
-    >>> figure, axes = new_figure(2, columns=2)
-    >>> for panel in axes:
-    ...     _ = panel.plot([0, 1], label="one")
-    ...     legend(panel)
-    >>> shared_legend(figure)
-    >>> [text.get_text() for text in figure.legends[0].get_texts()]
-    ['one']
-    """
+    """Replace the legends of all panels by one above them; lines and bars stand side by side."""
     found: dict[str, dict[type, Any]] = {}
     published = False
     for axes in figure.axes:
-        held = axes.get_legend()
-        if held is None:
+        if (held := axes.get_legend()) is None:
             continue
         published |= any(text.get_text() == _PUBLISHED for text in held.get_texts())
         held.remove()
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             found.setdefault(label, {}).setdefault(type(handle), handle)
-    handles: list[Any] = [tuple(by_type.values()) for by_type in found.values()]
-    labels = list(found)
     if published:
-        handles.append((_published_mark(),))
-        labels.append(_PUBLISHED)
-    across = figure.get_figwidth() / (0.55 + 0.048 * max(map(len, labels), default=1))
+        found[_PUBLISHED] = {Line2D: _published_mark()}
+    handles: list[Any] = [tuple(by_type.values()) for by_type in found.values()]
     figure.legend(
         handles,
-        labels,
+        list(found),
         loc="outside upper center",
-        ncols=max(1, min(len(labels), int(across))),
         handlelength=4.0,
         columnspacing=1.4,
         handler_map={tuple: HandlerTuple(ndivide=None, pad=0.4)},
+        **_grid(list(found), figure.get_figwidth(), 0.55),
     )

@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 Dash = str | tuple[float, tuple[float, ...]]
+Parts = list[tuple["Look", pd.DataFrame]]
 
 _LINES: dict[str, Dash] = {
     "solid": "-",
@@ -119,55 +120,40 @@ def look(name: object) -> Look:
     >>> look("tiresias-l").label, look("K=2") == look("K=2")
     ('Tiresias-L', True)
     """
-    text = str(name)
-    if text in _KNOWN:
-        label, color, line, marker, hatch = _KNOWN[text]
-        return Look(label, color, _LINES[line], marker, hatch)
-    return _nth(text, _slot(text))
+    return looks([name])[str(name)]
 
 
 def looks(names: Iterable[object]) -> dict[str, Look]:
-    """Return the looks of the series of one chart; unknown names never share one.
-
-    Examples
-    --------
-    >>> chosen = looks([f"K={k}" for k in range(2, 8)])
-    >>> len({(one.color, one.line) for one in chosen.values()})
-    6
-    """
-    unique = list(dict.fromkeys(str(name) for name in names))
-    known = {name: look(name) for name in unique if name in _KNOWN}
-    taken = {_COLORS.index(one.color) for one in known.values() if one.color in _COLORS}
-    chosen = dict(known)
+    """Return the looks of the series of one chart; unknown names share one only where all are."""
+    unique = list(dict.fromkeys(map(str, names)))
+    known = {name: _KNOWN[name] for name in unique if name in _KNOWN}
+    taken = {_COLORS.index(color) for _, color, *_ in known.values() if color in _COLORS}
+    lines, chosen = list(_LINES.values()), {}
     for name in unique:
         if name in known:
+            label, color, line, marker, hatch = known[name]
+            chosen[name] = Look(label, color, _LINES[line], marker, hatch)
             continue
-        slot = _slot(name)
-        if len(taken) < len(_COLORS):
-            while slot in taken:
-                slot = (slot + 1) % len(_COLORS)
+        slot = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big") % len(_COLORS)
+        while slot in taken and len(taken) < len(_COLORS):
+            slot = (slot + 1) % len(_COLORS)
         taken.add(slot)
-        chosen[name] = _nth(name, slot)
-    return {name: chosen[name] for name in unique}
+        line_of_slot = lines[slot % len(lines)]
+        chosen[name] = Look(name, _COLORS[slot], line_of_slot, _MARKERS[slot], _HATCHES[slot])
+    return chosen
 
 
-def _slot(name: str) -> int:
-    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big") % len(_COLORS)
+def by_series(series: str | None, *frames: pd.DataFrame | None) -> list[Parts]:
+    """Split the frames of one chart by the names in a column, in order of appearance, with looks.
 
-
-def _nth(name: str, slot: int) -> Look:
-    lines = list(_LINES.values())
-    return Look(name, _COLORS[slot], lines[slot % len(lines)], _MARKERS[slot], _HATCHES[slot])
-
-
-def looks_of(names: Iterable[str], series: str | None) -> dict[str, Look]:
-    """Return the looks of the names in column ``series``, or that of the only series of a chart."""
-    return {"": _SOLE} if series is None else looks(names)
-
-
-def by_series(frame: pd.DataFrame, series: str | None) -> dict[str, pd.DataFrame]:
-    """Split a frame by the names in a column, in order of appearance; whole, as "", without one."""
+    Without a column each frame stays whole; None has no parts.
+    """
     if series is None:
-        return {"": frame}
-    names = frame[series].astype(str)
-    return {name: frame[names == name] for name in dict.fromkeys(names)}
+        return [[] if frame is None else [(_SOLE, frame)] for frame in frames]
+    names = [() if frame is None else frame[series].astype(str) for frame in frames]
+    chosen = looks(name for column in names for name in column)
+    return [
+        [] if frame is None
+        else [(chosen[str(name)], rows) for name, rows in frame.groupby(column, sort=False)]
+        for frame, column in zip(frames, names, strict=True)
+    ]  # fmt: skip

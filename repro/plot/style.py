@@ -22,36 +22,21 @@ _PLACE_DIGITS = 10
 
 # matplotlib's types list every setting by name; Any keeps the table readable.
 RC: Any = {
-    "font.family": "DejaVu Sans",
-    "font.size": 7,
-    "axes.titlesize": 7,
-    "axes.labelsize": 7,
-    "legend.fontsize": 6.5,
-    "xtick.labelsize": 6.5,
-    "ytick.labelsize": 6.5,
-    "axes.linewidth": 0.6,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": "#e4e4e4",
-    "grid.linewidth": 0.5,
-    "lines.linewidth": 1.3,
-    "lines.markersize": 4,
-    "hatch.linewidth": 0.5,
-    "legend.frameon": False,
-    "figure.dpi": 150,
-    "savefig.dpi": 200,
-    "svg.hashsalt": "repro",
-    "svg.fonttype": "none",
-}
+    "font.family": "DejaVu Sans", "font.size": 7, "axes.titlesize": 7, "axes.labelsize": 7,
+    "legend.fontsize": 6.5, "xtick.labelsize": 6.5, "ytick.labelsize": 6.5,
+    "axes.linewidth": 0.6, "axes.spines.top": False, "axes.spines.right": False,
+    "axes.grid": True, "axes.axisbelow": True, "grid.color": "#e4e4e4", "grid.linewidth": 0.5,
+    "lines.linewidth": 1.3, "lines.markersize": 4, "hatch.linewidth": 0.5,
+    "legend.frameon": False, "figure.dpi": 150, "savefig.dpi": 200,
+    "svg.hashsalt": "repro", "svg.fonttype": "none",
+}  # fmt: skip
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
 class Chart(Figure):
-    """A figure that notebooks show without pyplot and its global list of figures."""
+    """A figure that notebooks show without pyplot."""
 
     def _repr_png_(self) -> bytes:
         return render(self, "png")
@@ -60,8 +45,7 @@ class Chart(Figure):
 class SteadyLayout(ConstrainedLayoutEngine):
     """Constrained layout that gives the same places to the last bit in every process.
 
-    Its solver orders unknowns by their addresses, so that the last bits of a place follow the
-    addresses too; an SVG names its clip paths by a hash of all bits.
+    Its solver orders unknowns by their addresses; an SVG names clip paths by a hash of all bits.
     """
 
     def execute(self, fig: Figure) -> Any:
@@ -105,32 +89,21 @@ def caption(figure: Figure, text: str) -> None:
 
 
 def render(figure: Figure, kind: str) -> bytes:
-    """Return a matplotlib figure as ``png`` or ``svg`` without dates, versions or random ids.
-
-    The bytes are the same for the same figure, however often and wherever these libraries draw it.
-    """
+    """Return a figure as ``png`` or ``svg``, the same bytes whenever and wherever it is drawn."""
     metadata = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}}[kind]
     buffer = io.BytesIO()
     engine = figure.get_layout_engine()
     if type(engine) is ConstrainedLayoutEngine:
         compress: bool = engine._compress  # type: ignore[attr-defined]
         figure.set_layout_engine(SteadyLayout(compress=compress, **engine.get()))
-    _restart_layout(figure)
-    with mpl.rc_context(RC):
-        figure.savefig(buffer, format=kind, metadata=metadata)
-    return buffer.getvalue()
-
-
-def _restart_layout(figure: Figure) -> None:
-    """Put the panels back on their grid.
-
-    Each draw goes on from the layout of the one before and moves it a little, so a figure that was
-    shown first would be saved as other bytes than one that was not.
-    """
+    # Each draw goes on from the layout of the one before: put the panels back on their grid.
     for axes in figure.axes:
         grid = axes.get_subplotspec()
         if grid is not None and axes.get_in_layout():
             _place(axes, grid.get_position(figure))
+    with mpl.rc_context(RC):
+        figure.savefig(buffer, format=kind, metadata=metadata)
+    return buffer.getvalue()
 
 
 def _place(axes: Axes, box: Bbox) -> None:

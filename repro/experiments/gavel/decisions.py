@@ -68,13 +68,7 @@ def first_shares(
     types: Sequence[str],
     perf: Performance | None = None,
 ) -> Floats:
-    """Return the matrix X a policy decides on when the first jobs arrive, shape (jobs, types).
-
-    Raises
-    ------
-    PolicyError
-        If the policy answers with runs instead of shares.
-    """
+    """Return the matrix X a policy decides on when the first jobs arrive, shape (jobs, types)."""
     made = make(policy)
     view = first_view(trace, cluster, made, perf)
     decided = made.session(view)(view)
@@ -93,10 +87,9 @@ def policy_table(
 ) -> pd.DataFrame:
     """Return what each policy optimises and reads, and the problems one decision of it solves.
 
-    ``rows``: row of the table to the registered name; ``trace``, ``cluster`` and ``gpus`` (by type)
-    are those of the decision. The columns are row, policy, objective (first line of its docstring),
-    reads (list), solver (sorts of problems), solves (their number), most_time and most_gpus
-    (largest sum of shares of a job, largest use of a GPU type).
+    ``rows``: row of the table to the registered name. The columns are row, policy, objective (first
+    line of its docstring), reads (list), solver (sorts of problems), solves (their number),
+    most_time and most_gpus (largest sum of shares of a job, largest use of a GPU type).
     """
     records = []
     for row, name in rows.items():
@@ -163,24 +156,10 @@ def allocation_times(
 ) -> pd.DataFrame:
     """Return the CPU time of one allocation for every policy and number of waiting jobs (Fig 12).
 
-    Parameters
-    ----------
-    traces : mapping
-        Number of jobs to the jobs; the cluster has a quarter as many GPUs of each of the types
-        of ``perf``.
-    policies : mapping
-        Series to the policy and the largest number of jobs it is asked for.
-    perf : ThroughputTable
-        Steps per second.
-    whole : sequence of str
-        Series whose programme has a row per job.
-    trials : int
-        Allocations of which the fastest counts; the others are disturbed by the machine.
-
-    Returns
-    -------
-    DataFrame
-        series, x (jobs), seconds.
+    ``traces``: number of jobs to the jobs, on a quarter as many GPUs of each type of ``perf``;
+    ``policies``: series to the policy and the largest number of jobs it is asked for; ``whole``:
+    series whose programme has a row per job. The fastest of ``trials`` counts: the others are
+    disturbed by the machine. The columns are series, x (jobs), seconds.
     """
     rows: list[dict[str, Any]] = []
     for name, (policy, most) in policies.items():
@@ -196,13 +175,6 @@ def allocation_times(
 
 
 def growth_rate(table: pd.DataFrame, series: str, low: float, high: float) -> float:
-    """Return the exponent k of time = c * jobs**k from ``low`` to ``high`` jobs (least squares).
-
-    Examples
-    --------
-    >>> rows = {"series": "a", "x": [1, 2, 4], "seconds": [3.0, 12.0, 48.0]}
-    >>> round(growth_rate(pd.DataFrame(rows), "a", 1, 4), 9)
-    2.0
-    """
+    """Return the exponent k of time = c * jobs**k from ``low`` to ``high`` jobs (least squares)."""
     rows = table[(table["series"] == series) & table["x"].between(low, high)]
     return float(np.polyfit(np.log(rows["x"]), np.log(rows["seconds"]), 1)[0])

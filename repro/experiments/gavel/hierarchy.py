@@ -19,27 +19,10 @@ Table = Mapping[str, Mapping[str, Any]]
 def entity_shares(jobs: Table, entities: Table, gpus: Mapping[str, int]) -> pd.DataFrame:
     """Return the allocation of the hierarchical policy, one row per job.
 
-    Parameters
-    ----------
-    jobs : mapping of str to mapping
-        Job to entity, weight (1 if left out) and steps_per_s by GPU type (1 if left out).
-    entities : mapping of str to mapping
-        Entity to weight (1 if left out) and inner (``fairness`` or ``fifo``).
-    gpus : mapping of str to int
-        GPUs of each type.
-
-    Returns
-    -------
-    DataFrame
-        job, entity, one column of time shares per GPU type, share (their sum), normalised
-        (effective throughput over that of an equal share of all GPUs, for one GPU's time).
-
-    Examples
-    --------
-    >>> jobs = {"1": {"entity": "a"}, "2": {"entity": "a"}, "3": {"entity": "b"}}
-    >>> entities = {"a": {"inner": "fairness"}, "b": {"inner": "fifo"}}
-    >>> entity_shares(jobs, entities, {"v100": 1})["share"].round(6).tolist()
-    [0.25, 0.25, 0.5]
+    ``jobs``: job to entity, weight and steps_per_s by GPU type (1 if left out); ``entities``:
+    entity to weight (1 if left out) and inner (``fairness`` or ``fifo``). The columns are job,
+    entity, time shares by GPU type, share (their sum), normalised (effective throughput over that
+    of an equal share of all GPUs, for one GPU's time).
     """
     types = list(gpus)
     speeds = np.array(
@@ -98,14 +81,6 @@ def weighted_cases(
 
     ``cases``: case to weights of ``entities`` and of ``jobs`` (1 for those left out); ``inner``:
     entity to the policy inside it.
-
-    Examples
-    --------
-    >>> jobs = {"1": {"entity": "a"}, "2": {"entity": "b"}}
-    >>> cases = {"1:3": {"entities": {"a": 1, "b": 3}, "jobs": {}}}
-    >>> inner = {"a": "fairness", "b": "fifo"}
-    >>> weighted_cases(jobs, inner, cases, {"v100": 1})["share"].round(6).tolist()
-    [0.25, 0.75]
     """
     frames = []
     for name, case in cases.items():
@@ -122,15 +97,9 @@ def joining_jobs(
 ) -> pd.DataFrame:
     """Return one-GPU jobs of ``models`` that join one by one and outlast the timeline.
 
-    Each of the entities, named from ``0``, has the next equal part of the jobs; weights inside it
-    go round from 1 to ``weights``. A job joins every ``every`` of ``steps`` timesteps of
-    ``step_s`` seconds.
-
-    Examples
-    --------
-    >>> jobs = joining_jobs(["A3C"] * 4, entities=2, step_s=360, every=4, steps=16, weights=2)
-    >>> jobs["entity"].tolist(), jobs["priority_weight"].tolist(), jobs["submit_time"].tolist()
-    (['0', '0', '1', '1'], [1.0, 2.0, 1.0, 2.0], [0.0, 1440.0, 2880.0, 4320.0])
+    Each of the entities, named from ``0``, has the next equal part of the jobs, with weights going
+    round from 1 to ``weights``. One joins every ``every`` of ``steps`` timesteps of ``step_s``
+    seconds.
     """
     number = np.arange(len(models))
     size = len(models) // entities
@@ -188,14 +157,7 @@ def totals(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def parts(table: pd.DataFrame) -> pd.DataFrame:
-    """Return each entity's part of the total throughput of one series at every timestep.
-
-    Examples
-    --------
-    >>> rows = {"timestep": 1, "entity": ["0", "1"], "throughput": [1.0, 3.0]}
-    >>> parts(pd.DataFrame(rows))["part"].tolist()
-    [0.25, 0.75]
-    """
+    """Return each entity's part of the total throughput of one series at every timestep."""
     sums = table.groupby(["timestep", "entity"])["throughput"].sum().reset_index()
     whole = sums.groupby("timestep")["throughput"].transform("sum")
     return sums.assign(part=sums["throughput"] / whole)
@@ -205,13 +167,6 @@ def farthest_total(sums: pd.DataFrame, known: pd.DataFrame, series: str, publish
     """Return the largest distance of a series' `totals` from the published curve.
 
     ``known`` has the columns series, x (timestep) and mean.
-
-    Examples
-    --------
-    >>> sums = pd.DataFrame({"series": ["a"], "timestep": [1], "total": [1.5]})
-    >>> known = pd.DataFrame({"series": ["p"], "x": [1.0], "mean": [1.25]})
-    >>> farthest_total(sums, known, "a", "p")
-    0.25
     """
     ours = sums[sums["series"] == series].set_index("timestep")["total"]
     theirs = known[known["series"] == published].set_index("x")["mean"]

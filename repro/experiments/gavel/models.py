@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from repro import paths
 from repro.errors import ParamError
+from repro.files.tables import ModelTable
 from repro.perf.synthetic_throughputs import job_types
 from repro.perf.throughput import ThroughputTable
 
@@ -20,25 +20,11 @@ GPU_TYPES = ("k80", "p100", "v100")
 def motivation() -> pd.DataFrame:
     """Return the measurements behind Figures 1 and 4, one row per model and batch size.
 
-    Returns
-    -------
-    DataFrame
-        model, batch_size (NaN where the model has one only), steps/s alone (k80, p100, v100),
-        steps/s on a P100 beside each of six models (p100_beside_<model>, 0 out of memory) and of
-        the second of two equal jobs (p100_second_of_two).
-
-    Raises
-    ------
-    ParamError
-        If the checkout's ``params/gavel_motivation.csv`` is missing or has lost a column.
+    The columns are model, batch_size (NaN where the model has one only), steps/s alone (k80, p100,
+    v100), steps/s on a P100 beside each of six models (p100_beside_<model>, 0 out of memory) and of
+    the second of two equal jobs (p100_second_of_two).
     """
-    path = paths.params_dir() / _FILE
-    if not path.is_file():
-        raise ParamError(f"{path}: the motivation table is missing; restore it from the checkout")
-    table = pd.read_csv(path, comment="#")
-    if lost := [c for c in ("model", "batch_size", *GPU_TYPES, _SECOND) if c not in table]:
-        raise ParamError(f"{path}:2: no column {', '.join(lost)}; restore the table")
-    return table
+    return ModelTable(_FILE, ("model", "batch_size", *GPU_TYPES, _SECOND)).frame
 
 
 def picked(table: pd.DataFrame, models: Mapping[str, int | None]) -> pd.DataFrame:
@@ -117,11 +103,8 @@ def shared_speeds(table: pd.DataFrame, models: Sequence[str]) -> pd.DataFrame:
 def configurations(throughputs: ThroughputTable, gpu_type: str, unit: str) -> pd.DataFrame:
     """Return the models and batch sizes of the workload with their speeds on one GPU (Table 2).
 
-    Returns
-    -------
-    DataFrame
-        model, batch_size (None where there is only one), distributed, job_type, rank (place of
-        the batch size within the model, from 1), steps_per_s, speedup (over ``unit``), text.
+    The columns are model, batch_size (None where there is only one), distributed, job_type, rank
+    (of the batch size within the model, from 1), steps_per_s, speedup (over ``unit``), text.
     """
     frame = pd.DataFrame(
         [(one.model, one.batch_size, one.distributed, one.name) for one in job_types()],
@@ -136,14 +119,3 @@ def configurations(throughputs: ThroughputTable, gpu_type: str, unit: str) -> pd
     frame["speedup"] = frame["steps_per_s"] / pd.Series(units)
     frame["text"] = [f"{size}\n{speed:.3g}/s" for size, speed in zip(sizes, speeds, strict=True)]
     return frame
-
-
-def measured_job_types(throughputs: ThroughputTable, *, distributed: bool = False) -> set[str]:
-    """Return the job types of a throughput table, or only those with speeds on several GPUs."""
-    return {model for model, gang in throughputs.rows if gang > 1 or not distributed}
-
-
-def batch_sizes(table: pd.DataFrame) -> list[list[int]]:
-    """Return the batch sizes of each model; an empty list where there is only one."""
-    known = table.groupby("model", sort=False)["batch_size"]
-    return [[int(size) for size in sizes.dropna()] for _, sizes in known]

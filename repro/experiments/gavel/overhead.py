@@ -12,16 +12,7 @@ def lost_time(result: Result) -> float:
 
 
 def at_every_round(result: Result, overhead_s: float, round_s: float) -> float:
-    """Return the part lost if each round but the first of each job began with the overhead.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from repro import simulate
-    >>> job = {"job_id": [0], "submit_time": [0.0], "duration": [1000.0], "num_gpus": [1]}
-    >>> at_every_round(simulate(pd.DataFrame(job), "1xv100", "las-agnostic"), 10.0, 360.0)
-    0.02
-    """
+    """Return the part lost if each round but the first of each job began with the overhead."""
     spans = result.intervals
     first = (spans["start"] // round_s).astype(int)
     # the last instant of an interval belongs to the round it ends

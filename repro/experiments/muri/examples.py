@@ -16,8 +16,8 @@ Stages = Mapping[str, Sequence[float]]
 def bars(rows: pd.DataFrame, resources: Sequence[str], until: float | None = None) -> pd.DataFrame:
     """Return the rows of a micro-simulation as bars of a chart, one lane per group and resource.
 
-    Rows that last no time, or start at ``until`` or later, are left out; lanes are sorted by group,
-    then in the order of ``resources``. Added are lane and text (job and iteration).
+    Without those that last no time or start at ``until`` or later, in the order of lanes; added are
+    lane and text (job and iteration).
     """
     lasting = rows[rows["end"] > rows["start"]]
     if until is not None:
@@ -35,13 +35,7 @@ def bars(rows: pd.DataFrame, resources: Sequence[str], until: float | None = Non
 
 
 def offset_period(stages: Stages, offsets: Mapping[str, int]) -> float:
-    """Return the period of a group whose members are ``offsets`` stages ahead (Eq 3).
-
-    Examples
-    --------
-    >>> offset_period({"A": (1, 2, 1, 1), "B": (1, 1, 2, 1)}, {"A": 0, "B": 1})
-    5.0
-    """
+    """Return the period of a group whose members are ``offsets`` stages ahead (Eq 3)."""
     resources = len(stages[next(iter(offsets))])
     steps = range(resources)
     return float(
@@ -54,22 +48,10 @@ def simulate_plans(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Run every group of some grouping plans and set the closed forms beside it.
 
-    Parameters
-    ----------
-    plans : mapping of str to sequence of sequence of str
-        Plan to its groups of jobs.
-    stages : mapping of str to sequence of float
-        Job to its time on each of the resources (s).
-    resources : sequence of str
-        Names of the resources.
-
-    Returns
-    -------
-    rows : DataFrame
-        Every stage, with plan; the group is named after its members (``A+B``).
-    table : DataFrame
-        One row per group: plan, group, period (s) and gamma of the run, idle share per resource
-        (``idle CPU``), period_closed and gamma_closed by Eq 3 and 4.
+    ``plans``: plan to its groups of jobs; ``stages``: job to its time on each resource (s).
+    Returned are every stage, with plan and group (``A+B``), and one row per group: plan, group,
+    period (s) and gamma of the run, idle share (``idle CPU``), period_closed and gamma_closed by Eq
+    3 and 4.
     """
     frames, records = [], []
     for plan, groups in plans.items():
@@ -94,13 +76,7 @@ def simulate_plans(
 
 
 def pair_plans(jobs: Sequence[str]) -> dict[str, list[list[str]]]:
-    """Return every way to split an even number of jobs into pairs, named ``A+B, C+D``.
-
-    Examples
-    --------
-    >>> list(pair_plans("ABCD"))
-    ['A+B, C+D', 'A+C, B+D', 'A+D, B+C']
-    """
+    """Return every way to split an even number of jobs into pairs, named ``A+B, C+D``."""
     if not jobs:
         return {"": []}
     found = {}
@@ -110,14 +86,3 @@ def pair_plans(jobs: Sequence[str]) -> dict[str, list[list[str]]]:
             plan = [[jobs[0], other], *groups]
             found[", ".join("+".join(pair) for pair in plan)] = plan
     return found
-
-
-def fused(one: Sequence[float], other: Sequence[float]) -> tuple[float, ...]:
-    """Return two jobs run one after the other on every resource as the stages of one job (s)."""
-    return tuple(a + b for a, b in zip(one, other, strict=True))
-
-
-def group_periods(rows: pd.DataFrame) -> dict[str, float]:
-    """Return the longest steady period (s) of each group of a micro-simulation."""
-    by_group = rows.groupby("group")
-    return {str(group): float(steady_period(of_one).max()) for group, of_one in by_group}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 
 from repro.perf.muri_models import muri_profiles
@@ -35,16 +36,13 @@ def stage_shares(num_gpus: int) -> pd.DataFrame:
 
 
 def bottleneck_margin(profiles: pd.DataFrame) -> pd.DataFrame:
-    """Return the profiles with margin: the bottleneck's stage over the longest other stage.
-
-    Above 1 the model is bound by what Table 3 says.
-    """
-    bound = profiles["bottleneck"].map(STAGE_OF)
-    margins = []
-    for (_, row), stage in zip(profiles.iterrows(), bound, strict=True):
-        others = [row[column] for name, column in STAGES.items() if name != stage]
-        margins.append(float(row[STAGES[stage]]) / max(others))
-    return profiles.assign(margin=margins)
+    """Return the profiles with margin: the bottleneck's stage over the longest other stage."""
+    times = profiles[list(STAGES.values())]
+    bound = profiles["bottleneck"].map(STAGE_OF).map(STAGES)
+    of_bound = np.asarray(times.columns) == bound.to_numpy()[:, None]
+    return profiles.assign(
+        margin=times.where(of_bound).max(axis=1) / times.mask(of_bound).max(axis=1)
+    )
 
 
 def jobs_off_profile(trace: pd.DataFrame) -> int:
@@ -66,20 +64,9 @@ def group_throughput(
 ) -> pd.DataFrame:
     """Return the throughput of 2 to 4 models alone and together in one group (Table 2).
 
-    Parameters
-    ----------
-    models : sequence of str
-        Members.
-    num_gpus : int
-        GPUs every member uses, and the group as a whole.
-    alone_factor, group_factor : float
-        Measured time over the profile's iteration time, and over the period T.
-
-    Returns
-    -------
-    DataFrame
-        One row per model and ordering (best, worst): label, period (s, without the factor),
-        alone, together (iterations/s), normalised (together / alone).
+    The factors are measured time over the profile's iteration time, and over the period T. One row
+    per model and ordering (best, worst): label, period (s, without the factor), alone, together
+    (iterations/s), normalised (together / alone).
     """
     table = muri_profiles()
     rows = table[table["num_gpus"] == num_gpus].set_index("model").loc[list(models)]

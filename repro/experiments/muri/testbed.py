@@ -49,22 +49,9 @@ def means(
 ) -> pd.DataFrame:
     """Return means over each run, beside those of the testbed's logs.
 
-    Parameters
-    ----------
-    results : mapping
-        Policy to records.
-    trace : DataFrame
-        What was run.
-    step : float
-        Seconds between two instants at which the blocking index is read.
-    published : sequence of mapping
-        Rows ``{policy, queue_length, …}``.
-
-    Returns
-    -------
-    DataFrame
-        policy, queue_length and queue_max (exact), blocking_index, data_percent, gpu_percent,
-        network_percent, and the published ones as ``<column>_log`` (NaN if none).
+    ``step``: seconds between two instants at which the blocking index is read; ``published``: rows
+    ``{policy, queue_length, …}``. The columns are policy, queue_length and queue_max (exact),
+    blocking_index, data_percent, gpu_percent, network_percent, and ``<column>_log`` (NaN if none).
     """
     rows = []
     for policy, result in results.items():
@@ -79,14 +66,7 @@ def means(
 
 
 def over_muri(values: pd.Series[float], parts: Mapping[str, Sequence[str]]) -> list[float]:
-    """Return the value of each baseline over that of its part's Muri, which stands last in it.
-
-    Examples
-    --------
-    >>> over_muri(pd.Series({"srtf": 6.0, "srsf": 4.0, "muri-s": 2.0}),
-    ...           {"a": ["srtf", "srsf", "muri-s"]})
-    [3.0, 2.0]
-    """
+    """Return the value of each baseline over that of its part's Muri, which stands last in it."""
     pairs = [(name, part[-1]) for part in parts.values() for name in part[:-1]]
     return [float(values[name] / values[ours]) for name, ours in pairs]
 

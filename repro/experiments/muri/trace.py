@@ -35,22 +35,10 @@ def compare(
 ) -> pd.DataFrame:
     """Return every metric of every run, over that of the reference, beside the published values.
 
-    Parameters
-    ----------
-    results : mapping
-        (trace, series) to records; one run per trace has the reference.
-    reference : str
-        Series that the bars are relative to (``muri-s``).
-    published : sequence of mapping
-        Rows ``{policy, metric, <trace>: seconds, …}``.
-    drawn : iterable of str
-        Traces that are stand-ins: nothing published can be compared with them.
-
-    Returns
-    -------
-    DataFrame
-        trace, policy, metric, value (s), published (s, NaN if none), deviation (relative), ratio
-        (over the reference on the same trace), published_ratio.
+    ``results``: (trace, series) to records; ``published``: rows ``{policy, metric, <trace>:
+    seconds}``, compared with nothing on the stand-ins named in ``drawn``. The columns are trace,
+    policy, metric, value (s), published (s, NaN if none), deviation (relative), ratio (over the
+    reference on the same trace), published_ratio.
     """
     rows = [
         {"trace": trace, "policy": series, "metric": metric, "value": value}

@@ -15,25 +15,16 @@ from repro.errors import ParamError
 
 def job_list(jobs: Mapping[str, Mapping[str, float]]) -> pd.DataFrame:
     """Return a trace of named jobs (gpus, submit = 0, duration; s) in order of submission."""
-    frame = pd.DataFrame(
-        {
-            "job_id": list(jobs),
-            "submit_time": [float(job.get("submit", 0.0)) for job in jobs.values()],
-            "duration": [float(job["duration"]) for job in jobs.values()],
-            "num_gpus": [int(job["gpus"]) for job in jobs.values()],
-        }
-    )
+    rows = [
+        (name, float(job.get("submit", 0.0)), float(job["duration"]), int(job["gpus"]))
+        for name, job in jobs.items()
+    ]
+    frame = pd.DataFrame(rows, columns=["job_id", "submit_time", "duration", "num_gpus"])
     return frame.sort_values("submit_time", kind="stable", ignore_index=True)
 
 
 def slots(result: Result) -> list[str]:
-    """Return which job ran in each second of a schedule of one job at a time (Figure 7).
-
-    Raises
-    ------
-    ParamError
-        If a slot holds no job, several, or a part of one.
-    """
+    """Return which job ran in each second of a schedule of one job at a time (Figure 7)."""
     spans = result.intervals
     drawn = []
     for low in range(math.ceil(float(result.jobs["end_time"].max()))):
@@ -53,20 +44,9 @@ def queue_spans(
 ) -> pd.DataFrame:
     """Cut the intervals of a run where a job changes queue; found from the records alone.
 
-    Parameters
-    ----------
-    result : Result
-        Records of a run under the paper's rules.
-    thresholds : sequence of float
-        Upper limits of queues 1 to K-1 (GPU-seconds).
-    promote_knob : float
-        PROMOTEKNOB (section 3.2.3).
-
-    Returns
-    -------
-    DataFrame
-        job_id, start, end (s), gpus, queue (1 to K), event: what put the job into this span
-        (``start``, ``resume``, ``demoted``, ``promoted``).
+    ``thresholds`` are the upper limits of queues 1 to K-1 (GPU-seconds), ``promote_knob`` is
+    PROMOTEKNOB (section 3.2.3). The columns are job_id, start, end (s), gpus, queue (1 to K),
+    event: what put the job into this span (``start``, ``resume``, ``demoted``, ``promoted``).
     """
     limits = [*thresholds, math.inf]
     rows: list[tuple[object, float, float, float, int, str]] = []
@@ -133,20 +113,8 @@ def largest_difference(
 ) -> float:
     """Return the largest distance of an index from its definition on random distributions.
 
-    Relative to the value by definition; absolute where that is 0.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Source of the distributions.
-    index : callable
-        From equally likely total services to the index by attained service.
-    count, longest : int
-        Number of distributions, and of services in one at most.
-    largest : int
-        Largest service (GPU-seconds); services are whole numbers.
-    step : float
-        Distance between the quanta the definition is evaluated at (GPU-seconds).
+    Relative, absolute where the definition gives 0. Each of ``count`` has at most ``longest`` whole
+    services up to ``largest``; quanta are ``step`` apart (GPU-seconds).
     """
     quanta = np.arange(step, largest + 1, step)
     worst = 0.0

@@ -2,39 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from repro import paths
 from repro.errors import ParamError
+from repro.files.tables import ModelTable
 from repro.typing import Floats
-
-_TENSORS = "tiresias_tensors.csv"
 
 
 def tensor_sizes() -> dict[str, list[float]]:
     """Return the sizes (MB) of each model's tensors of at least 1 MB, in the order of its graph.
 
     From models.py of the public simulator; a model whose tensors are not published is left out.
-
-    Raises
-    ------
-    ParamError
-        If the checkout's table is missing.
-
-    Examples
-    --------
-    >>> tensor_sizes()["vgg11"]
-    [1.1, 2.3, 4.5, 9.0, 9.0, 9.0, 392.0, 64.0, 15.6]
     """
-    path = paths.params_dir() / _TENSORS
-    if not path.is_file():
-        raise ParamError(f"{path}: the table of tensors is missing; restore it from the checkout")
-    table = pd.read_csv(path, comment="#")
+    table = ModelTable("tiresias_tensors.csv", ("model", "size_mb", "times")).frame
     whole = table.loc[table.index.repeat(table["times"])]
     groups = whole.groupby("model", sort=False)["size_mb"]
     return {str(model): sizes.tolist() for model, sizes in groups}
@@ -43,13 +28,7 @@ def tensor_sizes() -> dict[str, list[float]]:
 def server_skew(tensors: Sequence[float], servers: int) -> float:
     """Return the most loaded parameter server's bytes over the mean, tensors dealt round robin.
 
-    1 when all servers hold the same, up to ``servers`` when one holds everything. Section 3.3
-    speaks of this skew without giving a formula.
-
-    Raises
-    ------
-    ParamError
-        If there is no tensor or no server.
+    1 when all hold the same; section 3.3 speaks of this skew without giving a formula.
     """
     if servers < 1 or not tensors:
         raise ParamError(
@@ -90,18 +69,6 @@ def linear_fit(observed: npt.ArrayLike, *columns: npt.ArrayLike) -> Fit:
     return Fit(intercept, tuple(slopes), r2, adjusted, tuple(residuals.tolist()))
 
 
-def implied_resume(costs: Mapping[str, Sequence[float]], mean_pause: float) -> pd.DataFrame:
-    """Return what resuming one job must have cost on average (s), from totals (section 5.2.4).
-
-    ``costs``: policy to (preemptions, seconds they cost in total), taken to be pauses of
-    ``mean_pause`` plus resumes, every model preempted equally often. The columns are policy,
-    per_preemption, resume.
-    """
-    rows = [(name, total / count) for name, (count, total) in costs.items()]
-    table = pd.DataFrame(rows, columns=["policy", "per_preemption"])
-    return table.assign(resume=table["per_preemption"] - mean_pause)
-
-
 def resume_parts(
     models: pd.DataFrame,
     pause: Fit,
@@ -130,29 +97,3 @@ def resume_parts(
     parts = {"build and warm up": build, "restore tensors": restore, "read checkpoint": read}
     frames = [keys.assign(part=name, seconds=seconds) for name, seconds in parts.items()]
     return pd.concat(frames, ignore_index=True)
-
-
-@dataclass(frozen=True)
-class LossCurve:
-    """An invented curve of training loss (0 to 1), not a measured one (Figure 2)."""
-
-    epochs: int
-    #: loss before training, and the level it tends to
-    start: float
-    end: float
-    #: how fast it gets there, per epoch
-    rate: float
-    #: standard deviation of the jitter
-    noise: float
-    #: number of sudden jumps, and the largest
-    spikes: int = 0
-    spike: float = 0.0
-
-    def draw(self, rng: np.random.Generator) -> pd.DataFrame:
-        """Return the columns epoch (from 1) and loss."""
-        number = np.arange(self.epochs)
-        smooth = self.end + (self.start - self.end) * np.exp(-self.rate * number)
-        loss = smooth + rng.normal(0.0, self.noise, self.epochs)
-        where = rng.choice(self.epochs, size=self.spikes, replace=False)
-        loss[where] += self.spike * rng.random(self.spikes)
-        return pd.DataFrame({"epoch": number + 1, "loss": loss.clip(0.0, 1.0)})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,26 +24,12 @@ class Instance:
     #: workers W, one GPU each
     workers: int
     #: parameter servers (MB); they sum up to the model
-    sizes: tuple[float, ...]
+    sizes: Sequence[float]
     #: idle GPUs of each node, and the traffic already on it (MB per iteration)
-    free: tuple[int, ...]
-    traffic: tuple[float, ...]
+    free: Sequence[int]
+    traffic: Sequence[float]
     #: what it trains, for rules that look at it
     model: str | None = None
-
-
-def listed(entries: Iterable[Mapping[str, object]]) -> list[Instance]:
-    """Return the instances a parameter file lists: name, workers, sizes, free, traffic of each."""
-    frame = pd.DataFrame(list(entries))
-    columns = (frame[name] for name in ("name", "workers", "sizes", "free", "traffic"))
-    return [
-        Instance(str(name), int(workers), _floats(sizes), tuple(map(int, free)), _floats(traffic))
-        for name, workers, sizes, free, traffic in zip(*columns, strict=True)
-    ]
-
-
-def _floats(values: Iterable[float]) -> tuple[float, ...]:
-    return tuple(map(float, values))
 
 
 def drawn(
@@ -70,9 +56,7 @@ def drawn(
         model = str(rng.choice(sorted(models.index)))
         load = (rng.random(size) < 0.5) * rng.random(size) * busy_mb
         sizes = _server_sizes(models, model, gang)
-        found.append(
-            Instance(f"{number + 1}", gang, sizes, tuple(free.tolist()), _floats(load), model)
-        )
+        found.append(Instance(f"{number + 1}", gang, sizes, free.tolist(), load.tolist(), model))
     return found
 
 
@@ -87,17 +71,15 @@ def on_idle_nodes(
     ]
 
 
-def _server_sizes(models: pd.DataFrame, model: str, servers: int) -> tuple[float, ...]:
+def _server_sizes(models: pd.DataFrame, model: str, servers: int) -> list[float]:
     size, ratio = map(float, models.loc[model, ["size_mb", "largest_ratio"]].to_numpy())
-    return _floats(server_sizes(size, servers, ratio))
+    return server_sizes(size, servers, ratio)
 
 
 def program(instance: Instance) -> float:
     """Return the busiest node's traffic (MB per iteration) under the programme's placement."""
-    sizes = list(instance.sizes)
-    return solve(
-        sum(sizes), instance.workers, sizes, list(instance.free), list(instance.traffic)
-    ).max_traffic
+    sizes, free, traffic = list(instance.sizes), list(instance.free), list(instance.traffic)
+    return solve(sum(sizes), instance.workers, sizes, free, traffic).max_traffic
 
 
 def exhaustive(instance: Instance) -> float:

@@ -10,42 +10,27 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from repro import paths
 from repro.core.records import Result
 from repro.errors import ParamError
 from repro.experiments.tiresias.testbed import STATISTICS
+from repro.files.tables import ModelTable
 from repro.metrics import statistics
-from repro.perf.tiresias_models import tiresias_models
-from repro.trace.synth.history import gpu_time_at
-from repro.typing import Floats
 
 DAY_S = 86_400.0
 #: Rules and policy of a run.
 Run = tuple[str, str]
 #: Name of the series of all jobs.
 ALL = "all jobs"
-_ITERATIONS = "tiresias_iterations.csv"
 _PERCENTS = (1, 5, 10, 20, 25, 30, 40, 50, 60, 70, 75, 80, 90, 95, 99)
 
 
 def pick_jobs(
     trace: pd.DataFrame, *, min_duration_s: float, days: Sequence[float] | None = None
 ) -> pd.DataFrame:
-    """Return the jobs long enough to be simulated, the first submitted at 0 (section 5.3).
+    """Return the jobs of at least ``min_duration_s``, the first submitted at 0 (section 5.3).
 
-    Parameters
-    ----------
-    trace : DataFrame
-        A trace.
-    min_duration_s : float
-        Shorter jobs (s) are left out; the GPU-times the paper's simulator ships begin at 121 s.
-    days : sequence of two floats, optional
-        First day and day after the last, counted from the trace's first submission.
-
-    Raises
-    ------
-    ParamError
-        If no job is left.
+    The GPU-times the paper's simulator ships begin at 121 s. ``days``: first day and day after the
+    last, counted from the trace's first submission.
     """
     kept = trace[trace["duration"] >= min_duration_s]
     if days is not None:
@@ -59,15 +44,6 @@ def pick_jobs(
         )
     kept = kept.assign(submit_time=kept["submit_time"] - kept["submit_time"].min())
     return kept.reset_index(drop=True)
-
-
-def completion_times(results: Mapping[Run, Result]) -> pd.DataFrame:
-    """Return the completion times of all runs under each other: rules, policy, jct (s)."""
-    frames = [
-        pd.DataFrame({"rules": rules, "policy": policy, "jct": result.jobs["jct"]})
-        for (rules, policy), result in results.items()
-    ]
-    return pd.concat(frames, ignore_index=True)
 
 
 def ratio_table(
@@ -103,34 +79,14 @@ def falls(values: Sequence[float], least: float = -math.inf) -> bool:
     return all(left > right for left, right in pairwise([*values, least]))
 
 
-def decile_ratios(
-    jobs: pd.DataFrame, policy: str, reference: str, percents: Sequence[float]
-) -> Floats:
-    """Return percentiles of a policy's completion times over those of the reference (Figure 13)."""
-    ours, base = (
-        np.percentile(jobs.loc[jobs["policy"] == name, "jct"], percents)
-        for name in (policy, reference)
-    )
-    return np.asarray(ours / base, dtype=float)
-
-
 def sweep_table(
     sweeps: Sequence[Mapping[str, Any]], results: Mapping[tuple[str, str], Result]
 ) -> pd.DataFrame:
     """Return one statistic of every variant of a parameter over that of its base setting.
 
-    Parameters
-    ----------
-    sweeps : sequence of mapping
-        ``panel``; ``statistic``: average, median, 95th or max; ``base``: label of the variant
-        divided by; ``variants``: each a ``label`` and, where known, a ``published`` value.
-    results : mapping
-        (panel, label) to records.
-
-    Returns
-    -------
-    DataFrame
-        panel, variant, statistic, jct (s), normalised, published, promotions (Figures 14, 15).
+    A sweep has ``panel``, ``statistic`` (average, median, 95th or max), ``base`` (the label divided
+    by) and ``variants``, each a ``label`` and maybe ``published``; ``results``: (panel, label) to
+    records. The columns are panel, variant, statistic, jct (s), normalised, published, promotions.
     """
     rows = []
     for sweep in sweeps:
@@ -148,39 +104,22 @@ def sweep_table(
 
 def _statistic(result: Result, name: str) -> float:
     jct = result.jobs["jct"]
-    if name == "max":
-        return float(jct.max())
-    keys = {label: key for key, label in STATISTICS.items()}
-    if name not in keys:
-        raise ParamError(f"statistic {name!r} is unknown; accepted: {', '.join(keys)}, max")
-    return statistics(jct)[keys[name]]
-
-
-def with_model_size(jobs: pd.DataFrame) -> pd.DataFrame:
-    """Return the jobs with size_mb of their model; NaN for a model that Table 6 does not have."""
-    return jobs.assign(size_mb=jobs["model"].str.lower().map(tiresias_models()["size_mb"]))
-
-
-def iteration_times() -> pd.DataFrame:
-    """Return the seconds per iteration of the ten models: model, num_gpus (1 to 8), iteration_s.
-
-    From 60_job.csv of the public simulator: duration over iterations, the same for all jobs of a
-    model and a number of GPUs.
-
-    Raises
-    ------
-    ParamError
-        If the checkout's table is missing.
-    """
-    path = paths.params_dir() / _ITERATIONS
-    if not path.is_file():
-        raise ParamError(f"{path}: the table of iteration times is missing; restore it")
-    return pd.read_csv(path, comment="#")
+    known = {STATISTICS[key]: value for key, value in statistics(jct).items()}
+    known["max"] = float(jct.max())
+    if name not in known:
+        raise ParamError(f"statistic {name!r} is unknown; accepted: {', '.join(known)}")
+    return known[name]
 
 
 def with_iteration_time(jobs: pd.DataFrame) -> pd.DataFrame:
-    """Return the jobs with iteration_s of their model on their GPUs; NaN if none is published."""
-    known = iteration_times().set_index(["model", "num_gpus"])["iteration_s"]
+    """Return the jobs with iteration_s of their model on their GPUs; NaN if none is published.
+
+    From 60_job.csv of the public simulator: duration over iterations, the same for all jobs of a
+    model and a number of GPUs (1 to 8).
+    """
+    columns = ("model", "num_gpus", "iteration_s")
+    times = ModelTable("tiresias_iterations.csv", columns).frame
+    known = times.set_index(["model", "num_gpus"])["iteration_s"]
     wanted = pd.MultiIndex.from_arrays([jobs["model"].str.lower(), jobs["num_gpus"]])
     return jobs.assign(iteration_s=known.reindex(wanted).to_numpy())
 
@@ -193,18 +132,6 @@ def all_and_large(jobs: pd.DataFrame, column: str, least_gpus: int, label: str) 
     return pd.concat(frames, ignore_index=True)
 
 
-def intervals(trace: pd.DataFrame) -> pd.DataFrame:
-    """Return the time from each submission to the next: jobs (``all jobs``), interval_s."""
-    gaps = np.diff(trace["submit_time"].to_numpy(float))
-    return pd.DataFrame({"jobs": ALL, "interval_s": gaps})
-
-
 def shares(values: pd.Series[float]) -> pd.DataFrame:
     """Return fifteen percentiles (interpolated) of the values: percent, value."""
     return pd.DataFrame({"percent": _PERCENTS, "value": np.percentile(values, _PERCENTS)})
-
-
-def published_gpu_time(levels: Sequence[float]) -> pd.DataFrame:
-    """Return the authors' GPU-times (yarn-gput10000.csv) at shares of the jobs, 0 to 1."""
-    points = np.asarray(levels, dtype=float)
-    return pd.DataFrame({"jobs": ALL, "fraction": points, "gpu_s": gpu_time_at(points)})

@@ -23,14 +23,6 @@ def schedule(results: Results) -> pd.DataFrame:
     return pd.concat(frames, names=["lane"]).reset_index("lane").reset_index(drop=True)
 
 
-def tiresias_values(orders: Results) -> dict[str, Any]:
-    """Return completion times and average JCT of each policy (Tiresias Fig 7)."""
-    return {
-        "tiresias_ends": [result.jobs["end_time"].tolist() for result in orders.values()],
-        "tiresias_averages": [result.jobs["jct"].mean() for result in orders.values()],
-    }
-
-
 def first_rounds(rounds: Result, number: int, round_s: float) -> pd.DataFrame:
     """Return the first ``number`` rounds of ``round_s`` seconds, one lane per GPU type."""
     spans = rounds.intervals[rounds.intervals["start"] < number * round_s]

@@ -45,11 +45,6 @@ def test_fit_recovers_a_plane_and_says_how_well():
     assert sum(noisy.residuals) == pytest.approx(0)
 
 
-def test_implied_resume():
-    table = models.implied_resume({"x": (4, 200.0), "y": (10, 600.0)}, 8.0)
-    assert table["resume"].tolist() == [42.0, 52.0]
-
-
 def test_resume_parts_add_up_to_the_mean_and_share_the_link():
     two = pd.DataFrame(
         {"model": ["a", "b"], "label": ["A", "B"], "size_mb": [10.0, 30.0], "tensors": [0, 20]}
@@ -62,12 +57,3 @@ def test_resume_parts_add_up_to_the_mean_and_share_the_link():
     assert totals.mean() == pytest.approx(50.0)
     read = rows[rows["part"] == "read checkpoint"].set_index(["model", "workers"])["seconds"]
     assert read.to_dict() == {("a", 1): 1.0, ("a", 8): 4.0, ("b", 1): 3.0, ("b", 8): 12.0}
-
-
-def test_loss_curves_stay_in_range_and_repeat():
-    settings = {"start": 0.9, "end": 0.1, "rate": 0.1, "noise": 0.1, "spikes": 5, "spike": 1.0}
-    curve = models.LossCurve(60, **settings).draw(np.random.default_rng(3))
-    assert curve["loss"].between(0, 1).all()
-    assert curve["epoch"].tolist() == list(range(1, 61))
-    again = models.LossCurve(60, **settings).draw(np.random.default_rng(3))
-    pd.testing.assert_frame_equal(curve, again)
