@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,11 +23,10 @@ STAGE_COLUMNS = ("stage_storage", "stage_cpu", "stage_gpu", "stage_network")
 MERGED_COLUMNS = ("stage_storage", "stage_gpu", "stage_network")
 
 
-def stage_columns(present: Sequence[Any], source: str = "the trace") -> tuple[str, ...]:
+def stage_columns(present: Container[str], source: str = "the trace") -> tuple[str, ...]:
     """Return the stage columns of a trace: four, or three if storage and CPU are one."""
     columns = STAGE_COLUMNS if "stage_cpu" in present else MERGED_COLUMNS
-    missing = [name for name in columns if name not in present]
-    if missing:
+    if missing := [name for name in columns if name not in present]:
         raise TraceError(
             f"{source}: no column {missing[0]!r}; grouped jobs need their stage times in seconds "
             f"per iteration: {', '.join(STAGE_COLUMNS)} (stage_cpu may be part of stage_storage)"
@@ -65,20 +63,15 @@ class Interleaving:
     factors: tuple[float, ...] = ()
 
     def period(self, members: Sequence[Stages], merged: bool = False) -> float:
-        """Return the seconds in which every member completes one iteration, factor included.
-
-        With ``merged`` the stages are data (storage and CPU), GPU, network.
-        """
+        """Return the seconds of one iteration of every member; ``merged``: CPU within storage."""
         time = three_stage_time if merged else interleaving_time
-        return time(members, self.ordering) * self._factor(members)
-
-    def efficiency(self, members: Sequence[Stages], merged: bool = False) -> float:
-        """Return the grouping efficiency gamma of a group, factor included."""
-        return efficiency(members, self.ordering, merged=merged, factor=self._factor(members))
+        number = len(members) - 2
+        factor = self.factors[number] if 0 <= number < len(self.factors) else 1.0
+        return time(members, self.ordering) * factor
 
     def pair_efficiencies(self, trace: pd.DataFrame) -> Floats:
         """Return gamma of every pair of jobs of a trace, shape (jobs, jobs); 0 on the diagonal."""
-        columns = self.columns or stage_columns(list(trace.columns))
+        columns = self.columns or stage_columns(trace.columns)
         jobs = [tuple(row) for row in trace[list(columns)].to_numpy(float).tolist()]
         gamma = np.zeros((len(jobs), len(jobs)))
         for i, j in itertools.combinations(range(len(jobs)), 2):
@@ -91,13 +84,12 @@ class Interleaving:
         if len(run.jobs) == 1:
             return scale
         group, period = self._group(table, run)
-        # a job whose stages overlap inside one iteration says how long that takes alone
-        alone = [table.iteration_s(job) for job in run.jobs]
-        solo = [
-            sum(stages) if math.isnan(time) else time
-            for time, stages in zip(alone, group, strict=True)
-        ]
-        return [part * time / period for part, time in zip(scale, solo, strict=True)]
+        rates = []
+        for job, part, stages in zip(run.jobs, scale, group, strict=True):
+            # a job whose stages overlap inside one iteration says how long that takes alone
+            alone = table.iteration_s(job)
+            rates.append(part * (sum(stages) if math.isnan(alone) else alone) / period)
+        return rates
 
     def paces(self, table: JobTable, run: Run, nodes: Nodes) -> list[float]:
         """Return the period for every member of a group whose work counts iterations."""
@@ -106,24 +98,18 @@ class Interleaving:
             return [table.solo[job] / rate for job, rate in zip(run.jobs, rates, strict=True)]
         return [self._group(table, run)[1]] * len(run.jobs)
 
-    def _factor(self, members: Sequence[Stages]) -> float:
-        number = len(members) - 2
-        return self.factors[number] if 0 <= number < len(self.factors) else 1.0
-
     def _group(self, table: JobTable, run: Run) -> tuple[list[Stages], float]:
         """Return the stage times of the members and their period (s)."""
-        merged, stages = table.derived(f"stages {self.columns}", lambda: self._stages(table))
+        columns, stages = table.derived(f"stages {self.columns}", lambda: self._stages(table))
         group = [stages[job] for job in run.jobs]
-        return group, self.period(group, merged)
+        return group, self.period(group, columns == MERGED_COLUMNS)
 
-    def _stages(self, table: JobTable) -> tuple[bool, list[Stages]]:
-        """Return whether storage and CPU are one stage, and the stage times of every job."""
-        columns = self.columns or stage_columns(list(table.frame.columns))
-        for name in columns:
-            if name not in table.frame:
-                raise TraceError(
-                    f"the trace has no column {name!r}; grouped jobs need the stage times "
-                    f"{', '.join(columns)} in seconds per iteration"
-                )
-        lists = [table.column(name) for name in columns]
-        return columns == MERGED_COLUMNS, list(zip(*lists, strict=True))
+    def _stages(self, table: JobTable) -> tuple[tuple[str, ...], list[Stages]]:
+        """Return the columns and the stage times of every job."""
+        columns = self.columns or stage_columns(table.frame.columns)
+        if missing := [name for name in columns if name not in table.frame]:
+            raise TraceError(
+                f"the trace has no column {missing[0]!r}; grouped jobs need the stage times "
+                f"{', '.join(columns)} in seconds per iteration"
+            )
+        return columns, list(zip(*map(table.column, columns), strict=True))

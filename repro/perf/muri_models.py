@@ -28,18 +28,14 @@ _FACTS = ["model", "label", "domain", "dataset", "batch_size", "bottleneck", "bo
 
 
 def muri_profiles() -> pd.DataFrame:
-    """Return what was measured of the eight models, one row per model and number of GPUs.
-
-    Facts of the model (Table 3), num_gpus, iteration_time (s, alone), stage_data (storage and CPU),
-    stage_gpu, stage_network (s per iteration), start_overhead (s), from the authors' simulator.
-    """
+    """Return facts of the models (Table 3) and times (s) by model and GPUs (authors' simulator)."""
     return _read().copy()
 
 
 def start_overhead(model: str, num_gpus: int) -> float:
-    """Return the seconds a job of the model needs to start (``overhead_dict`` of the simulator).
+    """Return the seconds a job of the model needs to start, as measured on the nearest GPU count.
 
-    Where it was not measured the nearest measured number of GPUs counts, the larger of two as near.
+    Of two counts as near the larger one (``overhead_dict`` of the simulator).
     """
     known = _overheads()
     name = model.lower()

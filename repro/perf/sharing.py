@@ -23,7 +23,7 @@ def host_iterations(guest: ThreeStages, host: ThreeStages) -> int:
     Stages are (data, GPU, network) alone (s). The guest uses a resource only while the host is in
     its other two stages. Where its data stage ends early in such a gap, part of its GPU stage still
     runs in the same iteration of the host, and likewise its network stage after the GPU stage
-    (``antman_calc_iter_time`` of Muri's simulator). A host of one stage only is refused.
+    (``antman_calc_iter_time`` of Muri's simulator).
     """
     data, gpu, network = guest
     host_data, host_gpu, host_network = host
@@ -67,11 +67,12 @@ class Sharing:
                 f"jobs {[table.ids[job] for job in run.jobs]} form a group; this performance "
                 f"model knows only owners and guests: name the owners in `hosts`"
             )
-        nominal = run.gpus / table.gpus[run.jobs[0]]
+        job = run.jobs[0]
+        nominal = run.gpus / table.gpus[job]
         if not run.hosts:
             return [nominal]
         period = self._period(table, run)
-        return [nominal * _alone(table, run.jobs[0]) / period]
+        return [nominal * _alone(table, job) / period]
 
     def paces(self, table: JobTable, run: Run, nodes: Nodes) -> list[float]:
         """Return the seconds of one iteration of a guest, to the last bit."""
@@ -81,8 +82,7 @@ class Sharing:
 
     def _period(self, table: JobTable, run: Run) -> float:
         """Return the seconds of one iteration of a guest beside its hosts."""
-        guest = self._stages(table, run.jobs[0])
-        period = _alone(table, run.jobs[0])
+        guest, period = self._stages(table, run.jobs[0]), _alone(table, run.jobs[0])
         for host in run.hosts:
             rounds = host_iterations(guest, self._stages(table, host))
             period = max(period, rounds * _alone(table, host))

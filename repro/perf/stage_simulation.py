@@ -14,8 +14,6 @@ from repro.errors import ParamError
 RESOURCES = ("storage", "CPU", "GPU", "network")
 Sharing = Literal["barrier", "queue", "alone"]
 
-_COLUMNS = ["group", "job", "iteration", "resource", "ready", "start", "end"]
-
 
 class _Meeting:
     """A point that nobody passes until all parties are there, again and again."""
@@ -44,18 +42,11 @@ def simulate_group(
 ) -> pd.DataFrame:
     """Run the stages of jobs that share one set of resources (Muri, section 4.1, Figure 1).
 
-    ``stages`` maps a job to its time on each resource per iteration (s); ``offsets`` says how many
-    stages it is ahead (left out, every job is one stage behind the one before it). Sharing
-    ``barrier`` is the paper's: in a step every job does one stage and waits for all others. With
-    ``queue`` a job goes on as soon as its next resource is free; with ``alone`` jobs take turns for
-    whole iterations. One row per stage: group, job, iteration (from 1), resource, ready (when the
-    job came for the resource), start, end (s), in order of start.
-
-    Examples
-    --------
-    >>> rows = simulate_group({"A": (2, 1), "B": (1, 2)}, resources=("CPU", "GPU"))
-    >>> steady_period(rows).to_dict()
-    {'A': 3.0, 'B': 3.0}
+    ``stages``: time of a job on each resource (s); ``offsets``: how many stages it is ahead (None:
+    every job is one stage behind the one before). Sharing ``barrier`` (the paper's): in a step
+    every job does one stage and waits for all others; ``queue``: a job goes on as soon as its next
+    resource is free; ``alone``: jobs take turns for whole iterations. One row per stage, in order
+    of start: group, job, iteration (from 1), resource, ready (when the job came), start, end (s).
     """
     members = {job: -place for place, job in enumerate(stages)} if offsets is None else offsets
     return simulate_groups(
@@ -73,9 +64,8 @@ def simulate_groups(
 ) -> pd.DataFrame:
     """Run several groups, each on resources of its own; a job may have a worker in several.
 
-    ``groups`` maps each group to its members and their offsets. The workers of one job finish every
-    iteration together, as synchronous training asks (Muri, section 4.2, Figure 7). Groups that wait
-    for each other for ever are refused.
+    ``groups``: the offsets of the members of each. The workers of one job finish every iteration
+    together, as synchronous training asks (Muri, section 4.2, Figure 7).
     """
     _check(groups, stages, resources, iterations)
     env = simpy.Environment()
@@ -92,7 +82,8 @@ def simulate_groups(
             f"groups {', '.join(groups)} wait for each other for ever: the jobs they share finish "
             f"their iterations in another order in each; change the offsets"
         )
-    table = pd.DataFrame(rows, columns=_COLUMNS)
+    columns = ["group", "job", "iteration", "resource", "ready", "start", "end"]
+    table = pd.DataFrame(rows, columns=columns)
     return table.sort_values(["start", "end", "group", "job"], kind="stable", ignore_index=True)
 
 
@@ -116,7 +107,7 @@ class _Group:
         """Do all iterations of a job, noting every stage."""
         barrier = self._sharing == "barrier"
         for _ in range(self._delays[job]):
-            # Without a barrier a step of no time still keeps the order of the offsets.
+            # without a barrier a step of no time still keeps the order of the offsets.
             yield self._barrier.wait() if barrier else self._env.timeout(0)
         for iteration in range(1, iterations + 1):
             machine = self._machine.request() if self._sharing == "alone" else None
@@ -140,10 +131,7 @@ class _Group:
 
 
 def steady_period(rows: pd.DataFrame) -> pd.Series[float]:
-    """Return the mean seconds per iteration of each job, without the first iteration.
-
-    ``rows`` are those of one group from `simulate_group`, with at least 3 iterations.
-    """
+    """Return the mean seconds per iteration of each job of one group, without the first one."""
     last = int(rows["iteration"].max())
     if last < 3:
         raise ParamError(f"{last} iterations; a steady period needs at least 3")

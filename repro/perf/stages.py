@@ -25,16 +25,10 @@ _ABSENT = (-math.inf, -math.inf, -math.inf)
 
 
 def interleaving_time(members: Sequence[Stages], ordering: StageOrder = "best") -> float:
-    """Return the period T (s) in which every member completes one iteration (Eq 1 and 3).
+    """Return the period T (s) in which every one of at most k members completes one iteration.
 
-    Each member is one or more stages ahead of the next, with a barrier after every step, so that no
-    two use one resource at once: T = sum over steps j of max over jobs i of t_i[(j + o_i) mod k],
-    best or worst over the offsets o. At most k jobs.
-
-    Examples
-    --------
-    >>> interleaving_time([(2, 1), (1, 2)]), interleaving_time([(2, 1), (2, 1)])
-    (3.0, 4.0)
+    Members are at different offsets o, with a barrier after every step, so that no two use one
+    resource at once: T = sum over steps j of max over jobs i of t_i[(j + o_i) mod k] (Eq 1 and 3).
     """
     return _period(members, ordering, merged=False)
 
@@ -42,27 +36,16 @@ def interleaving_time(members: Sequence[Stages], ordering: StageOrder = "best") 
 def three_stage_time(members: Sequence[Stages], ordering: StageOrder = "best") -> float:
     """Return T of 1 to 4 jobs profiled as (data, GPU, network), as Muri's simulator computes it.
 
-    Four slots are passed in turn; the data stage, storage read and CPU work in one, may last two
-    of them (``calc_iteration_time``). T has the unit of the stages.
+    Jobs pass four slots in turn; the data stage (storage and CPU) may last two of them.
     """
     return _period(members, ordering, merged=True)
 
 
-def efficiency(
-    members: Sequence[Stages],
-    ordering: StageOrder = "best",
-    *,
-    merged: bool = False,
-    factor: float = 1.0,
-) -> float:
-    """Return the grouping efficiency gamma, the mean busy share of the k resources (Eq 2 and 4).
-
-    With ``merged`` the stages are those of `three_stage_time` and k is 4; ``factor`` is the
-    measured period over T.
-    """
-    period = _period(members, ordering, merged) * factor
-    resources = RESOURCES if merged else len(members[0])
-    return sum(map(sum, members)) / (resources * period)
+def efficiency(members: Sequence[Stages], ordering: StageOrder = "best") -> float:
+    """Return the grouping efficiency gamma, the mean busy share of the k resources (Eq 2 and 4)."""
+    period = interleaving_time(members, ordering)
+    # summed in sorted order: the same group has the same gamma to the last bit
+    return sum(map(sum, sorted(members))) / (len(members[0]) * period)
 
 
 def _period(members: Sequence[Stages], ordering: StageOrder, merged: bool) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from repro.cluster.spec import Cluster
 
 
@@ -15,10 +17,23 @@ class FirstFit:
 
     def __init__(self, cluster: Cluster) -> None:
         self.free = self.num_gpus = cluster.num_gpus
+        sizes = {node.gpus for node in cluster.nodes}
+        self._even = len(sizes) == 1 and all(map(_is_power_of_two, sizes))
+        #: a gang wider than a node stays within one switch
+        self._widest = cluster.num_gpus if len(cluster.switches) == 1 else max(sizes)
         self._switches = [
             _Switch([cluster.nodes[node].gpus for node in members])
             for members in cluster.switches.values()
         ]
+
+    def surely_fits(self, gangs: Iterable[int], total: int) -> bool:
+        """Tell whether gangs of these sizes, ``total`` GPUs in all, fit without being tried.
+
+        Powers of two, taken widest first on empty nodes of one such size, leave no gap.
+        """
+        if total > self.num_gpus:
+            return False
+        return self._even and all(_is_power_of_two(g) and g <= self._widest for g in gangs)
 
     def clear(self) -> None:
         """Empty every node."""
@@ -35,6 +50,11 @@ class FirstFit:
                 self.free -= gpus
                 return True
         return False
+
+
+def _is_power_of_two(number: int) -> bool:
+    """Tell whether a positive number is a power of two."""
+    return number & (number - 1) == 0
 
 
 class _Switch:

@@ -18,9 +18,8 @@ Entry = tuple[float, int, int]
 class Candidates:
     """Jobs of each GPU count in order of priority; priorities stand still while a job waits.
 
-    With ``wide_first`` equal priorities are ranked as in the simulator's list, which is sorted in
-    place at every event and left sorted by width: wider jobs first, those that arrived just now
-    last. Otherwise the earlier row comes first.
+    Among equal priorities the earlier row comes first; with ``wide_first``, as in the simulator's
+    list, wider jobs do, and those that arrived just now come last.
     """
 
     def __init__(self, cluster: Cluster, max_group: int, wide_first: bool) -> None:
@@ -41,10 +40,8 @@ class Candidates:
 
     def add(self, job: int, width: int, value: float) -> None:
         """Put a waiting job in line."""
-        if width not in self._waiting:
-            self._waiting[width] = SortedList()
         entry = self._entry[job] = (value, self._rank.get(job, job), job)
-        self._waiting[width].add(entry)
+        self._waiting.setdefault(width, SortedList()).add(entry)
 
     def remove(self, job: int, width: int) -> None:
         """Take a job out of the line."""
@@ -53,13 +50,11 @@ class Candidates:
         self._last[job] = entry[0]
 
     def ranked(self, jobs: Sequence[int], values: Sequence[float]) -> list[Entry]:
-        """Return the running jobs of one width with their values now, best first.
-
-        A list that is sorted in place at every event orders equal values as the event before did:
-        a job whose value rose to that of others stays ahead of them, one whose value fell behind.
-        """
+        """Return the running jobs of one width with their values now, best first."""
         if not self._wide_first:
             return sorted(zip(values, jobs, jobs, strict=True))
+        # a list sorted in place keeps the order of equal values: a job whose value rose to that of
+        # others stays ahead of them, one whose value fell to it comes behind
         rank, last = self._rank, self._last
         line = sorted(
             (value, last.get(job, value), rank.get(job, job), job)
@@ -78,11 +73,10 @@ class Candidates:
         return entries
 
     def choose(self, running: Mapping[int, list[Entry]], fresh: range) -> dict[int, list[Entry]]:
-        """Return the jobs that may get GPUs, by GPU count; ``fresh`` rows arrived just now.
+        """Return the jobs that may get GPUs, by width, best first; ``fresh`` arrived just now.
 
-        Walking all jobs in order of priority, a job for whose gang the empty cluster has a place
-        left reserves it for itself and the next ones of its width, ``max_group`` in all. Widths
-        come in the order in which the walk met them, entries best first.
+        In order of priority, a job for whose gang the empty cluster has a place left takes it for
+        itself and the next ones of its width, ``max_group`` in all.
         """
         nodes, size, lanes = self._nodes, self._max_group, {}
         for width in running.keys() | self._waiting.keys():
@@ -110,9 +104,8 @@ class Candidates:
         return {width: lanes[width][: size * slots[width]] for width in order if slots[width]}
 
     def _head(self, width: int, entry: Entry, fresh: range) -> tuple[float, tuple[int, ...], int]:
-        """Return what the walk compares: value, ties, minus the width."""
+        """Return what is compared: value, ties, minus the width."""
         value, rank, job = entry
-        ties: tuple[int, ...] = (rank,)
-        if self._wide_first:
-            ties = (1, rank) if job in fresh else (0, -width, rank)
-        return value, ties, -width
+        if not self._wide_first:
+            return value, (rank,), -width
+        return value, (1, rank) if job in fresh else (0, -width, rank), -width

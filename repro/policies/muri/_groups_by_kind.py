@@ -12,9 +12,8 @@ class GroupsByKind:
     """The groups that exist, kept near the best ones as jobs come and go (Algorithm 1).
 
     Which jobs of a profile share a group does not matter, so the groups wanted are numbers per
-    kind. Their cost does not grow with the number of jobs, and only groups too many of a kind are
-    taken apart for those that lack. Merging ends when the groups need no more than ``gpus`` GPUs,
-    or after so many rounds of matching.
+    kind, and only groups too many of a kind are taken apart. Merging ends when the groups need no
+    more than ``gpus`` GPUs, or after so many rounds of matching.
     """
 
     def __init__(self, profiles: Profiles, rounds: int, gpus: int) -> None:
@@ -44,9 +43,7 @@ class GroupsByKind:
 
     def add(self, job: int, width: int) -> None:
         """Add a job; `arrange` finds it a group."""
-        kind = self._profiles.alone[job]
-        counts = self._counts.setdefault(width, {})
-        counts[kind] = counts.get(kind, 0) + 1
+        _count(self._counts.setdefault(width, {}), self._profiles.alone[job], 1)
         self._loose.setdefault(width, set()).add(job)
 
     def remove(self, job: int, width: int) -> None:
@@ -54,10 +51,7 @@ class GroupsByKind:
         if job in self.group_of:
             self._dissolve(width, self.group_of[job])
         self._loose[width].remove(job)
-        kind, counts = self._profiles.alone[job], self._counts[width]
-        counts[kind] -= 1
-        if not counts[kind]:
-            del counts[kind]
+        _count(self._counts[width], self._profiles.alone[job], -1)
 
     def arrange(self) -> list[tuple[int, Group]]:
         """Return the groups that are new, as (width, members)."""
@@ -124,9 +118,7 @@ class GroupsByKind:
                 lack -= merged * width
                 both = tuple(sorted(one + other))
                 for kind, change in ((one, -merged), (other, -merged), (both, merged)):
-                    counts[kind] = counts.get(kind, 0) + change
-                    if not counts[kind]:
-                        del counts[kind]
+                    _count(counts, kind, change)
             if lack == before:
                 break
         return nodes
@@ -136,3 +128,10 @@ class GroupsByKind:
         present = tuple(sorted(counts))
         for a, b, number in self._profiles.matched(present, tuple(counts[k] for k in present)):
             yield present[a], present[b], number
+
+
+def _count(counts: dict[Kind, int], kind: Kind, change: int) -> None:
+    """Change the number of groups of a kind; a kind of none goes."""
+    counts[kind] = counts.get(kind, 0) + change
+    if not counts[kind]:
+        del counts[kind]

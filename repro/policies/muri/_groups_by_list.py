@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -19,10 +19,7 @@ NODE_BY_NODE = 32
 
 
 class GroupsByList:
-    """Merge candidates in priority order until the groups fit (Algorithm 1, public simulator).
-
-    Buckets map a GPU count to its candidates, best first, in order of priority.
-    """
+    """Merge candidates in order of priority until the groups fit; buckets map widths to them."""
 
     def __init__(self, profiles: Profiles, max_group: int, rounds: int) -> None:
         self._profiles, self._max_group, self._rounds = profiles, max_group, rounds
@@ -56,7 +53,7 @@ class GroupsByList:
             if other is None:
                 merged.append((group, kind))
             elif other < place:
-                # a pair sits where its later node is
+                # a pair stands where its later node does
                 mate, its = line[other]
                 if lack > 0:
                     self._merged_now[mate] = group
@@ -80,18 +77,10 @@ class GroupsByList:
             pairs = first_pairs(table) if small else best_pairs(table)
             return {a: b for one, other in pairs for a, b in ((one, other), (other, one))}
         wanted = self._profiles.matched(present, tuple(len(places[kind]) for kind in present))
-        return self._realised(line, [places[kind] for kind in present], wanted)
-
-    def _realised(
-        self,
-        line: Sequence[Node],
-        places: Sequence[list[int]],
-        wanted: Iterable[tuple[int, int, int]],
-    ) -> dict[int, int]:
-        """Choose the nodes: those merged last time again, then the others by priority."""
+        # of equal nodes those merged last time are merged again, then the others by priority
         partner: dict[int, int] = {}
         place_of = {group: place for place, (group, _) in enumerate(line)}
-        row_of = {place: row for row, line in enumerate(places) for place in line}
+        row_of = {place: row for row, kind in enumerate(present) for place in places[kind]}
         left = {(a, b): number for a, b, number in wanted}
         for one, place in place_of.items():
             other = place_of.get(self._mates.get(one, ()))
@@ -101,8 +90,7 @@ class GroupsByList:
                 if left.get(pair, 0):
                     left[pair] -= 1
                     partner[place], partner[other] = other, place
-        queues = [iter([place for place in line if place not in partner]) for line in places]
-        # jobs of a kind are taken in order of priority, pairs of kinds in a fixed order
+        queues = [iter([p for p in places[kind] if p not in partner]) for kind in present]
         for (a, b), number in left.items():
             for _ in range(number):
                 one_place, other_place = next(queues[a]), next(queues[b])

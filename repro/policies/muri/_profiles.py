@@ -12,7 +12,7 @@ from repro.core.grouped import Group
 from repro.matching.jobs import best_pairs
 from repro.matching.kinds import KindMatcher
 from repro.perf.interleaving import Interleaving
-from repro.perf.stages import Stages
+from repro.perf.stages import RESOURCES, Stages
 from repro.typing import Floats
 
 #: Profiles of the members of a group, ascending: all that its period depends on.
@@ -22,9 +22,8 @@ Kind = tuple[int, ...]
 class Profiles:
     """The stage times of every job, as the scheduler believes them (Muri, section 4.2).
 
-    Jobs of equal stage times have one profile. With ``merged`` the stages are data (storage and
-    CPU), GPU and network, otherwise one per resource; ``collapse`` matches kinds of groups with
-    their numbers instead of group by group.
+    Jobs of equal stage times have one profile. With ``merged`` storage and CPU are one stage;
+    ``collapse`` matches kinds of groups with their numbers instead of group by group.
     """
 
     def __init__(
@@ -61,18 +60,16 @@ class Profiles:
         found = self._gamma.get(kind)
         if found is None:
             group = [self._stages[number] for number in kind]
-            found = self._gamma[kind] = self._perf.efficiency(group, self._merged)
+            period = self._perf.period(group, self._merged)
+            found = self._gamma[kind] = sum(map(sum, group)) / (RESOURCES * period)
         return found
 
     def weights(self, present: tuple[Kind, ...]) -> Floats:
         """Return gamma of every pair of kinds, shape (kinds, kinds)."""
-        table = self._tables.get(present)
-        if table is None:
-            table = self._tables[present] = np.zeros((len(present), len(present)))
-            for row, one in enumerate(present):
-                for column in range(row, len(present)):
-                    table[row, column] = table[column, row] = self.gamma(one, present[column])
-        return table
+        if present not in self._tables:
+            rows = [[self.gamma(one, other) for other in present] for one in present]
+            self._tables[present] = np.array(rows).reshape(len(present), len(present))
+        return self._tables[present]
 
     def repeats(self, kinds: int, nodes: int) -> bool:
         """Tell whether so many nodes of so many kinds are matched by kind."""
@@ -81,16 +78,15 @@ class Profiles:
     def matched(
         self, present: tuple[Kind, ...], counts: tuple[int, ...]
     ) -> Sequence[tuple[int, int, int]]:
-        """Return the pairs of a maximum-weight matching of ``counts`` nodes of each kind.
+        """Return a maximum-weight matching of ``counts`` nodes of each kind, ascending.
 
-        As places a <= b in ``present``, which ascends, and the number of pairs; ascending.
+        As places a <= b in ``present``, and how many such pairs.
         """
         if not self.repeats(len(present), sum(counts)):
             index = np.repeat(np.arange(len(present)), counts)
             pairs = best_pairs(self.weights(present)[np.ix_(index, index)])
             found = Counter((int(index[a]), int(index[b])) for a, b in pairs)
             return [(a, b, number) for (a, b), number in sorted(found.items())]
-        matcher = self._matchers.get(present)
-        if matcher is None:
-            matcher = self._matchers[present] = KindMatcher(self.weights(present))
-        return matcher.pairs(counts)
+        if present not in self._matchers:
+            self._matchers[present] = KindMatcher(self.weights(present))
+        return self._matchers[present].pairs(counts)

@@ -110,20 +110,20 @@ class _Ownership(Grouping):
 
     def leave(self, view: View, jobs: list[int]) -> None:
         """Take back the GPUs of finished jobs, those of owners first."""
-        for job in jobs:
-            if self.owners.pop(job, None):
-                self.owner_left = True
-                for gpu in self.held.pop(job):
-                    self.used[gpu] -= self.by_owner
-                    self.owner[gpu] = NOBODY
-                    self.unowned[self.node_of[gpu]] += 1
-                    self.free += 1
-        for job in jobs:
+        for job in sorted(jobs, key=self.opportunistic.__getitem__):
+            gpus = self.held.pop(job)
             if self.guests.pop(job, None):
-                gpus = self.held.pop(job)
                 self.unvisited += len(gpus)
                 for gpu in gpus:
                     self.used[gpu] -= self.by_guest
+                continue
+            del self.owners[job]
+            self.owner_left = True
+            self.free += len(gpus)
+            for gpu in gpus:
+                self.used[gpu] -= self.by_owner
+                self.owner[gpu] = NOBODY
+                self.unowned[self.node_of[gpu]] += 1
 
     def decide(self, view: View, fresh: range) -> RunSet:
         """Start whoever can start."""
@@ -179,28 +179,25 @@ class _Ownership(Grouping):
         if len(held) < whole * self.width:
             return False
         if rest:
-            node = self.home.get(job, NOBODY)
-            if node == NOBODY:
-                node = self._choose(rest)
-            if node == NOBODY:
+            home = self.home[job] if job in self.home else self._emptiest(rest)
+            if home is None:
                 return False
-            self.home[job] = node
-            self._own(job, node, whole * self.width + rest - len(held))
+            self.home[job] = home
+            self._own(job, home, whole * self.width + rest - len(held))
         if len(held) < whole * self.width + rest:
             return False
         for gpu in held:
             self.used[gpu] += self.starting
         return True
 
-    def _choose(self, gpus: int) -> int:
+    def _emptiest(self, gpus: int) -> int | None:
         """Return the first node with room, else the first of those that have most of it."""
-        best, most = NOBODY, 0
-        for node, unowned in enumerate(self.unowned):
-            if unowned >= gpus:
-                return node
-            if unowned > most and len(self.nodes[node]) >= gpus:
-                best, most = node, unowned
-        return best
+        room = {
+            node: min(gpus, unowned)
+            for node, unowned in enumerate(self.unowned)
+            if unowned and len(self.nodes[node]) >= gpus
+        }
+        return max(room, key=room.__getitem__, default=None)
 
     def _own(self, job: int, node: int, gpus: int) -> None:
         """Let a job own up to so many GPUs of a node, the lowest first."""
@@ -236,7 +233,6 @@ class _Ownership(Grouping):
         """Name the running jobs whose GPUs a guest uses now."""
         owners = [self.owner[gpu] for gpu in self.held[job]]
         shared = [owner for owner in owners if owner in self.owners]
-        run = self.guests[job]
         hosts = tuple(sorted(set(shared)))
-        if run.hosts != hosts:
-            self.guests[job] = Run((job,), run.gpus, hosts=hosts, shared=len(shared))
+        if self.guests[job].hosts != hosts:
+            self.guests[job] = Run((job,), len(owners), hosts=hosts, shared=len(shared))

@@ -22,12 +22,9 @@ NEVER_RAN = 1e9
 def fair_shares(elapsed: Array, left: Array, alone: Array, gpus: Array, total: float) -> Array:
     """Return the share of time x of each job that minimises the largest finish-time ratio.
 
-    The ratio of a job is (elapsed + left / x) / alone; shares are in (0, 1] and the GPUs they
-    amount to, sum of gpus * x, at most ``total``. Every job gets the smallest share with which its
-    ratio is no larger than the optimum. Where the GPUs bind there is no other solution; where the
-    bound x <= 1 of one job does, the others could have more, and the GPUs are not used up. Times
-    are in seconds: since submission, of work left alone (above 0), and to finish in a cluster of
-    one's own (above 0). Solved for the ratio rho by Newton's method on
+    The ratio of a job is (elapsed + left / x) / alone, all in seconds, left and alone above 0;
+    x is in (0, 1], the sum of gpus * x at most ``total``. Every job gets the smallest share with
+    which its ratio is no larger than the optimum rho, found by Newton's method on
     sum of gpus * left / (rho * alone - elapsed) = total.
     """
     rho = float(((elapsed + left) / alone).max())
@@ -49,12 +46,12 @@ def fair_shares(elapsed: Array, left: Array, alone: Array, gpus: Array, total: f
 class FairShares:
     """One run of `Themis` in form ``shares``: what each job was promised, and has got.
 
-    At every event jobs are ranked by share over time run so far (0: first), then by time promised
-    so far (sum of share * seconds) less time run, then by share, descending; ties go to the larger
-    gang, then to the one listed earlier. Whoever fits then runs. Parameters as of `Themis`.
+    At every event jobs are ranked by share over time run (0: first), then by time promised (sum of
+    share * seconds) less time run, then by share, descending; ties go to the larger gang, then to
+    the one listed earlier. Whoever fits then runs.
     """
 
-    def __init__(self, view: View, *, in_iterations: bool, initial_service: float) -> None:
+    def __init__(self, view: View, in_iterations: bool, initial_service: float) -> None:
         self.in_iterations, self.initial_service = in_iterations, initial_service
         self.total, self.nodes = total_gpus(view), FirstFit(view.cluster)
         #: unfinished jobs in the order of the last event, and those that ran since
@@ -91,17 +88,15 @@ class FairShares:
         """Account for what ran since the last event, who finished and who arrived."""
         self.promised[self.order] += self.share[self.order] * (view.now - self.last)
         self.last = view.now
-        finished = False
         for job in self.ran:
             if not view.is_unfinished(job):
-                self.share[job], finished = math.nan, True
+                self.share[job] = math.nan
                 continue
             left = max(view.remaining(job), LEAST_S)
             done = (self.left[job] - left) / self.unit[job]
             self.done[job] += done / self.pace[job]
             self.left[job], self.run[job] = left, view.run_seconds(job)
-        if finished:
-            self.order = self.order[~np.isnan(self.share[self.order])]
+        self.order = self.order[~np.isnan(self.share[self.order])]
         if view.arrived > self.seen:
             self._arrive(view, range(self.seen, view.arrived))
 
@@ -141,12 +136,11 @@ class FairShares:
         widths = self.gpus[ranked].astype(int).tolist()
         open_ = set(widths)
         for job, gpus in zip(ranked.tolist(), widths, strict=True):
-            if gpus in open_:
-                if nodes.take(gpus):
-                    chosen.append(job)
-                else:
-                    # idle GPUs only shrink during a scan
-                    open_.discard(gpus)
-                    if not open_:
-                        break
+            if gpus in open_ and nodes.take(gpus):
+                chosen.append(job)
+            else:
+                # idle GPUs only shrink during a scan
+                open_.discard(gpus)
+                if not open_:
+                    break
         return chosen

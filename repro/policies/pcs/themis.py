@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -102,11 +102,7 @@ class ThemisShares(Themis):
             raise ParamError(
                 f"themis: initial_service is {self.initial_service}; give seconds, 0 or more"
             )
-        return FairShares(
-            view,
-            in_iterations=bool(self.iterations_in_denominator),
-            initial_service=self.initial_service,
-        )
+        return FairShares(view, bool(self.iterations_in_denominator), self.initial_service)
 
 
 @dataclass(frozen=True)
@@ -132,7 +128,7 @@ class _Leases:
         jobs = view.jobs
         self._count(jobs, view.now)
         self.ends = view.now + self.lease
-        return RunSet(self._offers(view, jobs), "exact", wake=self.ends)
+        return RunSet(list(self._offers(view, jobs)), "exact", wake=self.ends)
 
     def _count(self, jobs: list[int], now: float) -> None:
         """Every event shows every present job the number of jobs just before it."""
@@ -155,7 +151,7 @@ class _Leases:
             entry[0] += count
             entry[1] += 1
 
-    def _offers(self, view: View, jobs: list[int]) -> list[Run]:
+    def _offers(self, view: View, jobs: list[int]) -> Iterator[Run]:
         """Offer the GPUs left to the job of largest rho until none is left."""
         total = left = total_gpus(view)
         asked = np.array([view.gpus(job) for job in jobs], dtype=float)
@@ -169,13 +165,11 @@ class _Leases:
         mean = np.array([self.seen[job][0] / self.seen[job][1] for job in jobs])
         ideal = scale * np.array([view.duration(job) for job in jobs])
         ideal /= np.minimum(total / mean, asked)
-        runs: list[Run] = []
         waiting = np.ones(len(jobs), dtype=bool)
         while left and waiting.any():
             rho = np.where(waiting, (waited + work / np.minimum(left, asked)) / ideal, -np.inf)
             row = int(rho.argmax())
             gpus = int(min(left, asked[row]))
-            runs.append(Run((jobs[row],), gpus))
+            yield Run((jobs[row],), gpus)
             waiting[row] = False
             left -= gpus
-        return runs

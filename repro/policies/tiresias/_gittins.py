@@ -14,7 +14,18 @@ from repro.typing import Array
 Index = Callable[[float], float]
 
 
-class GittinsIndex:
+class _Samples:
+    """Known services in ascending order, and what the first of them add up to."""
+
+    def __init__(self, samples: Array) -> None:
+        self.values = np.sort(samples)
+        self.n = len(self.values)
+        self.sums = np.concatenate([[0.0], np.cumsum(self.values)])
+        self.samples: list[float] = self.values.tolist()
+        self.prefix: list[float] = self.sums.tolist()
+
+
+class GittinsIndex(_Samples):
     """G(a) = sup over D of P(S - a <= D | S > a) / E[min(S - a, D) | S > a].
 
     Built in O(n log n), looked up in O(log n) plus a short walk along a convex hull: with
@@ -26,19 +37,15 @@ class GittinsIndex:
     """
 
     def __init__(self, samples: Array, delta: float | None = None) -> None:
+        super().__init__(samples)
         self.delta = delta
-        values = np.sort(samples)
-        self.n = len(values)
-        self.samples: list[float] = values.tolist()
-        self.prefix: list[float] = np.concatenate([[0.0], np.cumsum(values)]).tolist()
         if delta is None:
-            self._hull(values)
+            self._hull(self.values)
 
     def _hull(self, values: Array) -> None:
         """Link every sample to the next vertex of the upper hull of the points behind it."""
-        n = self.n
-        ranks = np.arange(1, n + 1)
-        x = np.array(self.prefix)[1:] + values * (n - ranks)
+        ranks = np.arange(1, self.n + 1)
+        x = self.sums[1:] + values * (self.n - ranks)
         # equal samples make one point: the last of them
         last = np.append(values[1:] > values[:-1], True)
         self.x: list[float] = x[last].tolist()
@@ -81,48 +88,37 @@ class GittinsIndex:
         return (k - i) / served
 
 
-class MeanServiceIndex:
+class MeanServiceIndex(_Samples):
     """G(a) = 1 / E[S | S > a], an index that drops as a job passes each known service time.
 
     This, not the literal formula, yields the 2D-Gittins schedule drawn in Tiresias Figure 7.
     """
 
-    def __init__(self, samples: Array) -> None:
-        values = np.sort(samples)
-        self.samples: list[float] = values.tolist()
-        self.prefix: list[float] = np.concatenate([[0.0], np.cumsum(values)]).tolist()
-
     def __call__(self, attained: float) -> float:
         """Return the index at ``attained`` GPU-seconds."""
-        i = bisect_right(self.samples, attained)
-        n = len(self.samples)
+        i, n = bisect_right(self.samples, attained), self.n
         return (n - i) / (self.prefix[n] - self.prefix[i]) if i < n else 0.0
 
 
-class TotalServiceIndex:
+class TotalServiceIndex(_Samples):
     """sup over D of P(S - a <= D | S > a) / E', where E' takes S where it should take S - a.
 
     The ratio the public simulator computes, without its roundings and with the supremum instead of
     one quantum. Like `MeanServiceIndex`, it drops as a job passes a known service time.
     """
 
-    def __init__(self, samples: Array) -> None:
-        self.samples = np.sort(samples)
-        self.prefix = np.concatenate([[0.0], np.cumsum(self.samples)])
-
     def __call__(self, attained: float) -> float:
         """Return the index at ``attained`` GPU-seconds; 0 beyond the largest sample."""
-        n = len(self.samples)
-        i = int(np.searchsorted(self.samples, attained, side="right"))
-        if i == n:
+        i = bisect_right(self.samples, attained)
+        if i == self.n:
             return 0.0
-        ends = np.unique(self.samples[i:])
-        k = np.searchsorted(self.samples, ends, side="right")
-        served = self.prefix[k] - self.prefix[i] + (ends - attained) * (n - k)
+        ends = np.unique(self.values[i:])
+        k = np.searchsorted(self.values, ends, side="right")
+        served = self.sums[k] - self.sums[i] + (ends - attained) * (self.n - k)
         return float(((k - i) / served).max())
 
 
-class TotalServiceTable:
+class TotalServiceTable(_Samples):
     """The public simulator's table: one quantum, expectation of S instead of S - a, rounded.
 
     For a sample v with a = v - 1: P = share of longer jobs ending within the quantum (5 decimals),
@@ -131,10 +127,8 @@ class TotalServiceTable:
     """
 
     def __init__(self, samples: Array, delta: float) -> None:
-        values = np.sort(samples)
-        n = len(values)
-        self.samples: list[float] = values.tolist()
-        prefix = np.concatenate([[0.0], np.cumsum(values)])
+        super().__init__(samples)
+        n, values, prefix = self.n, self.values, self.sums
         attained = values - 1
         i = np.searchsorted(values, attained, side="right")
         k = np.where(
@@ -144,7 +138,7 @@ class TotalServiceTable:
         )
         mean = np.floor((prefix[k] - prefix[i] + delta * (n - k)) / (n - i))
         self.index = [
-            _round(_round(share, 5) * 1e6 / expected, 4) if expected > 0 else 0.0
+            _rounded(_rounded(share, 5) * 1e6 / expected, 4) if expected > 0 else 0.0
             for share, expected in zip(((k - i) / (n - i)).tolist(), mean.tolist(), strict=True)
         ]
 
@@ -154,7 +148,7 @@ class TotalServiceTable:
         return self.index[i] if i < len(self.index) else 0.0
 
 
-def _round(value: float, digits: int) -> float:
+def _rounded(value: float, digits: int) -> float:
     """Round half away from zero, as the simulator's language does (index and share are >= 0)."""
     step = Decimal(1).scaleb(-digits)
     return float(Decimal(value).quantize(step, rounding=ROUND_HALF_UP))

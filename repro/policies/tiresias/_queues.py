@@ -34,11 +34,11 @@ class Discretised(Order):
         Upper limits of queues 1..K-1 in GPU-seconds, ascending. None: 3200 (section 5.2), under
         rules ``tiresias`` the shipped 3250, 7200.
     promote_knob : float
-        PROMOTEKNOB: a job that has waited this many times the time it has run goes back to queue 1
-        with its clocks at zero; infinity = off.
+        A job that has waited this many times the time it has run goes back to queue 1 with its
+        clocks at zero; infinity = off.
     exact_demotion : bool, optional
-        Demote at the instant W*t crosses the limit. False: at the first event at or after it, where
-        the simulator's own wake-up is floor((limit - t) / W) seconds ahead.
+        Demote at the instant W*t crosses the limit. False: at the first event at or after it; the
+        simulator's own wake-up is floor((limit - t) / W) seconds ahead.
     whole_second_limits : bool, optional
         With ``exact_demotion`` off, the wake-up is when t reaches limit / W rounded up.
     history_ties : bool, optional
@@ -82,8 +82,7 @@ class Discretised(Order):
         """Return the checked thresholds (GPU-seconds) followed by infinity."""
         raw = self.thresholds if self.thresholds is not None else (3200.0,)
         values = (raw,) if isinstance(raw, (int, float)) else tuple(raw)
-        rising = all(a < b for a, b in pairwise(values))
-        if not rising or any(not v > 0 for v in values):
+        if not all(a < b for a, b in pairwise((0, *values))):
             raise ParamError(
                 f"{self.name}: thresholds are {values}; give ascending positive GPU-seconds"
             )
@@ -95,7 +94,7 @@ class Discretised(Order):
 
     def ordering(self, view: View) -> Ordering:
         """Return the queues of one run."""
-        return (AtEvents if self.exact_demotion is False else Exact)(self, view)
+        return (_AtEvents if self.exact_demotion is False else _Queues)(self, view)
 
 
 @dataclass(slots=True)
@@ -186,10 +185,14 @@ class _Queues(Ordering):
         del self.clocks[job]
 
     def _schedule(self, job: int, clock: _Clock, now: float) -> None:
-        """Void what the calendar says of a job; plan the promotion of one that waits."""
+        """Void what the calendar says of a job; plan its demotion or promotion."""
         clock.stamp += 1
+        if clock.since is not None:
+            if self.limits[clock.queue] < math.inf:
+                self._await_demotion(job, clock, clock.since)
+            return
         started = clock.ran > 0 and (not self.cumulative or clock.queue > 0)
-        if clock.since is not None or not started or self.knob == math.inf:
+        if not started or self.knob == math.inf:
             return
         need = self.knob * clock.ran
         due = clock.left + (math.floor(need) if self.cumulative else need) - clock.waited
@@ -197,6 +200,11 @@ class _Queues(Ordering):
             heappush(self._due, (due, job, clock.stamp))
         else:
             self._overdue.append((job, clock.stamp))
+
+    def _await_demotion(self, job: int, clock: _Clock, since: float) -> None:
+        """Plan the demotion of a job at the instant its attained service crosses the limit."""
+        left = self.limits[clock.queue] / self.view.gpus(job) - clock.ran
+        heappush(self._due, (since + left, job, clock.stamp))
 
     def moves(self, now: float) -> list[int]:
         """Demote and promote what is due; in order of arrival."""
@@ -228,18 +236,7 @@ class _Queues(Ordering):
         return math.inf
 
 
-class Exact(_Queues):
-    """Jobs are demoted at the instant their attained service crosses the limit."""
-
-    def _schedule(self, job: int, clock: _Clock, now: float) -> None:
-        """Plan the next demotion of a job that runs, the promotion of one that waits."""
-        super()._schedule(job, clock, now)
-        if clock.since is not None and self.limits[clock.queue] < math.inf:
-            left = self.limits[clock.queue] / self.view.gpus(job) - clock.ran
-            heappush(self._due, (clock.since + left, job, clock.stamp))
-
-
-class AtEvents(_Queues):
+class _AtEvents(_Queues):
     """Jobs are demoted, by one queue, at the first event at or after they reach the limit."""
 
     def __init__(self, policy: Discretised, view: View) -> None:
@@ -253,11 +250,13 @@ class AtEvents(_Queues):
         self._watched.pop(job, None)
 
     def _schedule(self, job: int, clock: _Clock, now: float) -> None:
-        """Watch a job that runs, plan the promotion of one that waits."""
-        super()._schedule(job, clock, now)
+        """Void what the calendar says of a job; watch it or plan its promotion."""
         self._watched.pop(job, None)
-        if clock.since is not None and self.limits[clock.queue] < math.inf:
-            self._watched[job] = clock
+        super()._schedule(job, clock, now)
+
+    def _await_demotion(self, job: int, clock: _Clock, since: float) -> None:
+        """Watch a job that runs."""
+        self._watched[job] = clock
 
     def moves(self, now: float) -> list[int]:
         """Promote what is due, then demote whoever is found at or beyond its limit."""

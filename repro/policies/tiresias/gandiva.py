@@ -74,29 +74,23 @@ class _Slicer:
 
     def _leave(self, jobs: list[int]) -> bool:
         """Drop finished jobs; return whether nodes came free."""
-        active = set(jobs)
-        gone = [job for job in self.known if job not in active]
-        freed = False
-        for job in gone:
+        for job in self.known.keys() - set(jobs):
             for node_set in self.sets.get(self.known.pop(job), []):
                 if job in node_set.jobs:
                     node_set.jobs.remove(job)
+        before = self.free
         for gpus, sets in self.sets.items():
-            for node_set in sets:
-                if not node_set.jobs:
-                    self.free += node_set.nodes
-                    freed = True
+            self.free += sum(node_set.nodes for node_set in sets if not node_set.jobs)
             self.sets[gpus] = [node_set for node_set in sets if node_set.jobs]
-        return freed
+        return self.free > before
 
     def _rotate(self, view: View) -> None:
         """Send the jobs that ran to the tail of every overfull set."""
         for sets in self.sets.values():
             for node_set in sets:
                 if node_set.overfull:
-                    ran = [job for job in node_set.jobs if view.is_running(job)]
-                    rest = [job for job in node_set.jobs if not view.is_running(job)]
-                    node_set.jobs = rest + ran
+                    # a stable sort: False, who waits, comes first
+                    node_set.jobs.sort(key=view.is_running)
 
     def _new_set(self, gpus: int) -> _NodeSet | None:
         """Open a set for gangs of this size if nodes are free."""
@@ -111,15 +105,13 @@ class _Slicer:
     def _enter(self, job: int) -> bool:
         """Give a job a set: one with room to spare, a new one, or the least used one."""
         gpus = self.known[job]
-        sets = self.sets.get(gpus, [])
-        if sets and len(_least_used(sets).jobs) + 1 < _least_used(sets).capacity:
-            _least_used(sets).jobs.append(job)
-            return True
-        fresh = self._new_set(gpus)
-        if fresh is None and not sets:
-            return False
-        (fresh or _least_used(sets)).jobs.append(job)
-        return True
+        sets = self.sets.get(gpus)
+        least = _least_used(sets) if sets else None
+        if least is None or len(least.jobs) + 1 >= least.capacity:
+            least = self._new_set(gpus) or least
+        if least is not None:
+            least.jobs.append(job)
+        return least is not None
 
     def _rebalance(self) -> None:
         """Bring the nodes of every gang size towards its share of the demand."""
@@ -146,12 +138,10 @@ class _Slicer:
 
     def _shrink(self, sets: list[_NodeSet], count: int) -> None:
         """Close sets and send their jobs to the others."""
-        moved: list[int] = []
-        for node_set in sets[:count]:
-            self.free += node_set.nodes
-            moved.extend(node_set.jobs)
+        closed = sets[:count]
         del sets[:count]
-        for job in moved:
+        self.free += sum(node_set.nodes for node_set in closed)
+        for job in [job for node_set in closed for job in node_set.jobs]:
             _least_used(sets).jobs.append(job)
 
     def _grow(self, gpus: int, count: int) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from repro.errors import ParamError
 from repro.perf.muri_models import muri_profiles
-from repro.perf.stages import ThreeStages, efficiency, three_stage_time
+from repro.perf.stages import ThreeStages, three_stage_time
 
 TIMES = st.integers(0, 800).map(float)
 GROUPS = st.lists(
@@ -95,14 +95,6 @@ def test_numpy_rows_are_accepted_and_a_plain_float_comes_back() -> None:
     rows = np.array([[117.0, 68.0, 0.0], [0.5, 160.0, 0.0]])
     assert three_stage_time([tuple(row) for row in rows]) == 228.0
     assert type(three_stage_time([tuple(row) for row in rows])) is float
-
-
-def test_gamma_is_the_busy_share_of_four_resources() -> None:
-    group = [(117.0, 68.0, 0.0), (0.5, 160.0, 0.0)]
-    assert efficiency(group, merged=True) == pytest.approx(345.5 / (4 * 228))
-    assert efficiency(group, "worst", merged=True, factor=1.5) == pytest.approx(
-        345.5 / (4 * 345 * 1.5)
-    )
 
 
 @pytest.mark.parametrize(

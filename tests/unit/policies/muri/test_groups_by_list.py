@@ -115,3 +115,12 @@ def test_noise_free_profiles_are_shared_by_equal_jobs():
     assert known.gamma((0,), (0,)) == pytest.approx(6 / 20)
     assert known.gamma((0, 1, 0), (0, 1)) == 0.0
     assert known.best_period((0, 1)) == 4.0
+
+
+@pytest.mark.parametrize(
+    ("perf", "period"), [(Interleaving(), 228), (Interleaving(None, "worst", (1.5,)), 345 * 1.5)]
+)
+def test_gamma_is_the_busy_share_of_four_resources(perf, period):
+    stages = [(117.0, 68.0, 0.0), (0.5, 160.0, 0.0)]
+    known = Profiles(stages, merged=True, perf=perf, max_group=2, collapse=True)
+    assert known.gamma((0,), (1,)) == pytest.approx(345.5 / (4 * period))

@@ -1,7 +1,8 @@
-"""What Muri-S and Muri-L share: candidates, groups, and who holds what until the next decision."""
+"""Muri-S and Muri-L: groups of jobs that take turns on the resources (SIGCOMM 2022)."""
 
 from __future__ import annotations
 
+import itertools
 import math
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,16 +13,16 @@ import numpy as np
 
 from repro.core.decision import Run, RunSet
 from repro.core.grouped import Group, Grouped, Grouping
+from repro.core.policy import register
 from repro.core.view import View
 from repro.errors import ParamError
 from repro.perf.interleaving import STAGE_COLUMNS, Interleaving, stage_columns
-from repro.perf.stages import RESOURCES, StageOrder, Stages
+from repro.perf.stages import RESOURCES, StageOrder
 from repro.placement.first_fit import FirstFit
 from repro.policies.muri._candidates import Candidates, Entry
 from repro.policies.muri._groups_by_kind import GroupsByKind
 from repro.policies.muri._groups_by_list import GroupsByList
 from repro.policies.muri._profiles import Profiles
-from repro.typing import Floats
 
 #: Measured period over T of groups of 2, 3 and 4 jobs; grouping without matching was given another
 #: value for 4 (Muri's simulator: factors on the CSV's times, over the 1.015 of a job alone).
@@ -33,6 +34,8 @@ MEASURED_BLOCKS = (1.33 / 1.015, 1.5 / 1.015, 1.3 / 1.015)
 class Muri(Grouped):
     """Base of Muri-S and Muri-L: groups of jobs that take turns on the resources (Algorithm 1).
 
+    None: as the rules say.
+
     Parameters
     ----------
     max_group : int
@@ -43,17 +46,15 @@ class Muri(Grouped):
         Match jobs by efficiency; False: group neighbours in the order of priority.
     autopack : bool
         A group slower than its members one after the other is split, and all are admitted anew.
-    noise : float
+    noise, noise_seed : float, int
         The scheduler sees every stage time times a factor from [1 - noise, 1 + noise], drawn once
         per job and stage; 0 to 1.
-    noise_seed : int
-        Seed of those factors.
     interval : float, optional
         Seconds between decisions (360 on the paper's testbed); None: at every event.
     collapse : bool
         Match kinds of jobs where stage times repeat; False: always job by job (same weight, slow).
     measured_factors : bool, optional
-        Periods of groups carry the simulator's measured factors. None: as the rules say.
+        Periods of groups carry the simulator's measured factors.
     halving_rounds : bool, optional
         As many rounds of matching as halvings of ``max_group``; False: ``max_group`` rounds.
     best_first : bool, optional
@@ -134,13 +135,6 @@ class Muri(Grouped):
         """Return the state of one run."""
         return _BestFirst(self, view) if self.best_first and self.blossom else _InList(self, view)
 
-    def believed(self, stages: Floats) -> list[Stages]:
-        """Return the stage times of every job as the scheduler sees them, noise included."""
-        if self.noise:
-            rng = np.random.default_rng([self.noise_seed, len(stages)])
-            stages = stages * rng.uniform(1 - self.noise, 1 + self.noise, stages.shape)
-        return [tuple(row) for row in stages.tolist()]
-
     @abstractmethod
     def first_value(self, view: View, job: int) -> float:
         """Return the priority of a job that never ran, smaller first."""
@@ -150,80 +144,89 @@ class Muri(Grouped):
         """Return the priorities of jobs of one width, smaller first, given their time on GPUs."""
 
 
-class _Muri(Grouping):
+@register("muri-l")
+@dataclass(frozen=True)
+class MuriL(Muri):
+    """Muri by 2D-LAS: time on GPUs times gang size (section 4.2); fields as of `Muri`."""
+
+    def first_value(self, view: View, job: int) -> float:
+        """Return 0: nothing attained."""
+        return 0.0
+
+    def values(self, view: View, width: int, jobs: list[int], seconds: list[float]) -> list[float]:
+        """Return the attained service of each job (GPU-seconds)."""
+        return [spent * width for spent in seconds]
+
+
+@register("muri-s")
+@dataclass(frozen=True)
+class MuriS(Muri):
+    """Muri by SRSF: remaining time times gang size (section 4.2); fields as of `Muri`."""
+
+    needs: ClassVar[frozenset[str]] = Muri.needs | {"duration"}
+
+    def first_value(self, view: View, job: int) -> float:
+        """Return the service the trace says the job takes (GPU-seconds)."""
+        return view.duration(job) * view.gpus(job)
+
+    def values(self, view: View, width: int, jobs: list[int], seconds: list[float]) -> list[float]:
+        """Return the remaining service of each job (GPU-seconds)."""
+        return [view.remaining(job) * width for job in jobs]
+
+
+class _Run(Grouping):
     """What every run of a Muri policy has: profiles, waiting jobs, nodes to place groups on."""
 
     def __init__(self, policy: Muri, view: View) -> None:
         super().__init__(view)
         self.policy = policy
-        present = [name for name in STAGE_COLUMNS if view.has_column(name)]
-        columns = stage_columns(present, view.source)
-        stages = policy.believed(np.column_stack([view.column(name) for name in columns]))
+        columns = stage_columns(list(filter(view.has_column, STAGE_COLUMNS)), view.source)
+        stages = np.column_stack([view.column(name) for name in columns])
+        if policy.noise:
+            rng = np.random.default_rng([policy.noise_seed, len(stages)])
+            stages = stages * rng.uniform(1 - policy.noise, 1 + policy.noise, stages.shape)
+        most = policy.max_group
         self.profiles = Profiles(
-            stages,
+            [tuple(row) for row in stages.tolist()],
             merged=len(columns) < RESOURCES,
             perf=policy.performance(),
-            max_group=policy.max_group,
+            max_group=most,
             collapse=policy.collapse,
         )
-        most = policy.max_group
         self.rounds = math.ceil(math.log2(most)) if policy.halving_rounds else most
         self.solo = [view.iteration_s(job) for job in range(len(stages))]
-        #: value of each job until it first runs
+        #: priority of each job until it first runs
         self.first = [policy.first_value(view, job) for job in range(len(stages))]
         self.nodes = FirstFit(view.cluster)
         self.candidates = Candidates(view.cluster, most, bool(policy.wide_first))
-        sizes = {node.gpus for node in view.cluster.nodes}
-        self._even = len(sizes) == 1 and all(map(_is_power_of_two, sizes))
-        #: a gang wider than a node stays within one switch
-        self._widest = view.cluster.num_gpus if len(view.cluster.switches) == 1 else max(sizes)
-
-    def all_fit(self, widths: Iterable[int], required: int) -> bool:
-        """Tell whether gangs of these widths, widest first, surely fit the empty cluster."""
-        if required > self.nodes.num_gpus:
-            return False
-        return self._even and all(_is_power_of_two(w) and w <= self._widest for w in widths)
 
     def fitting(self, groups: Sequence[Group], width: int, line: Iterable[int]) -> list[Group]:
         """Return the groups of a width that still find nodes; ``line`` has members best first."""
         rank = {job: place for place, job in enumerate(line)}
-        found: list[Group] = []
-        for group in sorted(groups, key=lambda group: min(rank[job] for job in group)):
-            if not self.nodes.take(width):
-                break
-            found.append(group)
-        return found
+        ordered = sorted(groups, key=lambda group: min(rank[job] for job in group))
+        return list(itertools.takewhile(lambda _: self.nodes.take(width), ordered))
 
     def repacked(
         self, groups: Mapping[int, Sequence[Group]], entries: Mapping[int, list[Entry]]
     ) -> dict[int, list[Group]]:
-        """Split the groups that do not pay, then admit all by the best value of a member."""
+        """Split the groups slower than their members in turn; admit all by their best member."""
         values = {job: value for line in entries.values() for value, _, job in line}
         kept: list[tuple[float, int, Group]] = []
         for width, found in groups.items():
             for group in found:
-                whole = len(group) > 1 and self._pays(group)
+                in_turn = sum(self.solo[job] for job in group)
+                whole = len(group) > 1 and self.profiles.best_period(group) <= in_turn
                 for part in [group] if whole else [(job,) for job in group]:
                     kept.append((min(values[job] for job in part), width, part))
-        kept.sort(key=lambda entry: entry[0])
         admitted: dict[int, list[Group]] = {}
         self.nodes.clear()
-        for _, width, group in kept:
+        for _, width, group in sorted(kept, key=lambda entry: entry[0]):
             if self.nodes.take(width):
                 admitted.setdefault(width, []).append(group)
         return admitted
 
-    def _pays(self, group: Group) -> bool:
-        """Tell whether a group is no slower than its members one after the other."""
-        return self.profiles.best_period(group) <= sum(self.solo[job] for job in group)
 
-
-def _is_power_of_two(number: int) -> bool:
-    """Tell whether a positive number is a power of two."""
-    return number & (number - 1) == 0
-
-
-class _BestFirst(_Muri):
+class _BestFirst(_Run):
     """Muri as its paper describes it: the pairs that waste least merge first, by kind.
 
     While all jobs together fit the cluster, a decision costs what the jobs that came and went
@@ -240,9 +243,16 @@ class _BestFirst(_Muri):
             self.kinds.remove(job, view.gpus(job))
 
     def decide(self, view: View, fresh: range) -> RunSet:
-        """Choose candidates, arrange them in groups, say what changes."""
+        """Choose candidates, arrange them in groups, return what changes."""
         if self.policy.autopack:
-            return self._autopacked(view, fresh)
+            # whoever was split may be grouped again
+            self._select(view, fresh)
+            self.kinds.arrange()
+            groups = {width: self.kinds.of_width(width) for width in self.kinds.groups}
+            packed = self.repacked(groups, self._entries(view))
+            return RunSet(
+                [Run(g, width) for width, found in packed.items() for g in found], "exact"
+            )
         left: list[int] = []
         if self.candidates.waiting or not self._room(view, fresh):
             left = self._select(view, fresh)
@@ -250,10 +260,9 @@ class _BestFirst(_Muri):
             for job in fresh:
                 self.kinds.add(job, view.gpus(job))
         found = self.kinds.arrange()
-        required = sum(
-            width * sum(map(len, groups.values())) for width, groups in self.kinds.groups.items()
-        )
-        if not self.all_fit(self.kinds.groups, required):
+        wide = self.kinds.groups
+        required = sum(width * sum(map(len, same.values())) for width, same in wide.items())
+        if not self.nodes.surely_fits(wide, required):
             left += self._without_nodes(view)
             found = [(width, group) for width, group in found if group[0] in self.kinds.group_of]
         stop = [job for job in left if view.is_running(job)]
@@ -265,7 +274,8 @@ class _BestFirst(_Muri):
         for job in fresh:
             numbers[view.gpus(job)] = numbers.get(view.gpus(job), 0) + 1
         most = self.policy.max_group
-        return self.all_fit(numbers, sum(-(-n // most) * width for width, n in numbers.items()))
+        required = sum(-(-number // most) * width for width, number in numbers.items())
+        return self.nodes.surely_fits(numbers, required)
 
     def _entries(self, view: View) -> dict[int, list[Entry]]:
         """Return the entries of the jobs that hold GPUs, by width."""
@@ -281,19 +291,18 @@ class _BestFirst(_Muri):
         for job in fresh:
             self.candidates.add(job, view.gpus(job), self.first[job])
         running = self._entries(view)
+        chosen = self.candidates.choose(running, fresh)
         left: list[int] = []
-        for width, line in self.candidates.choose(running, fresh).items():
-            chosen = {job for _, _, job in line}
-            for value, _, job in running.pop(width, ()):
-                if job in chosen:
-                    chosen.remove(job)
+        for width in dict.fromkeys([*chosen, *running]):
+            new = {job for _, _, job in chosen.get(width, ())}
+            for value, _, job in running.get(width, ()):
+                if job in new:
+                    new.remove(job)
                 else:
                     left.append(self._drop(job, width, value))
-            for job in sorted(chosen):
+            for job in sorted(new):
                 self.candidates.remove(job, width)
                 self.kinds.add(job, width)
-        for width, others in running.items():
-            left += [self._drop(job, width, value) for value, _, job in others]
         return left
 
     def _drop(self, job: int, width: int, value: float) -> int:
@@ -315,16 +324,8 @@ class _BestFirst(_Muri):
             gone += [self._drop(job, width, value) for value, _, job in line if job in lost]
         return gone
 
-    def _autopacked(self, view: View, fresh: range) -> RunSet:
-        """Choose, group and repack all jobs anew: whoever was split may be grouped again."""
-        self._select(view, fresh)
-        self.kinds.arrange()
-        groups = {width: self.kinds.of_width(width) for width in self.kinds.groups}
-        packed = self.repacked(groups, self._entries(view))
-        return RunSet([Run(g, width) for width, found in packed.items() for g in found], "exact")
 
-
-class _InList(_Muri):
+class _InList(_Run):
     """Muri as its simulator runs it: at every event all jobs are ranked, grouped, placed anew."""
 
     def __init__(self, policy: Muri, view: View) -> None:
@@ -343,29 +344,25 @@ class _InList(_Muri):
             self.held[view.gpus(job)].discard(job)
 
     def decide(self, view: View, fresh: range) -> RunSet:
-        """Rank, choose candidates, group them, place the groups."""
+        """Rank all jobs, choose candidates, group them, place the groups."""
         running = self._running(view)
         for job in fresh:
             self.candidates.add(job, view.gpus(job), self.first[job])
-        self.last = view.now
         entries = self.candidates.choose(running, fresh)
         buckets = {width: [job for _, _, job in line] for width, line in entries.items()}
         arrange = self.groups.match if self.policy.blossom else self.groups.blocks
         groups = arrange(buckets, view.cluster.num_gpus)
         if self.policy.autopack:
             groups = self.repacked(groups, entries)
-        runs = self._placed(groups, buckets, running)
-        order = [
-            job
-            for width in sorted(buckets, reverse=True)
-            for job in buckets[width]
-            if job in self.held[width]
-        ]
-        return RunSet(runs, "exact", order=order)
+        self._place(groups, buckets, running)
+        widths = sorted(buckets, reverse=True)
+        order = [job for width in widths for job in buckets[width] if job in self.held[width]]
+        return RunSet(list(self.runs.values()), "exact", order=order)
 
     def _running(self, view: View) -> dict[int, list[Entry]]:
         """Return the entries of the jobs that hold GPUs, by width."""
         now, last, seconds = view.now, self.last, self.seconds
+        self.last = now
         running: dict[int, list[Entry]] = {}
         for width, held in self.held.items():
             jobs = list(held)
@@ -377,24 +374,24 @@ class _InList(_Muri):
                 running[width] = self.candidates.ranked(jobs, values)
         return running
 
-    def _placed(
+    def _place(
         self,
         groups: Mapping[int, list[Group]],
         buckets: Mapping[int, list[int]],
         running: Mapping[int, list[Entry]],
-    ) -> list[Run]:
+    ) -> None:
         """Place the widest groups first; keep account of who holds GPUs and who waits."""
+        required = sum(width * len(found) for width, found in groups.items())
+        every = self.nodes.surely_fits(groups, required)
         known, self.runs = self.runs, {}
-        every = self.all_fit(groups, sum(width * len(found) for width, found in groups.items()))
         before, self.held = self.held, {width: set() for width in running.keys() | buckets.keys()}
         self.nodes.clear()
         for width in sorted(groups, reverse=True):
             found = groups[width] if every else self.fitting(groups[width], width, buckets[width])
-            held = self.held[width]
             for group in found:
                 members = tuple(sorted(group))
                 self.runs[members] = known.get(members) or Run(members, width)
-                held.update(members)
+                self.held[width].update(members)
         for width, held in self.held.items():
             for job in held - before.get(width, set()):
                 self.candidates.remove(job, width)
@@ -402,4 +399,3 @@ class _InList(_Muri):
             for value, _, job in running.get(width, ()):
                 if job not in held:
                     self.candidates.add(job, width, value)
-        return list(self.runs.values())
