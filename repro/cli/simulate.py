@@ -25,7 +25,6 @@ from repro.perf.throughput import ThroughputTable
 from repro.perf.throughput_files import load_throughputs, throughputs_of
 from repro.trace import synth
 from repro.trace.load import load
-from repro.trace.synth.registry import generators
 
 COLUMNS = ("job_id", "submit_time", "start_time", "end_time", "jct", "num_gpus")
 
@@ -151,14 +150,14 @@ class _Opened(NamedTuple):
 
 def _trace(name: str, format: str | None, gpus: int, seed: int, speeds: dict[str, str]) -> _Opened:
     """Open a trace; the speeds matter to those whose work is given in training steps."""
-    if Path(name).exists() or not synth.is_known(name):
+    if Path(name).exists() or name not in synth.generators:
         known = public.entry(name).format if public.is_known(name) else None
         options = speeds if (format or known) == "gavel" else {}
         frame = load(name, format, cluster_gpus=gpus, **options)
         return _Opened(frame, frozenset(options), False)
     if format is not None:
         raise ParamError(f"--format {format}: {name!r} is a generator, not a file")
-    taken = inspect.signature(generators[name]).parameters
+    taken = inspect.signature(synth.generators[name]).parameters
     options = {key: speeds[key] for key in speeds if key in taken}
     return _Opened(open_trace(name, seed, **options)[0], frozenset(options), True)
 

@@ -12,9 +12,9 @@ from typing import Any
 
 from repro.cluster.node import MAX_GPUS_PER_NODE, MAX_NODES, Node
 from repro.errors import TraceError
-from repro.files.small import read_small
 from repro.files.strict_yaml import MAX_BYTES as MAX_YAML_BYTES
 from repro.files.strict_yaml import parse_yaml
+from repro.files.whole import read_small
 
 #: Largest cluster file that is read, in bytes: a million nodes take some 40 MB.
 MAX_BYTES = 64 << 20

@@ -89,11 +89,7 @@ class Cluster:
             ``8x8`` (nodes x GPUs), ``8x4:v100`` (of a type), ``5x32x8`` (switches x nodes per
             switch x GPUs), ``36xv100`` (single-GPU servers of a type), several joined by commas;
             or a CSV or YAML file, see `repro.cluster.files`. A Cluster is returned as it is.
-
-        Returns
-        -------
-        Cluster
-            Named after the spec or the file.
+            Parts without a switch number share one switch; ``SxNxG`` opens S new ones.
 
         Raises
         ------
@@ -102,16 +98,10 @@ class Cluster:
         TraceError
             If the file is missing, is not one of the known kinds or breaks their rules.
 
-        Notes
-        -----
-        Parts without a switch number share one switch; ``SxNxG`` opens S new ones.
-
         Examples
         --------
         >>> Cluster.parse("2x4:v100,8xk80").num_gpus
         16
-        >>> [len(nodes) for nodes in Cluster.parse("5x32x8").switches.values()]
-        [32, 32, 32, 32, 32]
         """
         if isinstance(spec, Cluster):
             return spec

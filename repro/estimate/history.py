@@ -11,6 +11,7 @@ import numpy as np
 from repro.errors import ParamError
 from repro.files import public
 from repro.trace import synth
+from repro.trace.synth.gpu_time import history_quantiles
 from repro.typing import Floats
 
 #: sample of the Microsoft trace published with the Tiresias simulator (1,001 quantiles)
@@ -38,7 +39,7 @@ def _public(name: str) -> Floats:
             f"quantiles, a synthetic stand-in",
             stacklevel=3,
         )
-        return history(tuple(synth.history_quantiles()))
+        return history(tuple(history_quantiles()))
     path = public.fetch(name)
     try:
         values = np.loadtxt(path, skiprows=1, delimiter=",", ndmin=1)

@@ -51,12 +51,12 @@ def stream(*purpose: str | int) -> np.random.Generator:
 
 def open_trace(name: str, seed: int = 0, **options: Any) -> tuple[pd.DataFrame, Used]:
     """Return a generated or a public trace, or a stand-in where there is one, and what it is."""
-    if synth.is_known(name):
+    if name in synth.generators:
         return _drawn(name, name, GENERATED, seed, options)
     if not public.is_known(name):
         raise ParamError(
             f"unknown trace {name!r}: no file {own_path(name)}, no generator "
-            f"({', '.join(synth.names())}), nor {public.unknown(name)}"
+            f"({', '.join(synth.generators)}), nor {public.unknown(name)}"
         )
     try:
         public.fetch(name)
@@ -99,7 +99,8 @@ def own_path(path: str | Path) -> Path:
 
 def is_own(name: str) -> bool:
     """Tell whether a name means a file of the user's own: names of the package's data go first."""
-    return os.path.isfile(own_path(name)) and not (synth.is_known(name) or public.is_known(name))
+    ours = name in synth.generators or public.is_known(name)
+    return os.path.isfile(own_path(name)) and not ours
 
 
 def own_file(path: str | Path) -> Used:

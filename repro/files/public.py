@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from repro import paths
 from repro.errors import DataMissingError, TraceError
-from repro.files.small import read_small
+from repro.files.whole import read_small
 
 HOST = "https://raw.githubusercontent.com"
 TIMEOUT_S = 30

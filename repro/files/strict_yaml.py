@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from repro.errors import ParamError, ReproError
-from repro.files.small import read_small
+from repro.files.whole import read_small
 
 MAX_BYTES = 1 << 20
 MAX_NODES = 100_000

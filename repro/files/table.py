@@ -9,7 +9,7 @@ import re
 import stat
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -19,8 +19,7 @@ import pandas as pd
 
 from repro.errors import TraceError
 from repro.files.checks import Origin, is_plain, numbers, refuse, shown
-from repro.files.parsed import Parsed
-from repro.typing import Floats
+from repro.typing import Flags, Floats
 
 _DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "pipe", " ": "space"}
 _MISSING = ["", "nan", "NaN", "NA", "N/A", "n/a", "null", "NULL", "None", "<NA>", "#N/A"]
@@ -95,6 +94,25 @@ class Document:
     def sha256(self) -> str:
         """SHA-256 of the bytes, in hexadecimal."""
         return hashlib.sha256(self.raw).hexdigest()
+
+
+@dataclass
+class Parsed:
+    """Jobs in schema columns and file order, not validated yet."""
+
+    frame: pd.DataFrame
+    origin: Origin
+    dropped: dict[str, int] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
+
+    def drop(self, reasons: Mapping[str, Flags]) -> None:
+        """Leave out rows of the file, each counted under the first reason that holds for it."""
+        for reason, rows in reasons.items():
+            held = rows[self.frame.index]
+            if held.any():
+                self.dropped[reason] = int(held.sum())
+                self.frame = self.frame[~held].copy()
 
 
 class Table:
@@ -236,18 +254,16 @@ class Table:
         """Return the origin of rows read from this file, given schema to file columns."""
         return Origin(self.document.name, columns, self.line, self.cell)
 
-    def parsed(self, columns: Mapping[str, str], also: Collection[str] = ()) -> Parsed:
-        """Return the columns that exist under their schema names (schema to file column).
+    def parsed(self, *same: str, also: Collection[str] = (), **columns: str) -> Parsed:
+        """Return the columns that exist, by schema name: ``same`` in the file, or another there.
 
         ``also`` are columns of the file that the reader makes a column of the frame from.
         """
+        columns = {name: name for name in same} | columns
         held = {name: self.frame[column] for name, column in columns.items() if column in self}
         used = {*columns.values(), *also}
-        unread = [
-            name or f"column {n} (unnamed)"
-            for n, name in enumerate(self.header, 1)
-            if name not in used
-        ]
+        named = ((name, name or f"column {n} (unnamed)") for n, name in enumerate(self.header, 1))
+        unread = [shown for name, shown in named if name not in used]
         frame = pd.DataFrame(held, index=self.frame.index)
         return Parsed(frame, self.origin(columns), unread=unread)
 

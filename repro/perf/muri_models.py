@@ -8,14 +8,12 @@ from functools import lru_cache
 import numpy as np
 import pandas as pd
 
-from repro import paths
 from repro.errors import ParamError
+from repro.files.tables import ModelTable
 from repro.typing import Floats
 
 #: GPU counts the lists of the table are for, in order.
 GPU_COUNTS = (1, 2, 4, 8, 16, 32)
-
-_FILE = "muri_profiles.csv"
 #: Column of the file: column of the frame and how many of its units make a second.
 _LISTS = {
     "iteration_ms": ("iteration_time", 1000.0),
@@ -24,7 +22,8 @@ _LISTS = {
     "network_ms": ("stage_network", 1000.0),
     "overhead_s": ("start_overhead", 1.0),
 }
-_FACTS = ["model", "label", "domain", "dataset", "batch_size", "bottleneck", "bottleneck_source"]
+_FACTS = ("model", "label", "domain", "dataset", "batch_size", "bottleneck", "bottleneck_source")
+_TABLE = ModelTable("muri_profiles.csv", (*_FACTS, *_LISTS))
 
 
 def muri_profiles() -> pd.DataFrame:
@@ -52,29 +51,22 @@ def start_overhead(model: str, num_gpus: int) -> float:
 @lru_cache(maxsize=1)
 def _overheads() -> dict[str, dict[int, float]]:
     """Return the start overheads (s) by model and GPU count."""
-    known: dict[str, dict[int, float]] = {}
-    columns = (_read()[name] for name in ("model", "num_gpus", "start_overhead"))
-    for model, gpus, seconds in zip(*columns, strict=True):
-        known.setdefault(str(model), {})[int(gpus)] = float(seconds)
-    return known
+    return {
+        str(model): rows.set_index("num_gpus")["start_overhead"].to_dict()
+        for model, rows in _read().groupby("model", sort=False)
+    }
 
 
 @lru_cache(maxsize=1)
 def _read() -> pd.DataFrame:
-    """Return the table of the checkout, one row per model and GPU count."""
-    path = paths.params_dir() / _FILE
-    if not path.is_file():
-        raise ParamError(f"{path}: the table of models is missing; restore it from the checkout")
-    table = pd.read_csv(path, comment="#")
-    if lost := [name for name in [*_FACTS, *_LISTS] if name not in table.columns]:
-        raise ParamError(f"{path}:2: no column {', '.join(lost)}; restore the table")
+    """Return the table, one row per model and GPU count."""
+    table = _TABLE.frame
     columns = {}
     for name, (column, per_second) in _LISTS.items():
         cells = enumerate(table[name].astype(str), start=3)
-        columns[column] = np.concatenate(
-            [_times(text, f"{path}:{row}: {name}") / per_second for row, text in cells]
-        )
-    facts = table[_FACTS]
+        times = [_times(text, f"{_TABLE.path}:{row}: {name}") for row, text in cells]
+        columns[column] = np.concatenate(times) / per_second
+    facts = table[list(_FACTS)]
     frame = facts.loc[facts.index.repeat(len(GPU_COUNTS))].reset_index(drop=True)
     return frame.assign(num_gpus=list(GPU_COUNTS) * len(table), **columns)
 

@@ -26,7 +26,7 @@ STAND_IN = "gavel-like-throughputs"
 
 
 def load_throughputs(source: Source = PUBLIC, reference: str = "v100") -> ThroughputTable:
-    r"""Return a throughput table; each file is read once per process.
+    """Return a throughput table; each file is read once per process.
 
     A JSON file has the form of Gavel's: ``{gpu type: {"('<job type>', <gang>)": {"null": steps/s
     alone, "('<other>', <gang>)": [steps/s, steps/s of the other]}}}``, and ``<gpu
@@ -44,38 +44,16 @@ def load_throughputs(source: Source = PUBLIC, reference: str = "v100") -> Throug
     source : str, Path, DataFrame or ThroughputTable
         A file, a public name (``gavel-throughputs``, ``gavel-throughputs-physical``),
         ``gavel-like-throughputs`` for the calibrated stand-in, a frame with the columns of the CSV
-        file, or a table, returned as it is.
+        file, or a table, returned as it is. A StandInWarning tells when the calibrated table
+        replaces a public one that cannot be had.
     reference : str
         GPU type on which durations are meant.
-
-    Returns
-    -------
-    ThroughputTable
 
     Raises
     ------
     TraceError
         If there is no such file, it is no throughput table, or a value in it is not accepted; the
         message names row and column, or key.
-
-    Warns
-    -----
-    StandInWarning
-        If a public table cannot be had: the calibrated one replaces it.
-
-    References
-    ----------
-    Gavel, OSDI 2020, section 3; artifact ``simulation_throughputs.json``.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "speeds.csv"
-    ...     head = "job_type,scale_factor,gpu_type,steps_per_second\n"
-    ...     _ = path.write_text(head + "A3C,1,v100,8\nA3C,1,k80,2\n")
-    ...     load_throughputs(path).steps_per_s("A3C", 1, "k80")
-    2.0
     """
     if isinstance(source, ThroughputTable):
         return source

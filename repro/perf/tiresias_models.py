@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from statistics import fmean
 
 import pandas as pd
 
+from repro.core.decision import Run
+from repro.core.jobs import JobTable
+from repro.core.records import Nodes
 from repro.files.tables import ModelTable
 from repro.perf.overhead import CheckpointOverhead
-from repro.perf.slowdown import SpreadSlowdown
 
 #: Mean seconds to resume a preempted job: the published cost of 57.1 to 62.1 s per preemption
 #: (section 5.2.4) less the mean pause of 10.4 s (Figure 4); the bars of Figure 5 have no labels.
@@ -20,20 +25,40 @@ MODELS = ModelTable(
 )
 
 
-def model_profiles() -> pd.DataFrame:
-    """Return what the paper prints about its ten models, one row each, in the paper's order.
+@dataclass(frozen=True)
+class SpreadSlowdown:
+    """Performance model of Tiresias Figure 3: rate 1 when consolidated, a model's own when spread.
 
-    Columns: model and label (name in traces and in figures), size_mb, tensors, tensors_from_1mb (of
-    at least 1 MB), largest_mb, largest_ratio (largest tensor / size), pause_s (seconds to
-    checkpoint), random_speed (speed under random placement / consolidated, 8 workers; read off the
-    plot, ±0.01), large_tensors_mb (sum of the tensors of at least 1 MB), source. Tiresias, NSDI
-    2019, Table 6, Figures 3 and 4.
+    ``relative_speed`` is that of a model when spread, relative to consolidated (on the fewest
+    machines that hold the gang); unlisted models do not care. Tiresias, NSDI 2019, section 2.2,
+    Figure 3 (measured for 8 workers; the same factor is assumed for other gang sizes).
     """
-    return MODELS.frame
+
+    relative_speed: Mapping[str, float]
+    gpus_per_node: int
+
+    def speed(self, model: str | None, gpus: float, machines: int) -> float:
+        """Return the work per second of a gang on so many machines."""
+        needed = math.ceil(gpus / self.gpus_per_node)
+        if machines <= needed or model is None:
+            return 1.0
+        return self.relative_speed.get(model, 1.0)
+
+    def rates(self, table: JobTable, run: Run, nodes: Nodes) -> Sequence[float]:
+        """Return the rate of the one member of a gang."""
+        job = run.jobs[0]
+        return (self.speed(table.models[job], run.gpus, len(nodes)),)
 
 
 def tiresias_models() -> pd.DataFrame:
-    """Return :func:`model_profiles` indexed by model name."""
+    """Return what the paper prints about its ten models, by name in traces, in its order.
+
+    Columns: label (name in figures), size_mb, tensors, tensors_from_1mb (of at least 1 MB),
+    largest_mb, largest_ratio (largest tensor / size), pause_s (seconds to checkpoint), random_speed
+    (speed under random placement / consolidated, 8 workers; read off the plot, ±0.01),
+    large_tensors_mb (sum of the tensors of at least 1 MB), source. Tiresias, NSDI 2019, Table 6,
+    Figures 3 and 4.
+    """
     return MODELS.frame.set_index("model")
 
 

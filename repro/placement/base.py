@@ -17,27 +17,15 @@ Allocation = tuple[tuple[int, int], ...]
 
 
 class Placer(ABC):
-    """A placement rule at work on one cluster; holds which GPUs are taken.
+    """A placement rule at work on one cluster, all idle at first; holds which GPUs are taken."""
 
-    Parameters
-    ----------
-    cluster : Cluster
-        The nodes to place on; all GPUs idle at first.
-
-    Attributes
-    ----------
-    free, num_gpus : int
-        Idle GPUs, and GPUs of the cluster.
-    tracks_nodes : bool
-        False when the rule only counts GPUs and allocations name no nodes.
-    reads_model : bool
-        True when the model of a job decides where it goes.
-    """
-
+    #: False when the rule only counts GPUs and allocations name no nodes.
     tracks_nodes: ClassVar[bool] = True
+    #: True when the model of a job decides where it goes.
     reads_model: bool = False
 
     def __init__(self, cluster: Cluster) -> None:
+        #: Idle GPUs, and GPUs of the cluster.
         self.free = self.num_gpus = cluster.num_gpus
         #: GPUs and places of each job
         self._held: dict[int, tuple[int, Allocation]] = {}
@@ -107,20 +95,7 @@ class Placement(ABC):
 
     @abstractmethod
     def bind(self, cluster: Cluster, rng: np.random.Generator) -> Placer:
-        """Set the rule to work on an empty cluster; ParamError if a setting is out of range.
-
-        Parameters
-        ----------
-        cluster : Cluster
-            The nodes.
-        rng : numpy.random.Generator
-            Source of all randomness of the rule.
-
-        Returns
-        -------
-        Placer
-            With every GPU idle.
-        """
+        """Set the rule to work on an empty cluster; ParamError if a setting is out of range."""
 
 
 placements: Registry[type[Placement]] = Registry("placement", "repro.placement", ParamError)
@@ -130,22 +105,7 @@ register = placements.register
 def make(name: str, **settings: Any) -> Placement:
     """Make a placement rule by its registered name.
 
-    Parameters
-    ----------
-    name : str
-        Such as ``yarn``, ``count``, ``random``, ``skew``, ``ilp``.
-    **settings
-        Fields of the rule's dataclass.
-
-    Returns
-    -------
-    Placement
-        The rule, not yet bound to a cluster.
-
-    Raises
-    ------
-    ParamError
-        If the name or a setting is unknown.
+    ``settings`` are fields of the rule's dataclass; ParamError if the name or one is unknown.
 
     Examples
     --------

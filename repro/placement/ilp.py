@@ -16,14 +16,11 @@ from repro.optimise.placement_ilp import (
     MAX_WORKERS,
     IlpPlacement,
     node_traffic,
-    program_size,
     solve,
 )
 from repro.placement.base import Allocation, Placement, Placer, register
 from repro.placement.skew import by_model, look_up
 from repro.placement.yarn import YarnPlacer
-
-__all__ = ["Ilp", "IlpPlacement", "node_traffic", "program_size", "server_sizes", "solve"]
 
 
 def server_sizes(model_mb: float, servers: int, largest_share: float = 0.0) -> list[float]:

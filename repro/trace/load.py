@@ -77,7 +77,14 @@ def load(
     if format is None:
         known = ", ".join(FORMATS)
         raise TraceError(f"{path}: of which format? name one (--format): {known}")
-    parsed = _call(FORMATS[format], format, document, options)
+    read = FORMATS[format]
+    accepted = list(inspect.signature(read).parameters)[1:]
+    if unknown := [option for option in options if option not in accepted]:
+        raise ParamError(
+            f"format {format!r} has no option {unknown[0]!r}; "
+            f"it has {', '.join(accepted) or 'no options'}"
+        )
+    parsed = read(document, **options)
     if parsed.frame.empty:
         why = ", ".join(f"{reason}: {count:,}" for reason, count in parsed.dropped.items())
         raise TraceError(f"{path}: no job left ({why}); a trace holds at least one")
@@ -94,48 +101,16 @@ def load(
     return frame
 
 
-def _call(read: Any, format: str, document: Document, options: dict[str, Any]) -> Any:
-    accepted = list(inspect.signature(read).parameters)[1:]
-    unknown = [option for option in options if option not in accepted]
-    if unknown:
-        raise ParamError(
-            f"format {format!r} has no option {unknown[0]!r}; "
-            f"it has {', '.join(accepted) or 'no options'}"
-        )
-    return read(document, **options)
-
-
 def write(frame: pd.DataFrame, path: str | Path) -> Path:
     """Write a trace in the package's own CSV (format ``repro``), all of it or nothing.
 
-    Text that a spreadsheet would run as a formula gets a ``'`` in front, which :func:`load` takes
-    off again.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        A trace; columns outside the schema are left out.
-    path : str or Path
-        File to write, in a folder that exists.
-
-    Returns
-    -------
-    Path
-        The file.
+    Columns outside the schema are left out. Text that a spreadsheet would run as a formula gets a
+    ``'`` in front, which :func:`load` takes off again.
 
     Raises
     ------
     TraceError
-        If the frame is no trace, or the file cannot be written.
-
-    Examples
-    --------
-    >>> jobs = {"job_id": [0], "submit_time": [0], "duration": [60], "num_gpus": [1]}
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = write(pd.DataFrame(jobs), Path(folder) / "jobs.csv")
-    ...     load(path, "repro").duration.tolist()
-    [60.0]
+        If the frame is no trace, the folder does not exist, or the file cannot be written.
     """
     path = Path(path)
     checked = validate(frame, str(frame.attrs.get("name", "trace")))
@@ -149,14 +124,7 @@ def write(frame: pd.DataFrame, path: str | Path) -> Path:
 
 
 def describe(frame: pd.DataFrame, cluster_gpus: int | None = None) -> dict[str, Any]:
-    """Return what one wants to know of a trace before simulating it.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        A trace.
-    cluster_gpus : int, optional
-        GPUs of the cluster, for the offered load.
+    """Return what one wants to know of a trace before simulating it, on so many GPUs.
 
     Returns
     -------

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from repro.core.discovery import fill
 from repro.core.registry import Registry
 from repro.errors import TraceError
-from repro.files.parsed import Parsed
+from repro.files.table import Parsed
 
 Format = Callable[..., Parsed]
 

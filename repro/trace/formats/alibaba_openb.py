@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from repro.files.parsed import Parsed
-from repro.files.table import Document, Table
+from repro.files.table import Document, Parsed, Table
 from repro.trace.formats import FORMATS
 from repro.trace.schema import MAX_TIME_S
 
@@ -34,15 +33,13 @@ def read(document: Document) -> Parsed:
     starts = table.numbers("scheduled_time", _SECONDS, low=0, high=MAX_TIME_S, required=False)
     ends = table.numbers("deletion_time", _SECONDS, low=0, high=MAX_TIME_S, required=False)
     parsed = table.parsed(
-        {
-            "job_id": "name",
-            "submit_time": "creation_time",
-            "duration": "deletion_time",
-            "num_gpus": "num_gpu",
-            "gpu_share": "gpu_milli",
-            "gpu_type": "gpu_spec",
-        },
         also=("scheduled_time",),
+        job_id="name",
+        submit_time="creation_time",
+        duration="deletion_time",
+        num_gpus="num_gpu",
+        gpu_share="gpu_milli",
+        gpu_type="gpu_spec",
     )
     parsed.frame["duration"] = ends - starts
     parsed.frame["gpu_share"] = share

@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from repro.files.parsed import Parsed
-from repro.files.table import Document, Table
+from repro.files.table import Document, Parsed, Table
 from repro.perf.throughput import ThroughputTable
 from repro.perf.throughput_files import PUBLIC, is_stand_in, load_throughputs, source_name
 from repro.trace.formats import FORMATS
@@ -48,15 +47,13 @@ def read(
     names = _SHORT if len(first.split("\t")) <= len(_SHORT) else _LONG
     table = Table(document, names, text=_TEXT, delimiter="\t", headed=False)
     parsed = table.parsed(
-        {
-            "submit_time": "arrival",
-            "duration": "steps",
-            "num_gpus": "scale_factor",
-            "model": "job_type",
-            "iterations": "steps",
-            "priority_weight": "priority_weight",
-            "slo": "slo",
-        }
+        "priority_weight",
+        "slo",
+        submit_time="arrival",
+        duration="steps",
+        num_gpus="scale_factor",
+        model="job_type",
+        iterations="steps",
     )
     parsed.frame.insert(0, "job_id", np.arange(len(parsed.frame)))
     if "slo" in table:

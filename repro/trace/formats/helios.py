@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from repro.files.parsed import Parsed
-from repro.files.table import Document, Table, elapsed
+from repro.files.table import Document, Parsed, Table, elapsed
 from repro.trace.formats import FORMATS
 
 _REQUIRED = ("job_id", "gpu_num", "submit_time", "start_time", "end_time", "duration")
@@ -26,16 +25,7 @@ def read(document: Document) -> Parsed:
     """
     dates = ("submit_time", "start_time", "end_time")
     table = Table(document, _REQUIRED, text=("user", "vc", *dates), ids="job_id")
-    parsed = table.parsed(
-        {
-            "job_id": "job_id",
-            "submit_time": "submit_time",
-            "duration": "duration",
-            "num_gpus": "gpu_num",
-            "user": "user",
-            "vc": "vc",
-        }
-    )
+    parsed = table.parsed("job_id", "submit_time", "duration", "user", "vc", num_gpus="gpu_num")
     gpus = table.numbers("gpu_num", "a job holds 0 or more GPUs", low=0)
     seconds = table.numbers("duration", "a duration is seconds, 0 or more", low=0, required=False)
     started, ended = (table.times(column, required=False) for column in dates[1:])

@@ -7,8 +7,7 @@ import difflib
 import numpy as np
 
 from repro.files.checks import refuse
-from repro.files.parsed import Parsed
-from repro.files.table import Document, Table
+from repro.files.table import Document, Parsed, Table
 from repro.perf.muri_models import muri_profiles
 from repro.trace.formats import FORMATS
 
@@ -21,7 +20,6 @@ _TIMES = {
     "stage_network": "resource_time_2",
 }
 _REQUIRED = ("job_id", "num_gpu", *_TIMES.values())
-_MS = "a time in milliseconds"
 
 
 @FORMATS.register("muri")
@@ -40,31 +38,18 @@ def read(document: Document) -> Parsed:
     """
     table = Table(document, _REQUIRED, text=("model_name",), ids="job_id")
     parsed = table.parsed(
-        {
-            "job_id": "job_id",
-            "num_gpus": "num_gpu",
-            "model": "model_name",
-            "batch_size": "batch_size",
-            "iterations": "iterations",
-            "priority": "priority",
-            **_TIMES,
-        }
+        *("job_id", "batch_size", "iterations", "priority"),
+        **(_TIMES | {"num_gpus": "num_gpu", "model": "model_name"}),
     )
     for name, column in _TIMES.items():
-        parsed.frame[name] = table.numbers(column, _MS) / 1000.0
+        parsed.frame[name] = table.numbers(column, "a time in milliseconds") / 1000.0
     if "model" in parsed.frame:
-        _check_models(parsed)
-    return parsed
-
-
-def _check_models(parsed: Parsed) -> None:
-    """Raise at the first model whose start was not measured."""
-    known = muri_profiles()["model"].unique().tolist()
-    models = parsed.frame["model"]
-    strange = (~models.str.lower().isin(known)).to_numpy(bool)
-    if strange.any():
+        known = muri_profiles()["model"].unique().tolist()
+        models = parsed.frame["model"]
+        strange = (~models.str.lower().isin(known)).to_numpy(bool)
         first = str(models.iloc[int(np.argmax(strange))])
         near = difflib.get_close_matches(first.lower(), known, n=3)
         hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
         hint += f"known: {', '.join(known)}; write a file with other models in format repro"
         refuse(strange, models, "model", parsed.origin, "unknown model", hint)
+    return parsed

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from repro.files.parsed import Parsed
 from repro.files.spreadsheet import plain_cells
-from repro.files.table import Document, Table
+from repro.files.table import Document, Parsed, Table
 from repro.trace.formats import FORMATS
 from repro.trace.schema import COLUMNS, REQUIRED
 
@@ -24,4 +23,4 @@ def read(document: Document) -> Parsed:
     table = Table(document, REQUIRED, text=text, ids="job_id")
     if b"'" in document.raw:
         table.frame = plain_cells(table.frame)
-    return table.parsed({name: name for name in COLUMNS})
+    return table.parsed(*COLUMNS)

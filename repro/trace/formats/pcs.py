@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from repro.files.parsed import Parsed
-from repro.files.table import Document, Table
+from repro.files.table import Document, Parsed, Table
 from repro.trace.formats import FORMATS
 from repro.trace.schema import MAX_TIME_S
 
 _GAP = f"a gap is 0 to {MAX_TIME_S:,.0f} s"
-_GPUS = "an app asks for 1 or more GPUs"
 
 
 @FORMATS.register("pcs")
@@ -27,23 +25,18 @@ def read(document: Document) -> Parsed:
 
     PCS, artifact ``simulation/traces`` and ``testbed/traces``.
     """
-    table = Table(
-        document,
-        ("app_id", "service", "num_jobs", "sleep_time"),
-        text=("model_name",),
-        ids="app_id",
-    )
+    required = ("app_id", "service", "num_jobs", "sleep_time")
+    table = Table(document, required, text=("model_name",), ids="app_id")
     parsed = table.parsed(
-        {
-            "job_id": "app_id",
-            "submit_time": "sleep_time",
-            "duration": "service",
-            "num_gpus": "num_jobs",
-            "model": "model_name",
-        }
+        job_id="app_id",
+        submit_time="sleep_time",
+        duration="service",
+        num_gpus="num_jobs",
+        model="model_name",
     )
     gaps = table.numbers("sleep_time", _GAP, low=0, high=MAX_TIME_S)
     service = table.numbers("service", "service is GPU-seconds above 0")
     parsed.frame["submit_time"] = np.cumsum(gaps)
-    parsed.frame["duration"] = service / table.numbers("num_jobs", _GPUS, low=1)
+    gpus = table.numbers("num_jobs", "an app asks for 1 or more GPUs", low=1)
+    parsed.frame["duration"] = service / gpus
     return parsed

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from repro.files.parsed import Parsed
-from repro.files.table import Document, Table, elapsed
+from repro.files.table import Document, Parsed, Table, elapsed
 from repro.trace.formats import FORMATS
 
 
@@ -22,14 +21,7 @@ def read(document: Document) -> Parsed:
     ATC 2019; flattened in the artifact of Sia (SOSP'23).
     """
     table = Table(document, ("timestamp", "duration", "num_gpus"), text=("timestamp", "cluster"))
-    parsed = table.parsed(
-        {
-            "submit_time": "timestamp",
-            "duration": "duration",
-            "num_gpus": "num_gpus",
-            "vc": "cluster",
-        }
-    )
+    parsed = table.parsed("duration", "num_gpus", submit_time="timestamp", vc="cluster")
     parsed.frame["submit_time"] = elapsed(table.times("timestamp"))
     parsed.frame.insert(0, "job_id", np.arange(len(parsed.frame)))
     return parsed

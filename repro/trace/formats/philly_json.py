@@ -12,9 +12,8 @@ import pandas as pd
 
 from repro.errors import TraceError
 from repro.files.checks import Origin, is_plain, shown
-from repro.files.parsed import Parsed
 from repro.files.strict_json import elements
-from repro.files.table import DATE, DATE_LOOKS, DATE_YEARS, Document, elapsed
+from repro.files.table import DATE, DATE_LOOKS, DATE_YEARS, Document, Parsed, elapsed
 from repro.trace.formats import FORMATS
 
 _ABSENT = (None, "", "None")

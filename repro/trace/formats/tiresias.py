@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from repro.errors import TraceError
-from repro.files.parsed import Parsed
-from repro.files.table import Document, Table
+from repro.files.table import Document, Parsed, Table
 from repro.trace.formats import FORMATS
 
 
@@ -18,24 +17,13 @@ def read(document: Document) -> Parsed:
 
     Tiresias (NSDI'19), artifact ``simulator/60_job.csv``.
     """
-    table = Table(
-        document,
-        ("job_id", "num_gpu", "submit_time", "duration"),
-        text=("model_name",),
-        ids="job_id",
-    )
+    required = ("job_id", "num_gpu", "submit_time", "duration")
+    table = Table(document, required, text=("model_name",), ids="job_id")
     if "iteration_time" in table and "resource_time_0" in table:
         raise TraceError(
             f"{document.name}:1:resource_time_0: a column of Muri's traces, whose times are "
             "milliseconds; read it with format 'muri'"
         )
     return table.parsed(
-        {
-            "job_id": "job_id",
-            "submit_time": "submit_time",
-            "duration": "duration",
-            "num_gpus": "num_gpu",
-            "model": "model_name",
-            "iterations": "iterations",
-        }
+        "job_id", "submit_time", "duration", "iterations", num_gpus="num_gpu", model="model_name"
     )

@@ -1,33 +1,113 @@
 """Generators of synthetic traces, by name: ``make("testbed", rng)``.
 
-Each draws from tables of measured or published facts in ``traces/`` and from the random generator
-it is handed, and from nothing else: the same generator state gives the same trace.
+Each draws from the tables in ``traces/`` and from the random generator it is handed, and from
+nothing else: the same generator state gives the same trace.
 """
 
-from repro.core.discovery import fill
-from repro.trace.synth.history import history_quantiles
-from repro.trace.synth.registry import (
-    generators,
-    is_known,
-    make,
-    names,
-    stand_in_for,
-    stand_in_options,
-    takes_seed,
-)
+from __future__ import annotations
 
-__all__ = [
-    "discover",
-    "history_quantiles",
-    "is_known",
-    "make",
-    "names",
-    "stand_in_for",
-    "stand_in_options",
-    "takes_seed",
-]
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from repro.core.discovery import fill
+from repro.core.registry import Registry
+from repro.errors import ParamError
+from repro.files import public
+
+#: A generator: ``(rng, **options) -> trace``; one that repeats the random streams of a public
+#: simulator calls its first argument ``seed`` and gets a whole number instead.
+Generator = Callable[..., pd.DataFrame]
+
+generators: Registry[Generator] = Registry("generator", "repro.trace.synth")
 
 
 def discover() -> None:
     """Import every generator."""
     fill(generators, __name__)
+
+
+#: What replaces public files of a format when they cannot be had. Formats that carry more than
+#: submission, duration and GPUs of a Philly-like cluster have no stand-in.
+_STAND_INS = {
+    "philly": "philly-like",
+    "muri": "muri-like",
+    "pcs": "philly-like",
+    "history": "gpu-time-quantiles",
+    "throughputs": "gavel-like-throughputs",
+}
+#: What replaces single public files, where their format says too little.
+_STAND_INS_BY_NAME = {
+    "gavel-max-min-fairness": "gavel-physical",
+    "gavel-minimize-makespan": "gavel-physical",
+}
+#: Options of the generator that replaces a public file, where its defaults would not do.
+_STAND_IN_OPTIONS: dict[str, dict[str, Any]] = {
+    "gavel-max-min-fairness": {"at_start": 36, "large_batches": True},
+    "gavel-minimize-makespan": {"jobs": 100, "rate": None, "max_hours": 5.0, "durations": 10},
+    "muri-testbed": {"trace": "testbed"},
+    **{f"muri-trace{trace}": {"trace": trace} for trace in "1234"},
+    **{f"muri-trace{trace}-pr": {"trace": trace, "at_once": True} for trace in "1234"},
+    **{f"muri-types{kinds}": {"trace": "3", "job_types": kinds} for kinds in range(1, 5)},
+}
+
+
+def make(name: str, rng: np.random.Generator | int, **options: Any) -> pd.DataFrame:
+    """Draw a trace.
+
+    Parameters
+    ----------
+    name : str
+        A name of ``generators``.
+    rng : numpy.random.Generator or int
+        The only source of randomness. A generator with whole-number seeds (:func:`takes_seed`)
+        draws its seed from a numpy generator.
+    **options
+        Passed to the generator; ParamError if it has no such option or refuses the value.
+
+    Returns
+    -------
+    DataFrame
+        A trace sorted by ``submit_time`` (s, first 0), with ``attrs`` name, synthetic (True),
+        options (all of them, defaults included), and what the generator adds.
+
+    Examples
+    --------
+    >>> make("testbed", np.random.default_rng(0), jobs=60)["num_gpus"].value_counts().to_dict()
+    {1: 30, 8: 11, 4: 10, 2: 5, 16: 3, 32: 1}
+    """
+    generator = generators[name]
+    accepted = inspect.signature(generator).parameters
+    first, *known = accepted
+    if unknown := sorted(set(options) - set(known)):
+        raise ParamError(
+            f"generator {name!r} has no option {', '.join(map(repr, unknown))} "
+            f"(accepted: {', '.join(known)})"
+        )
+    source: np.random.Generator | int = np.random.default_rng(rng)
+    if first == "seed":
+        source = int(rng if isinstance(rng, int | np.integer) else rng.integers(2**32))
+    frame = generator(source, **options)
+    defaults = {option: accepted[option].default for option in known}
+    frame.attrs |= {"name": name, "synthetic": True, "options": defaults | options}
+    return frame
+
+
+def takes_seed(name: str) -> bool:
+    """Tell whether a generator draws from the streams of a whole-number seed."""
+    return next(iter(inspect.signature(generators[name]).parameters)) == "seed"
+
+
+def stand_in_for(name: str) -> str | None:
+    """Return what replaces a public file that cannot be had."""
+    if not public.is_known(name):
+        return None
+    return _STAND_INS_BY_NAME.get(name) or _STAND_INS.get(public.entry(name).format)
+
+
+def stand_in_options(name: str) -> dict[str, Any]:
+    """Return the options with which :func:`stand_in_for` is called for a public file."""
+    return _STAND_IN_OPTIONS.get(name, {})

@@ -7,13 +7,14 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from repro.errors import ParamError
 from repro.perf.synthetic_throughputs import REFERENCE, JobType, job_types
 from repro.perf.throughput_files import PUBLIC, is_stand_in, load_throughputs, source_name
+from repro.trace.synth import generators
 from repro.trace.synth.draws import flags, positive
-from repro.trace.synth.registry import generators
 
 Source = str | Path
 _COLUMNS = [
@@ -49,7 +50,7 @@ def gavel_single(
     Gavel, OSDI 2020, section 7.1; artifact ``scheduler.py``.
     """
     streams = _Streams(seed, False, priorities, slos, fixed_duration, job_table)
-    return as_trace(streams.draw(jobs, rate), throughputs)
+    return _as_trace(streams.draw(jobs, rate), throughputs)
 
 
 @generators.register("gavel-multiple")
@@ -68,7 +69,7 @@ def gavel_multiple(
     Options as for :func:`gavel_single`; the same seed gives the same durations.
     """
     streams = _Streams(seed, True, priorities, slos, fixed_duration, job_table)
-    return as_trace(streams.draw(jobs, rate), throughputs)
+    return _as_trace(streams.draw(jobs, rate), throughputs)
 
 
 @generators.register("gavel-static")
@@ -83,7 +84,57 @@ def gavel_static(
 ) -> pd.DataFrame:
     """Draw Gavel's static-multiple trace: the jobs of ``gavel-multiple``, all submitted at 0."""
     streams = _Streams(seed, True, priorities, slos, fixed_duration, job_table)
-    return as_trace(streams.draw(jobs, None), throughputs)
+    return _as_trace(streams.draw(jobs, None), throughputs)
+
+
+@generators.register("gavel-physical")
+def gavel_physical(
+    seed: int,
+    jobs: int = 96,
+    rate: float | None = 4.6,
+    at_start: int = 1,
+    multiple: bool = True,
+    min_hours: float = 1.0,
+    max_hours: float = 4.0,
+    durations: int = 4,
+    large_batches: bool = False,
+    throughputs: Source = PUBLIC,
+) -> pd.DataFrame:
+    """Draw a trace as Gavel's generator for its physical cluster does.
+
+    Options: ``rate`` in jobs per hour, None if all are submitted at 0; ``at_start`` jobs are
+    submitted at 0 before others arrive; with ``multiple``, distributed job types take 1, 2 or 4
+    GPUs (70, 10 and 20 %); ``durations`` different lengths on V100s, evenly spaced from
+    ``min_hours`` to ``max_hours``; with ``large_batches``, only the two largest batch sizes of the
+    distributed models. Submissions are whole seconds, steps whole.
+
+    Gavel, OSDI 2020, Table 3; artifact ``scripts/utils/generate_trace.py``.
+    """
+    for option, value in (("jobs", jobs), ("at_start", at_start), ("durations", durations)):
+        positive(option, value, whole=True)
+    positive("min_hours", min_hours)
+    positive("max_hours", max_hours)
+    if min_hours > max_hours:
+        raise ParamError(f"max_hours={max_hours!r}: give {min_hours:g} (min_hours) or more")
+    flags(multiple=multiple, large_batches=large_batches)
+    if rate is not None:
+        positive("rate", rate)
+    kinds = job_types()
+    if large_batches:
+        kinds = tuple(kind for kind in kinds if kind.distributed)
+        held = [kind.model for kind in kinds]
+        kinds = tuple(k for n, k in enumerate(kinds) if held[n:].count(k.model) <= 2)
+    lengths = np.linspace(min_hours, max_hours, durations).tolist()
+    # the seed is that of the job types; arrivals, durations and gangs have the next three
+    types, gaps, hours, gangs = (Random(seed + offset) for offset in range(4))
+    now, drawn = 0.0, []
+    for number in range(jobs):
+        kind = types.choice(kinds)
+        gpus = _gang_size(gangs.random(), wide=False) if multiple and kind.distributed else 1
+        drawn.append(Job(float(int(now)), kind.name, gpus, 3600.0 * hours.choice(lengths)))
+        if rate is not None and number + 1 >= at_start:
+            now += _gap(gaps, rate)
+    return _as_trace(drawn, throughputs, whole=True)
 
 
 class Job(NamedTuple):
@@ -119,7 +170,7 @@ class _Streams:
             positive("rate", rate)
         now, drawn = 0.0, []
         for _ in range(jobs):
-            gpus = gang_size(self.jobs.random(), wide=True)
+            gpus = _gang_size(self.jobs.random(), wide=True)
             duration = self._duration()
             gpus = gpus if self.multiple else 1
             kind = self.jobs.choice(self.kinds)
@@ -129,7 +180,7 @@ class _Streams:
             slo = self._slo() if self.slos else math.nan
             drawn.append(Job(now, kind.name, gpus, duration, weight, slo))
             if rate is not None:
-                now += gap(self.gaps, rate)
+                now += _gap(self.gaps, rate)
         return drawn
 
     def _duration(self) -> float:
@@ -159,7 +210,7 @@ def _published_order(job_table: str) -> tuple[JobType, ...]:
     return (*others[:place], *moved, *others[place:])
 
 
-def gang_size(drawn: float, *, wide: bool) -> int:
+def _gang_size(drawn: float, *, wide: bool) -> int:
     """Return 1, 2, 4 or (if ``wide``) 8 GPUs for a number drawn from [0, 1)."""
     if drawn < 0.7:
         return 1
@@ -168,13 +219,13 @@ def gang_size(drawn: float, *, wide: bool) -> int:
     return 8 if wide and drawn > 0.95 else 4
 
 
-def gap(stream: Random, rate: float) -> float:
+def _gap(stream: Random, rate: float) -> float:
     """Return the seconds to the next of ``rate`` arrivals per hour."""
     # divided twice, as the artifact does
     return -math.log(1.0 - stream.random()) / (1.0 / (3600.0 / rate))
 
 
-def as_trace(drawn: list[Job], throughputs: Source, *, whole: bool = False) -> pd.DataFrame:
+def _as_trace(drawn: list[Job], throughputs: Source, *, whole: bool = False) -> pd.DataFrame:
     """Return the jobs as a trace; with whole steps, durations are what these take."""
     table = load_throughputs(throughputs, REFERENCE)
     frame = pd.DataFrame(drawn).astype({"model": "str"})

@@ -1,4 +1,4 @@
-"""A Microsoft-like workload from nothing but published quantiles of GPU-time and a GPU mix."""
+"""A Microsoft-like workload, and a history, from published quantiles of GPU-time and a GPU mix."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import pandas as pd
 
 from repro.errors import ParamError
 from repro.files.tables import measured
-from repro.trace.synth.draws import positive, strata
-from repro.trace.synth.history import gpu_time_at
-from repro.trace.synth.registry import generators
+from repro.trace.synth import generators
+from repro.trace.synth.draws import inverse_cdf, positive, strata
+from repro.typing import Floats
 
 
 @generators.register("philly-gpu-time")
@@ -48,3 +48,17 @@ def at_load(frame: pd.DataFrame, num_gpus: int, load: float) -> pd.DataFrame:
         raise ParamError(f"load={load}: {len(frame)} job(s) submitted at once offer no load")
     work = float((frame["duration"] * frame["num_gpus"]).sum())
     return frame.assign(submit_time=(submit - submit[0]) * (work / (num_gpus * load) / span))
+
+
+def gpu_time_at(u: Floats) -> Floats:
+    """Return the GPU-time (GPU-seconds) below which a share ``u`` of past jobs lies."""
+    facts = measured("tiresias_gpu_time_quantiles")
+    return inverse_cdf(u, facts["level"].to_numpy(float), facts["gpu_time_s"].to_numpy(float))
+
+
+def history_quantiles() -> Floats:
+    """Return the history of the Tiresias simulator: 1,001 quantiles, whole GPU-seconds, ascending.
+
+    Rebuilt from those of ``simulator/yarn-gput10000.csv``; jobs under 2 minutes had been dropped.
+    """
+    return np.asarray(np.round(gpu_time_at(np.linspace(0, 1, 1001))))

@@ -10,11 +10,18 @@ import pandas as pd
 from repro.errors import ParamError
 from repro.files.tables import measured
 from repro.perf.muri_models import muri_profiles
-from repro.trace.calibrate.muri import LEVELS, TRACES, quantile_columns
+from repro.trace.synth import generators
 from repro.trace.synth.draws import flags, inverse_cdf, positive, scaled, spread
-from repro.trace.synth.registry import generators
 from repro.typing import Floats
 
+#: Traces as the generator names them.
+TRACES = ("1", "2", "3", "4", "testbed")
+#: Levels of the quantiles in the measured tables, and their columns.
+LEVELS = (
+    0.0, 0.01, 0.02, 0.035, *np.arange(1, 19) / 20, 0.925, 0.95, 0.965, 0.975, 0.985, 0.99, 0.995,
+    1.0,
+)  # fmt: skip
+QUANTILES = [f"q{round(100 * level, 1):g}" for level in LEVELS]
 #: Models that each further job type adds (artifact, job_type_1.csv to job_type_4.csv).
 JOB_TYPES = (
     ("bert", "gpt2"), ("vgg16", "vgg19"), ("resnet18", "shufflenet_v2_x1_0"), ("a2c", "dqn"),
@@ -86,14 +93,14 @@ def muri_like(
 
 def _durations(rng: np.random.Generator, row: pd.Series[Any], size: int) -> Floats:
     """Return whole seconds; what the quantiles leave open in the tail meets the total duration."""
-    quantiles = row[quantile_columns()].to_numpy(float)
+    quantiles = row[QUANTILES].to_numpy(float)
     drawn = inverse_cdf(spread(rng, rng.permutation(size)), np.asarray(LEVELS), quantiles)
     return _to_total(drawn, row["total_s"] * size / row["jobs"], quantiles[-1])
 
 
 def _submissions(rng: np.random.Generator, trace: str, jobs: int, share: float) -> Floats:
     row = measured("muri_gaps").query("trace == @trace").iloc[0]
-    quantiles = row[quantile_columns()].to_numpy(float)
+    quantiles = row[QUANTILES].to_numpy(float)
     u = spread(rng, rng.permutation(jobs - 1))
     drawn = inverse_cdf(u, np.asarray(LEVELS), quantiles + 1) - 1
     gaps = _to_total(drawn, row["span_s"] * share, quantiles[-1])

@@ -16,9 +16,9 @@ from repro.trace.calibrate.philly import (
     WIDE_LEVELS,
     rank_columns,
 )
+from repro.trace.synth import generators
 from repro.trace.synth.draws import inverse_cdf, positive, spread, strata
 from repro.trace.synth.gpu_time import at_load
-from repro.trace.synth.registry import generators
 from repro.typing import Floats, Ints
 
 #: Gaps up to here (s) lie inside a burst and are kept; longer ones stretch so that an hour is full.

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from repro.errors import ParamError
+from repro.trace.synth import generators
 from repro.trace.synth.draws import positive
-from repro.trace.synth.registry import generators
 from repro.typing import Floats
 
 

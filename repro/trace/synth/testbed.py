@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from repro.errors import ParamError
+from repro.trace.synth import generators
 from repro.trace.synth.draws import positive, scaled
-from repro.trace.synth.registry import generators
 from repro.typing import Floats, Ints
 
 #: Ten models, in the order of the paper's figures.

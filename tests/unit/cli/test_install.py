@@ -206,7 +206,7 @@ def read(document):
     Columns: start, length, gpus.
     '''
     table = Table(document, ("start", "length", "gpus"))
-    parsed = table.parsed({"submit_time": "start", "duration": "length", "num_gpus": "gpus"})
+    parsed = table.parsed(submit_time="start", duration="length", num_gpus="gpus")
     parsed.frame.insert(0, "job_id", range(len(parsed.frame)))
     return parsed
 """,

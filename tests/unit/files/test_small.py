@@ -5,7 +5,7 @@ import os
 import pytest
 
 from repro.errors import ParamError
-from repro.files.small import read_small
+from repro.files.whole import read_small
 
 
 def test_text_is_read_without_its_byte_order_mark(tmp_path):

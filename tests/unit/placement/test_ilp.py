@@ -7,8 +7,9 @@ import pytest
 
 from repro.cluster import Cluster
 from repro.errors import ParamError, PolicyError
+from repro.optimise.placement_ilp import IlpPlacement, node_traffic, solve
 from repro.placement import make
-from repro.placement.ilp import IlpPlacement, node_traffic, server_sizes, solve
+from repro.placement.ilp import server_sizes
 
 
 def exhaustive(workers, sizes, free, traffic):

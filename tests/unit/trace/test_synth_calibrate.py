@@ -9,8 +9,8 @@ import pytest
 from repro import paths
 from repro.errors import ReproError, TraceError
 from repro.files import tables
+from repro.trace.calibrate import __main__ as measuring
 from repro.trace.calibrate import philly
-from repro.trace.calibrate import tables as measuring
 from repro.trace.calibrate.philly import probes
 
 

@@ -12,8 +12,7 @@ from repro.figures.data import STAND_IN, open_trace
 from repro.files import public
 from repro.perf.muri_models import muri_profiles
 from repro.trace import load, synth
-from repro.trace.calibrate.muri import TRACES
-from repro.trace.synth.muri import JOB_TYPES
+from repro.trace.synth.muri import JOB_TYPES, TRACES
 
 SEEDS = (0, 1, 2)
 PUBLIC = {name: f"muri-trace{name}" if name.isdigit() else "muri-testbed" for name in TRACES}

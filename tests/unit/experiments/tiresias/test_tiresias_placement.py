@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from repro.experiments.tiresias import placement as placing
-from repro.placement.ilp import node_traffic
+from repro.optimise.placement_ilp import node_traffic
 
 MODELS = pd.DataFrame(
     {"size_mb": [500.0, 100.0], "largest_ratio": [0.7, 0.1]}, index=["big", "even"]

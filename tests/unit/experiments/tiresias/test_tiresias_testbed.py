@@ -20,7 +20,7 @@ from repro.experiments.tiresias.testbed import (
     training_time,
 )
 from repro.perf.overhead import CheckpointOverhead
-from repro.perf.slowdown import SpreadSlowdown
+from repro.perf.tiresias_models import SpreadSlowdown
 
 
 @pytest.fixture
