@@ -51,10 +51,11 @@ def start_overhead(model: str, num_gpus: int) -> float:
 @lru_cache(maxsize=1)
 def _overheads() -> dict[str, dict[int, float]]:
     """Return the start overheads (s) by model and GPU count."""
-    return {
-        str(model): rows.set_index("num_gpus")["start_overhead"].to_dict()
-        for model, rows in _read().groupby("model", sort=False)
-    }
+    every = _read()
+    known: dict[str, dict[int, float]] = {model: {} for model in every["model"]}
+    for model, gpus, seconds in every[["model", "num_gpus", "start_overhead"]].to_numpy():
+        known[model][gpus] = seconds
+    return known
 
 
 @lru_cache(maxsize=1)

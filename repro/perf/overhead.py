@@ -64,8 +64,7 @@ class StartOverhead(Overhead):
 
     def start_s(self, table: JobTable, job: int) -> float:
         """Return the seconds a start of the job takes."""
-        known = table.derived("start overheads", lambda: _starts(table))
-        return known[job]
+        return table.derived("start overheads", lambda: _starts(table))[job]
 
     def resume_s(self, table: JobTable, job: int) -> float:
         """Return the seconds of a start: a resumed job loads anew."""

@@ -20,10 +20,10 @@ def usd_per_hour(gpu_types: Sequence[str | None], market: str = "preemptible") -
     ``market`` is ``preemptible`` or ``on-demand``, a column of ``params/gavel_prices.csv``.
     """
     table = _PRICES.frame
-    markets = sorted(set(table["market"]))
-    if market not in markets:
-        raise ParamError(f"no prices of market {market!r}; {_PRICES.file} has {', '.join(markets)}")
     chosen = table[table["market"] == market]
+    if chosen.empty:
+        known = ", ".join(sorted(set(table["market"])))
+        raise ParamError(f"no prices of market {market!r}; {_PRICES.file} has {known}")
     usd = pd.to_numeric(chosen["usd_per_hour"], errors="coerce")
     price = dict(zip(chosen["gpu_type"], usd, strict=True))
     for kind in gpu_types:

@@ -149,40 +149,29 @@ class ThroughputTable:
         parts: Sequence[tuple[str | None, float]],
         spread: bool,
     ) -> tuple[float, ...]:
+        """Return the rates of one job or of two that share GPUs of these types."""
         if len(models) > 2:
             raise ParamError(
                 f"a throughput table knows pairs, not groups of {len(models)} jobs; give a policy "
                 "that shares GPUs between two jobs at most"
             )
+        first = self.rows.get((str(models[0]), widths[0]), {})
         steps = [0.0] * len(models)
         for gpu_type, gpus in parts:
-            reached = self._together(models, widths, self._placed(models, widths, gpu_type, spread))
-            for member, speed in enumerate(reached):
+            apart = f"{gpu_type}{UNCONSOLIDATED}"
+            placed = apart if spread and apart in first else gpu_type
+            for member, speed in enumerate(self._together(models, widths, placed)):
                 steps[member] += gpus / widths[member] * speed
-        alone = [self._on_reference(*job) for job in zip(models, widths, strict=True)]
-        return tuple(step / pace for step, pace in zip(steps, alone, strict=True))
-
-    def _on_reference(self, model: str | None, width: int) -> float:
-        speed = self.steps_per_s(model, width, self.reference)
-        if not speed > 0:
-            raise ParamError(
-                f"the throughput table has {speed:g} steps/s for {model!r} on {width} GPUs of "
-                f"type {self.reference!r}, the type of the durations: give another reference"
-            )
-        return speed
-
-    def _placed(
-        self,
-        models: tuple[str | None, ...],
-        widths: tuple[int, ...],
-        gpu_type: str | None,
-        spread: bool,
-    ) -> str | None:
-        """Return the type, or its ``_unconsolidated`` entry for a gang on too many servers."""
-        if not spread or gpu_type is None:
-            return gpu_type
-        wanted = f"{gpu_type}{UNCONSOLIDATED}"
-        return wanted if wanted in self.rows.get((str(models[0]), widths[0]), {}) else gpu_type
+        rates = []
+        for model, width, step in zip(models, widths, steps, strict=True):
+            alone = self.steps_per_s(model, width, self.reference)
+            if not alone > 0:
+                raise ParamError(
+                    f"the throughput table has {alone:g} steps/s for {model!r} on {width} GPUs of "
+                    f"type {self.reference!r}, the type of the durations: give another reference"
+                )
+            rates.append(step / alone)
+        return tuple(rates)
 
     def _together(
         self, models: tuple[str | None, ...], widths: tuple[int, ...], gpu_type: str | None

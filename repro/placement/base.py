@@ -90,9 +90,6 @@ class Placer(ABC):
 class Placement(ABC):
     """A placement rule and its settings; a frozen dataclass that only stores them."""
 
-    #: Registered name.
-    name: ClassVar[str]
-
     @abstractmethod
     def bind(self, cluster: Cluster, rng: np.random.Generator) -> Placer:
         """Set the rule to work on an empty cluster; ParamError if a setting is out of range."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -30,8 +29,6 @@ class Count(Placement):
 
     Scheme ``count`` of the Tiresias simulator.
     """
-
-    name: ClassVar[str] = "count"
 
     def bind(self, cluster: Cluster, rng: np.random.Generator) -> CountPlacer:
         """Return a placer with every GPU of ``cluster`` idle."""

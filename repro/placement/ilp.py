@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -36,15 +35,10 @@ class IlpPlacer(YarnPlacer):
 
     reads_model = True
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        sizes: Mapping[str, float],
-        shares: Mapping[str, float],
-        other_mb: float,
-    ) -> None:
-        super().__init__(cluster, fallback=True)
-        self._sizes, self._shares, self._other_mb = sizes, shares, other_mb
+    def __init__(self, cluster: Cluster, rule: Ilp) -> None:
+        super().__init__(cluster)
+        self._sizes = by_model(rule.model_mb, "size_mb")
+        self._shares, self._other_mb = by_model(rule.skew, "largest_ratio"), rule.other_mb
         self._touched: dict[int, list[int]] = {}
         self.traffic: list[dict[int, float]] = [{} for _ in cluster.nodes]
 
@@ -111,7 +105,6 @@ class Ilp(Placement):
         Size assumed for a model that is not listed, MB.
     """
 
-    name: ClassVar[str] = "ilp"
     model_mb: Mapping[str, float] | None = None
     skew: Mapping[str, float] | None = None
     other_mb: float = 100.0
@@ -120,5 +113,4 @@ class Ilp(Placement):
         """Return a placer with every GPU of ``cluster`` idle and no traffic."""
         if not self.other_mb > 0:
             raise ParamError(f"placement 'ilp': other_mb {self.other_mb!r} must be above 0 MB")
-        sizes, shares = by_model(self.model_mb, "size_mb"), by_model(self.skew, "largest_ratio")
-        return IlpPlacer(cluster, sizes, shares, self.other_mb)
+        return IlpPlacer(cluster, self)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -43,8 +42,6 @@ class Random(Placement):
 
     Tiresias (NSDI'19), section 2.2 and Figures 3 and 12: the placement compared against.
     """
-
-    name: ClassVar[str] = "random"
 
     def bind(self, cluster: Cluster, rng: np.random.Generator) -> RandomPlacer:
         """Return a placer with every GPU of ``cluster`` idle that draws from ``rng``."""

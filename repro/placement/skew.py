@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -79,7 +78,6 @@ class Skew(Placement):
         (Table 6). A model that is not listed counts as not skewed.
     """
 
-    name: ClassVar[str] = "skew"
     pack_limit: float = 0.5
     skew: Mapping[str, float] | None = None
 

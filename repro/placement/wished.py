@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -61,8 +60,6 @@ class Wished(Placement):
 
     For policies that decide on jobs and places together (Liquid).
     """
-
-    name: ClassVar[str] = "wished"
 
     def bind(self, cluster: Cluster, rng: np.random.Generator) -> WishedPlacer:
         """Return a placer with every GPU of ``cluster`` idle."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -106,7 +105,6 @@ class Yarn(Placement):
         choose jobs by count and place them last, so they need the fallback.
     """
 
-    name: ClassVar[str] = "yarn"
     fallback: str | None = LEAST_FRAGMENTED
 
     def bind(self, cluster: Cluster, rng: np.random.Generator) -> YarnPlacer:

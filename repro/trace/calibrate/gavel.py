@@ -11,7 +11,6 @@ from repro.files.tables import MEASURED
 from repro.optimise.linear import minimise
 from repro.perf.synthetic_throughputs import GANGS, GPU_TYPES, JobType, job_types
 from repro.perf.throughput import UNCONSOLIDATED, ThroughputTable
-from repro.typing import Floats
 
 COLUMNS = MEASURED["gavel_speeds"]
 #: Room left and right of the limit of the memory, so that the two gpu_types of pairs stay apart.
@@ -89,23 +88,19 @@ def _kept(measured: ThroughputTable, gpu_type: str) -> list[_Term]:
         for other in job_types():
             reached = measured.pair_speeds(job.name, 1, other.name, 1, (gpu_type,))[0, 0]
             if reached > 0:
-                features.append(_indicators(models, job, other))
+                row = np.zeros((2, len(models), 2))
+                row[0, models.index(job.model)] = 1.0, job.size
+                row[1, models.index(other.model)] = 1.0, other.size
+                features.append(row.ravel())
                 kept.append(np.log2(reached / alone))
     fitted = np.linalg.lstsq(np.array(features), np.array(kept), rcond=None)[0]
-    own, other_part = fitted.reshape(2, len(models), 2)
-    named = (("kept", own), ("pressure", other_part))
     return [
-        (quantity, model, gpu_type, 1, *part[place].tolist(), 0.0)
-        for quantity, part in named
-        for place, model in enumerate(models)
+        (quantity, model, gpu_type, 1, *line, 0.0)
+        for quantity, part in zip(
+            ("kept", "pressure"), fitted.reshape(2, len(models), 2).tolist(), strict=True
+        )
+        for model, line in zip(models, part, strict=True)
     ]
-
-
-def _indicators(models: list[str], job: JobType, other: JobType) -> Floats:
-    features = np.zeros((2, len(models), 2))
-    features[0, models.index(job.model)] = 1.0, job.size
-    features[1, models.index(other.model)] = 1.0, other.size
-    return features.ravel()
 
 
 def _memory(measured: ThroughputTable, gpu_type: str) -> list[_Term]:

@@ -8,26 +8,24 @@ import numpy as np
 import pandas as pd
 
 from repro.errors import TraceError
+from repro.trace.synth.philly import (
+    HOUR_S,
+    PROBE_PERIOD_S,
+    RANK_UNIT,
+    RATES,
+    SINGLE_LEVELS,
+    WIDE_LEVELS,
+    rank_columns,
+)
 from repro.typing import Flags
 
-HOUR_S = 3600
 WEEK_H = 168
-#: A service of one virtual cluster submits a short single-GPU job every ten minutes: one job in
-#: eight of the trace, and the reason why one gap in twenty is 599 to 601 s.
-PROBE_PERIOD_S = 600
+#: Jobs per run whose durations are summarised together: single-GPU jobs, wider ones. Runs are short
+#: enough to keep bursts of alike jobs and rare huge ones where they were: queueing depends on them.
+SINGLE_RUN = 48
+WIDE_RUN = 5
 PROBE_TOLERANCE_S = 20
 PROBE_LONGEST_S = 300
-#: Jobs per run whose durations are summarised together, and the levels of the summary: single-GPU
-#: jobs, wider ones. Runs are short enough to keep bursts of alike jobs and rare huge ones where
-#: they were, on which queueing depends.
-SINGLE_RUN = 48
-SINGLE_LEVELS = (0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98, 1.0)
-WIDE_RUN = 5
-WIDE_LEVELS = (0.0, 0.35, 0.65, 1.0)
-RANK_UNIT = 100_000
-#: Upper ends of the classes of jobs per hour whose gaps are summarised together.
-RATES = (1, 3, 6, 10, 16, 24, 40, 64, 100, 160, 256, 400, 640, 1_000_000)
-
 _BODY = np.linspace(0, 1, 41)[:-1]
 GAP_LEVELS = (*_BODY, 0.985, 0.99, 0.995, 0.999, 1.0)
 DURATION_LEVELS = (
@@ -104,11 +102,6 @@ def _durations(frame: pd.DataFrame, probe: Flags) -> pd.DataFrame:
             head = {"stream": stream, "num_gpus": gpus, "jobs": len(seconds)}
             rows.append(pd.DataFrame({**head, "level": levels.round(4), "duration_s": values}))
     return pd.concat(rows, ignore_index=True)
-
-
-def rank_columns(levels: tuple[float, ...]) -> list[str]:
-    """Return the names of the columns with ranks at these levels."""
-    return [f"r{round(100 * level)}" for level in levels]
 
 
 def _runs(jobs: pd.DataFrame, per_run: int, levels: tuple[float, ...]) -> pd.DataFrame:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -21,12 +20,9 @@ _KEYS = ("jobid", "submitted_time", "attempts")
 _USED = (*_KEYS, "vc", "user")
 _RUN = ("start_time", "end_time", "detail")
 _ZONE = ZoneInfo("America/Los_Angeles")
-_COLUMNS = {
-    "job_id": "jobid",
-    "submit_time": "submitted_time",
-    "duration": "attempts",
-    "num_gpus": "attempts",
-}
+_COLUMNS = {"job_id": "jobid", "submit_time": "submitted_time"} | dict.fromkeys(
+    ("duration", "num_gpus"), "attempts"
+)
 
 
 @FORMATS.register("philly-json")
@@ -90,15 +86,10 @@ def _unread(entries: list[dict[str, Any]]) -> list[str]:
     """Return the keys, of jobs and below, that nothing is made from."""
     attempts = [attempt for entry in entries for attempt in entry["attempts"]]
     parts = [part for attempt in attempts for part in attempt.get("detail") or []]
-    levels = (
-        ("", entries, _USED), ("attempts.", attempts, _RUN), ("attempts.detail.", parts, ("gpus",))
-    )  # fmt: skip
-    return [
-        shown(level + key)
-        for level, held, used in levels
-        for key in dict.fromkeys(itertools.chain.from_iterable(held))
-        if key not in used
-    ]
+    keys = {key: key in _USED for entry in entries for key in entry}
+    keys |= {f"attempts.{key}": key in _RUN for attempt in attempts for key in attempt}
+    keys |= {f"attempts.detail.{key}": key == "gpus" for part in parts for key in part}
+    return [shown(key) for key, used in keys.items() if not used]
 
 
 def _job(entry: dict[str, Any], row: int, origin: Origin) -> tuple[Any, ...]:
@@ -123,7 +114,9 @@ def _job(entry: dict[str, Any], row: int, origin: Origin) -> tuple[Any, ...]:
         if start is None or end is None:
             continue
         run = (end - start).total_seconds()
-        if run < 0 and _clocks_went_back(start, end):
+        # summer time may have ended between two Pacific local times
+        before, after = start.replace(tzinfo=_ZONE, fold=0), end.replace(tzinfo=_ZONE, fold=1)
+        if run < 0 and before.utcoffset() != after.utcoffset():
             run += 3600.0
         if run < 0:
             hint = f"job {shown(name)}: an attempt ends at or after its start"
@@ -145,12 +138,6 @@ def _gpus(attempt: Any) -> int | None:
             return None
         held += len(named)
     return held
-
-
-def _clocks_went_back(start: datetime, end: datetime) -> bool:
-    """Tell whether summer time may have ended between two Pacific local times."""
-    before = start.replace(tzinfo=_ZONE, fold=0).utcoffset()
-    return before != end.replace(tzinfo=_ZONE, fold=1).utcoffset()
 
 
 def _date(value: Any, row: int, origin: Origin, column: str) -> datetime | None:

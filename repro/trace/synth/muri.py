@@ -26,12 +26,6 @@ QUANTILES = [f"q{round(100 * level, 1):g}" for level in LEVELS]
 JOB_TYPES = (
     ("bert", "gpt2"), ("vgg16", "vgg19"), ("resnet18", "shufflenet_v2_x1_0"), ("a2c", "dqn"),
 )  # fmt: skip
-_PROFILE = {
-    "iteration_time": "iteration_time",
-    "stage_data": "stage_storage",
-    "stage_gpu": "stage_gpu",
-    "stage_network": "stage_network",
-}
 _COLUMNS = [
     "job_id", "submit_time", "duration", "num_gpus", "model", "batch_size", "iterations",
     "iteration_time", "priority", "stage_storage", "stage_gpu", "stage_network",
@@ -119,7 +113,7 @@ def _to_total(drawn: Floats, total: float, longest: float) -> Floats:
 
 def _with_profile(frame: pd.DataFrame) -> pd.DataFrame:
     """Add batch size, iterations and stage times of model and GPU count."""
-    known = muri_profiles()[["model", "num_gpus", "batch_size", *_PROFILE]]
-    full = frame.merge(known.rename(columns=_PROFILE), on=["model", "num_gpus"], how="left")
+    known = muri_profiles().rename(columns={"stage_data": "stage_storage"})
+    full = frame.merge(known, on=["model", "num_gpus"], how="left")
     iterations = np.maximum(np.floor(full["duration"] / full["iteration_time"] + 1e-9), 1)
     return full.assign(iterations=iterations)

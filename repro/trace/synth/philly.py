@@ -7,20 +7,21 @@ import pandas as pd
 
 from repro.errors import ParamError
 from repro.files.tables import measured
-from repro.trace.calibrate.philly import (
-    HOUR_S,
-    PROBE_PERIOD_S,
-    RANK_UNIT,
-    RATES,
-    SINGLE_LEVELS,
-    WIDE_LEVELS,
-    rank_columns,
-)
 from repro.trace.synth import generators
 from repro.trace.synth.draws import inverse_cdf, positive, spread, strata
 from repro.trace.synth.gpu_time import at_load
 from repro.typing import Floats, Ints
 
+HOUR_S = 3600
+#: A service of one virtual cluster submits a short single-GPU job every ten minutes: one job in
+#: eight of the trace, and the reason why one gap in twenty is 599 to 601 s.
+PROBE_PERIOD_S = 600
+#: Levels of the ranks of a run: single-GPU jobs, wider ones.
+SINGLE_LEVELS = (0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98, 1.0)
+WIDE_LEVELS = (0.0, 0.35, 0.65, 1.0)
+RANK_UNIT = 100_000
+#: Upper ends of the classes of jobs per hour whose gaps are summarised together.
+RATES = (1, 3, 6, 10, 16, 24, 40, 64, 100, 160, 256, 400, 640, 1_000_000)
 #: Gaps up to here (s) lie inside a burst and are kept; longer ones stretch so that an hour is full.
 _BURST_GAP_S = 25.0
 _PROBES_PER_HOUR = HOUR_S // PROBE_PERIOD_S
@@ -98,7 +99,7 @@ def _profile(rng: np.random.Generator) -> pd.DataFrame:
     jobs = hours["jobs"].to_numpy(np.int64)
     gpus = _widths(rng, jobs)
     duration = np.empty(gpus.size)
-    for name, levels in (("philly_single_runs", SINGLE_LEVELS), ("philly_wide_runs", WIDE_LEVELS)):
+    for name, levels in zip(("philly_single_runs", "philly_wide_runs"), _SESSION, strict=True):
         for width, runs in measured(name).groupby("num_gpus"):
             order = _order(rng, runs, levels)
             duration[gpus == width] = _durations(rng, "job", int(str(width)), order)
@@ -199,3 +200,8 @@ def _probe_times(rng: np.random.Generator, probes: Ints) -> Floats:
     hour, slot = np.nonzero(slots < probes[:, None])
     late = rng.random(hour.size) < _LATE_PROBES
     return np.asarray(hour * HOUR_S + slot * float(PROBE_PERIOD_S) + _PROBE_PHASE_S + late)
+
+
+def rank_columns(levels: tuple[float, ...]) -> list[str]:
+    """Return the names of the columns with ranks at these levels."""
+    return [f"r{round(100 * level)}" for level in levels]
