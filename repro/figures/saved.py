@@ -22,8 +22,8 @@ from repro.figures.claims import Kind, Verdict, worst
 from repro.figures.params import FigureSpec
 from repro.figures.points import Certainty, Data, Point
 from repro.figures.tolerance import show
-from repro.files.whole import read_small
 from repro.files.spreadsheet import safe_cells
+from repro.files.whole import read_small
 
 RESULT = "result.json"
 ERROR = "error.json"
