@@ -74,7 +74,6 @@ class JobTable:
         self.seconds: list[float] = [0.0] * n
         self.service: list[float] = [0.0] * n
         self.first_start: list[float] = [math.inf] * n
-        self.last_stop: list[float] = list(self.submit)
         self.end: list[float] = [math.nan] * n
         self.preemptions: list[int] = [0] * n
         self.promotions: list[int] = [0] * n

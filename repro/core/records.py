@@ -21,13 +21,8 @@ class Intervals:
     """Growing columns: job, start, end, GPUs charged and used, rate, leader, nodes, GPU type."""
 
     def __init__(self, tracks_nodes: bool, typed: bool) -> None:
-        self.job = array("q")
-        self.start = array("d")
-        self.end = array("d")
-        self.gpus = array("d")
-        self.used = array("d")
-        self.rate = array("d")
-        self.leader = array("q")
+        self.job, self.leader = array("q"), array("q")
+        self.start, self.end, self.gpus, self.used, self.rate = (array("d") for _ in range(5))
         self.nodes: list[Nodes] | None = [] if tracks_nodes else None
         self.gpu_type: list[str | None] | None = [] if typed else None
 
@@ -132,11 +127,8 @@ def makespan(result: Result) -> float:
 
 def collect(table: JobTable, intervals: Intervals, index: pd.Index, meta: dict[str, Any]) -> Result:
     """Turn the engine's columns into a `Result` in the order of the trace."""
-    frame = table.frame
-    submit = np.array(table.submit)
-    end = np.array(table.end)
-    work = np.array(table.work) * np.array(table.solo)
-    start = np.array(table.first_start)
+    frame, submit, end = table.frame, np.array(table.submit), np.array(table.end)
+    work, start = np.array(table.work) * np.array(table.solo), np.array(table.first_start)
     jobs = pd.DataFrame(
         {
             "job_id": frame["job_id"],
@@ -160,11 +152,10 @@ def collect(table: JobTable, intervals: Intervals, index: pd.Index, meta: dict[s
     spans = pd.DataFrame(
         {
             "job_id": ids[rows],
-            "start": np.array(intervals.start),
-            "end": np.array(intervals.end),
-            "gpus": np.array(intervals.gpus),
-            "used": np.array(intervals.used),
-            "rate": np.array(intervals.rate),
+            **{
+                name: np.array(getattr(intervals, name))
+                for name in ("start", "end", "gpus", "used", "rate")
+            },
             "group": ids[leaders],
         }
     )

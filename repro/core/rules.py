@@ -11,36 +11,24 @@ from repro.errors import ParamError
 
 @dataclass(frozen=True)
 class Rules:
-    """Event rules of one public simulator, or of the papers.
+    """Event rules of one public simulator, or of the papers."""
 
-    Parameters
-    ----------
-    whole_seconds : bool
-        Submission times and durations are cut to whole seconds.
-    file_ties : bool
-        Jobs submitted at the same instant keep their order in the file; otherwise that of job_id.
-    iterations : float, optional
-        Work is counted in iterations, each taking this factor times its solo iteration time.
-    start_overhead : bool
-        Every running job pays its start after every event (`StartOverhead`).
-    tie_rel : float
-        Completions within this relative distance are one event.
-    p99_by_index : bool
-        The 99th percentile is the value at index floor(0.99 N) of the ascending list, without
-        interpolation, and makespan counts from time 0, not from the first submission.
-    steps : bool
-        Work is counted in training steps.
-    rounds : mapping
-        Settings of the round mechanism (`repro.sim.rounds.settings.RoundSettings`).
-    """
-
+    #: submission times and durations are cut to whole seconds
     whole_seconds: bool = False
+    #: jobs submitted at one instant keep their order in the file; otherwise that of job_id
     file_ties: bool = False
+    #: work is counted in iterations, each taking this factor times its solo iteration time
     iterations: float | None = None
+    #: every running job pays its start after every event (`StartOverhead`)
     start_overhead: bool = False
+    #: completions within this relative distance are one event
     tie_rel: float = 0.0
+    #: the 99th percentile is the value at index floor(0.99 N) of the ascending list, and makespan
+    #: counts from time 0, not from the first submission
     p99_by_index: bool = False
+    #: work is counted in training steps
     steps: bool = False
+    #: settings of `repro.sim.rounds.settings.RoundSettings`
     rounds: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -53,11 +41,7 @@ RULES: dict[str, Rules] = {
     "gavel": Rules(
         file_ties=True,
         steps=True,
-        rounds={
-            "min_realloc_interval_s": 1920.0,
-            "whole_steps": True,
-            "drop_unallocated": True,
-        },
+        rounds={"min_realloc_interval_s": 1920.0, "whole_steps": True, "drop_unallocated": True},
     ),
 }
 

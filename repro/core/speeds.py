@@ -36,14 +36,7 @@ class ByType(Protocol):
 class Speeds:
     """Steps per second on the GPU types of a cluster; ones where nothing is known.
 
-    Parameters
-    ----------
-    table : JobTable
-        The jobs.
-    perf : object
-        Performance model of the run; used if it is `ByType` and the cluster tells types apart.
-    capacity : mapping
-        GPUs per type.
+    ``perf`` is used if it is `ByType` and ``capacity``, the GPUs per type, tells types apart.
     """
 
     def __init__(
@@ -52,9 +45,9 @@ class Speeds:
         self.gpu_types: tuple[str | None, ...] = tuple(sorted(capacity, key=str))
         self.gpu_counts = np.array([capacity[kind] for kind in self.gpu_types], dtype=float)
         typed = isinstance(perf, ByType) and None not in capacity
-        self._perf: ByType | None = perf if typed and isinstance(perf, ByType) else None
-        #: whether speeds are anything but ones
-        self.known = self._perf is not None
+        #: the performance model, if it knows GPU types; otherwise all speeds are ones
+        self.perf: ByType | None = perf if typed and isinstance(perf, ByType) else None
+        self.known = self.perf is not None
         self._table = table
         self._alone: dict[Hashable, Floats] = {}
         self._reference: dict[Hashable, float] = {}
@@ -66,11 +59,6 @@ class Speeds:
         self._known = np.zeros(0, dtype=np.bool_)
         self._rows = np.zeros((0, 2, len(self.gpu_types)))
 
-    @property
-    def table(self) -> ByType | None:
-        """The performance model, if it knows GPU types."""
-        return self._perf
-
     def kind(self, job: int) -> tuple[str | None, int]:
         """Return what jobs of equal speed have in common: (model, GPUs of the gang)."""
         table = self._table
@@ -79,23 +67,15 @@ class Speeds:
         return models[job], table.gpus[job]
 
     def of(self, job: int) -> Floats:
-        """Return steps per second on each type, 0 where the job cannot run.
-
-        Raises
-        ------
-        TraceError
-            If it can run on none.
-        ParamError
-            If the throughput table does not have the job's model, gang size or a GPU type.
-        """
+        """Return steps per second on each type, 0 where the job cannot run; raise if on none."""
         model, gpus = kind = self.kind(job)
         found = self._alone.get(kind)
         if found is None:
-            if self._perf is None:
+            if self.perf is None:
                 found = np.ones(len(self.gpu_types))
             else:
                 try:
-                    found = np.array(self._perf.speeds(model, gpus, self.gpu_types), dtype=float)
+                    found = np.array(self.perf.speeds(model, gpus, self.gpu_types), dtype=float)
                 except ParamError as error:
                     raise ParamError(f"job {self._table.ids[job]!r}: {error}") from None
             found = np.where(self.gpu_counts >= gpus, found, 0.0)
@@ -110,10 +90,10 @@ class Speeds:
         kinds = first, second = self.kind(one), self.kind(other)
         found = self._paired.get(kinds)
         if found is None:
-            if self._perf is None:
+            if self.perf is None:
                 found = np.zeros((2, len(self.gpu_types)))
             else:
-                found = self._perf.pair_speeds(*first, *second, self.gpu_types)
+                found = self.perf.pair_speeds(*first, *second, self.gpu_types)
                 found = np.where(self.gpu_counts >= first[1], found, 0.0)
             found.setflags(write=False)
             self._paired[kinds] = found
@@ -149,7 +129,7 @@ class Speeds:
     def steps_per_unit(self, jobs: Sequence[int]) -> Floats | float:
         """Return the steps of a unit of work; seconds where speeds are unknown."""
         table = self._table
-        if self._perf is None:
+        if self.perf is None:
             return np.array([table.solo[job] for job in jobs])
         if table.counts_steps:
             return 1.0
@@ -157,10 +137,10 @@ class Speeds:
 
     def on_reference(self, job: int) -> float:
         """Return the steps per second of a job on the type on which durations are meant."""
-        assert self._perf
+        assert self.perf
         kind = self.kind(job)
         if kind not in self._reference:
-            (speed,) = self._perf.speeds(*kind, (self._perf.reference,))
+            (speed,) = self.perf.speeds(*kind, (self.perf.reference,))
             self._reference[kind] = speed
         return self._reference[kind]
 

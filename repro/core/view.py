@@ -28,22 +28,7 @@ class View:
     """Read-only window of a policy on one run; jobs are named by row number, times are seconds.
 
     What a method needs stands in its line: ``"duration"`` and ``"throughput"`` in the policy's
-    `needs`, or the name of a trace column.
-
-    Parameters
-    ----------
-    table : JobTable
-        The engine's job table.
-    cluster : Cluster
-        The cluster.
-    needs : frozenset of str
-        Declared by the policy.
-    policy : str
-        Name for messages.
-    speeds : Speeds, optional
-        Throughputs by GPU type; unknown by default.
-    seed : int
-        Seed of the run, for policies that draw.
+    `needs`, or the name of a trace column. ``policy`` is a name for messages.
     """
 
     def __init__(
@@ -137,10 +122,6 @@ class View:
         """Return the submission time (s)."""
         return self._table.submit[job]
 
-    def first_start(self, job: int) -> float:
-        """Return the instant the job first got GPUs (s), infinity if never."""
-        return self._progress.first_start[job]
-
     def rate(self, job: int) -> float:
         """Return the speed relative to running alone: 1 while waiting, 0 while loading."""
         table = self._progress
@@ -155,10 +136,6 @@ class View:
     def attained(self, job: int) -> float:
         """Return the attained service in GPU-seconds (W_J * t_J in Tiresias)."""
         return self._progress.attained(job, self.now)
-
-    def waiting(self, job: int) -> float:
-        """Return the seconds since the job last held GPUs, 0 while it runs."""
-        return 0.0 if self._progress.running[job] else self.now - self._table.last_stop[job]
 
     def duration(self, job: int) -> float:
         """Return the true duration (s); needs ``"duration"``."""
@@ -227,7 +204,7 @@ class View:
     def throughputs(self) -> object | None:
         """The throughput table of the run, to be profiled; needs "throughput", None if unknown."""
         self._require("throughput")
-        return self._speeds.table
+        return self._speeds.perf
 
     def speeds(self, job: int) -> Floats:
         """Return steps/s on each type, 0 = cannot run, ones if unknown; needs "throughput"."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from repro.core.decision import Run
@@ -11,11 +11,15 @@ from repro.core.jobs import JobTable
 from repro.core.policy import Order, Selection
 from repro.core.view import View
 from repro.placement.base import Placer
+from repro.sim.rounds.mechanism import RoundMechanism
 from repro.sim.select.backlog import Backlog
 
 
 class Driver(Protocol):
     """From a policy to starts and stops."""
+
+    #: of a policy that returned shares
+    rounds: RoundMechanism | None = None
 
     @property
     def waits(self) -> bool:
@@ -40,24 +44,6 @@ class Driver(Protocol):
         """React to a job that runs at another rate than nominal, or whose remaining work jumped."""
         return
 
-    @property
-    def predicts_ends(self) -> bool:
-        """Whether the driver says when jobs end, instead of their rates."""
-        return False
-
-    def predicted_ends(self) -> Sequence[tuple[float, int]] | None:
-        """Return (end, job), replacing earlier predictions; None if unchanged."""
-        return None
-
-    @property
-    def takes_late_events(self) -> bool:
-        """Whether arrivals and completions may be passed on as late as at the next wake-up."""
-        return False
-
-    def write_back(self) -> None:
-        """Bring the job table up to date, where the driver keeps progress itself."""
-        return
-
 
 class RankedDriver(Driver):
     """Drives an `Order` through its selection."""
@@ -72,11 +58,12 @@ class RankedDriver(Driver):
     ) -> None:
         self.table, self.ordering = table, policy.ordering(view)
         self.quantum = policy.quantum_s()
-        self.selection: Selection
-        if self.ordering.selection is not None:
-            self.selection = self.ordering.selection(table, self.ordering, view.cluster)
-        else:
-            self.selection = Backlog(table, self.ordering, placer, take, view.cluster.num_gpus)
+        special = self.ordering.selection
+        self.selection: Selection = (
+            special(table, self.ordering, view.cluster)
+            if special is not None
+            else Backlog(table, self.ordering, placer, take, view.cluster.num_gpus)
+        )
 
     @property
     def waits(self) -> bool:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import math
+import traceback
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from heapq import heappop
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,10 +24,8 @@ from repro.errors import ParamError, PolicyError, ReproError, TraceError
 from repro.placement.base import Placement
 from repro.placement.by_type import by_type
 from repro.sim.drivers import Driver, RankedDriver
-from repro.sim.holdings import Holdings
-from repro.sim.policy_fault import policy_fault
+from repro.sim.holdings import Holdings, RunSettings
 from repro.sim.rounds.mechanism import RoundMechanism
-from repro.sim.run_settings import RunSettings
 from repro.sim.whole_decisions import DecidedDriver
 
 #: Decisions of one run at most, as far as its interval, rounds or quantum tell beforehand.
@@ -33,21 +33,7 @@ MAX_DECISIONS = 10_000_000
 
 
 class Engine:
-    """One run. Use `repro.simulate`, also to add SimPy processes of your own.
-
-    Parameters
-    ----------
-    trace : DataFrame
-        Validated trace.
-    cluster : Cluster
-        The cluster.
-    policy : Policy
-        With every rule resolved (`Policy.under`).
-    placement : Placement
-        Where gangs go.
-    settings : RunSettings
-        Everything else.
-    """
+    """One run. Use `repro.simulate`, also to add SimPy processes of your own."""
 
     def __init__(
         self,
@@ -75,7 +61,11 @@ class Engine:
         self.holdings = Holdings(self.table, cluster, policy.name, self.placer, typed, settings)
         self._poked: simpy.Event | None = None
         with self._naming_the_policy():
-            self.driver: Driver = self._driver()
+            self.driver: Driver = (
+                RankedDriver(self.table, policy, self.view, self.placer, self.holdings.take)
+                if isinstance(policy, Order)
+                else DecidedDriver(self.table, policy, self.view, self._mechanism)
+            )
         self._next, self._unfinished = 0, self.table.count
         self._awaited = self._rows(settings.until)
         self._check_fits()
@@ -86,12 +76,6 @@ class Engine:
         elif settings.rounds.ideal is None:
             # before a policy that returns shares solves its first programme
             self._check_pace("round_s", settings.rounds.round_s)
-
-    def _driver(self) -> Driver:
-        policy, holdings = self.policy, self.holdings
-        if isinstance(policy, Order):
-            return RankedDriver(self.table, policy, self.view, self.placer, holdings.take)
-        return DecidedDriver(self.table, policy, self.view, self._mechanism)
 
     def _mechanism(self) -> RoundMechanism:
         """Return the rounds of a policy that returned shares."""
@@ -121,9 +105,8 @@ class Engine:
     @property
     def draws(self) -> bool:
         """Whether placement, policy or rounds have drawn from the seed of the run."""
-        rounds = self.driver.rounds if isinstance(self.driver, DecidedDriver) else None
         drawn = self._rng.bit_generator.state != self._undrawn or self.view.seed_read
-        return drawn or (rounds is not None and rounds.shuffles)
+        return drawn or (self.driver.rounds is not None and self.driver.rounds.shuffles)
 
     def _check_pace(self, name: str, seconds: float) -> None:
         """Refuse a time between decisions so short that the run would never end."""
@@ -154,11 +137,8 @@ class Engine:
     def run(self, processes: Sequence[Callable[[Engine], Generator[Any, Any, Any]]] = ()) -> None:
         """Run until every job has finished.
 
-        Parameters
-        ----------
-        processes : sequence of callables
-            Each is called with the engine and returns a SimPy process generator that is added to
-            the same environment; it may call `fail`, or `poke` to force a decision now.
+        Each of ``processes`` is called with the engine and returns a SimPy process generator that
+        is added to the same environment; it may call `fail`, or `poke` to force a decision now.
         """
         if processes:
             self._poked = self.env.event()
@@ -181,22 +161,10 @@ class Engine:
     def fail(self, node: int, checkpoint_s: float, restart_s: float = 0.0) -> list[object]:
         """Let a node fail now: its jobs go on from their last checkpoint (for added processes).
 
-        The jobs keep their GPUs until the policy, which decides at once, says otherwise. Seconds
-        of work done twice and of restarts are added to ``overhead_s``.
-
-        Parameters
-        ----------
-        node : int
-            Number of the node; the placement has to tell nodes apart.
-        checkpoint_s : float
-            Seconds of progress between checkpoints, counted from each start or restart.
-        restart_s : float
-            Seconds until the jobs progress again.
-
-        Returns
-        -------
-        list
-            The job ids.
+        The jobs, whose ids are returned, keep their GPUs until the policy, which decides at once,
+        says otherwise. Checkpoints are counted from each start or restart, ``restart_s`` is until
+        the jobs progress again. Seconds of work done twice and of restarts are added to
+        ``overhead_s``. The placement has to tell nodes apart.
 
         Examples
         --------
@@ -228,10 +196,25 @@ class Engine:
         except ReproError:
             raise
         except Exception as error:
-            fault = policy_fault(self.policy, error, self.view.now, self.table.ids)
-            if fault is None:
+            own = {cls.__module__ for cls in type(self.policy).__mro__ if issubclass(cls, Policy)}
+            own.discard(Policy.__module__)
+            # SimPy raises a copy of what a process raised
+            cause = error.__cause__ or error
+            frames = [
+                (frame, line)
+                for frame, line in traceback.walk_tb(cause.__traceback__)
+                if frame.f_globals.get("__name__") in own
+            ]
+            if not frames:
                 raise
-            raise fault from error
+            frame, line = frames[-1]
+            job, ids, code = frame.f_locals.get("job"), self.table.ids, frame.f_code
+            about = f", job {ids[job]!r}" if isinstance(job, int) and 0 <= job < len(ids) else ""
+            raise PolicyError(
+                f"policy {self.policy.name!r} fails at {self.view.now:g} s{about}: "
+                f"{type(cause).__name__}: {cause} ({Path(code.co_filename).name}:{line} in "
+                f"{code.co_name}); --debug shows the traceback"
+            ) from error
 
     def _waiting_for_ever(self) -> PolicyError:
         active = self.table.active
@@ -253,7 +236,8 @@ class Engine:
                 event = submit[self._next]
             wake = self._decision_time(dirty)
             # a driver that simulates whole rounds can receive events late, at the round's end
-            late = event < wake < math.inf and wake <= stop and driver.takes_late_events
+            late = event < wake < math.inf and wake <= stop
+            late = late and driver.rounds is not None and driver.rounds.takes_late_events
             target = wake if late else min(event, wake)
             if target == math.inf and self._poked is None:
                 raise self._waiting_for_ever()
@@ -267,7 +251,7 @@ class Engine:
             if self._next < table.count and submit[self._next] <= now * arrivals_near:
                 self._admit(now * arrivals_near, now)
                 dirty = True
-            if interval is None or _on_grid(now, interval):
+            if interval is None or abs(now / interval - round(now / interval)) < 1e-9:
                 self._decide(now)
                 dirty = False
 
@@ -311,9 +295,10 @@ class Engine:
         if holdings.settles:
             holdings.settle(now)
         stops, starts = driver.step(now)
-        holdings.ends_given = driver.predicts_ends
+        rounds = driver.rounds
+        holdings.ends_given = rounds is not None and rounds.predicts_ends
         holdings.apply(stops, starts, now, driver.rate_changed)
-        if holdings.ends_given and (ends := driver.predicted_ends()) is not None:
+        if rounds is not None and (ends := rounds.predicted_ends()) is not None:
             holdings.expect(ends)
         if holdings.settles:
             holdings.predict_all(now, driver.running(), self._tie_rel)
@@ -346,7 +331,8 @@ class Engine:
 
     def result(self, **known: Any) -> Result:
         """Return the records of the finished run; ``known`` is added to their ``meta``."""
-        self.driver.write_back()
+        if self.driver.rounds:
+            self.driver.rounds.write_back()
         table, holdings = self.table, self.holdings
         meta = {
             "policy": self.policy.name,
@@ -358,7 +344,3 @@ class Engine:
             "overhead_s": holdings.overhead_s,
         }
         return collect(table, holdings.intervals, table.positions, meta | known)
-
-
-def _on_grid(now: float, interval: float) -> bool:
-    return abs(now / interval - round(now / interval)) < 1e-9

@@ -4,16 +4,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 
 from repro.cluster.spec import Cluster
 from repro.core.decision import Run
 from repro.core.jobs import JobTable
-from repro.core.performance import Paced
+from repro.core.performance import Overhead, Paced, Performance
 from repro.core.records import Intervals, Nodes
+from repro.core.rules import Rules
 from repro.errors import ParamError, PolicyError
 from repro.placement.base import Placer
-from repro.sim.run_settings import RunSettings
+from repro.sim.rounds.settings import RoundSettings
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """The options of `repro.simulate`, with names and defaults resolved."""
+
+    rules: Rules = field(default_factory=Rules)
+    rounds: RoundSettings = field(default_factory=RoundSettings)
+    perf: Performance | None = None
+    overhead: Overhead | None = None
+    interval: float | None = None
+    seed: int = 0
+    until: Iterable[object] | None = None
+    stop_time: float = math.inf
+    keep_intervals: bool = True
 
 
 class Holdings:
@@ -207,8 +224,7 @@ class Holdings:
             table.rate[job] = rate / table.solo[job]
             self._groups[job] = run
             if not self.settles and not self.ends_given:
-                ends = begin + table.left[job] / table.rate[job]
-                heappush(self.finish, (ends, job, self.epoch[job]))
+                self._predict(job, begin)
             if rate != 1.0 or begin > now:
                 changed(job, now)
 
@@ -265,7 +281,6 @@ class Holdings:
         table, run = self.table, self._groups.pop(job)
         self._note(job, run, now)
         table.running[job] = False
-        table.last_stop[job] = now
         self.epoch[job] += 1
         if self.settles:
             del self._paid[job]

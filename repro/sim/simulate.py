@@ -20,9 +20,8 @@ from repro.perf.throughput_files import throughputs_of
 from repro.placement import base as placement_base
 from repro.placement.base import Placement
 from repro.sim.engine import Engine
+from repro.sim.holdings import RunSettings
 from repro.sim.rounds.settings import RoundSettings
-from repro.sim.run_settings import RunSettings
-from repro.sim.unused import unused
 from repro.trace.schema import MAX_TIME_S
 
 #: End of the longest accepted job submitted last (s).
@@ -100,15 +99,20 @@ def simulate(
     spec = Cluster.parse(cluster) if isinstance(cluster, str) else cluster
     resolved = make(policy, rules) if isinstance(policy, str) else policy.under(rules)
     how = _round_settings(rules, chosen, rounds or {})
-    perf = perf if perf is not None else _performance(resolved, trace, spec)
+    if perf is None:
+        perf = resolved.performance()
+    if perf is None and spec.gpu_types:
+        perf = throughputs_of(trace)
+    rule = placement if placement is not None else resolved.placement
+    rule = placement_base.make(rule) if isinstance(rule, str) else rule
     overhead = overhead if overhead is not None else _overhead(chosen, how)
     interval = interval if interval is not None else resolved.interval
     settings = RunSettings(
         chosen, how, perf, overhead, interval, seed, until, stop_time, keep_intervals
     )
-    engine = Engine(trace, spec, resolved, _placement(resolved, placement), settings)
+    engine = Engine(trace, spec, resolved, rule, settings)
     engine.run(processes)
-    ignored = unused(engine, trace, rounds or (), placed=placement is not None)
+    ignored = _unused(engine, trace, rounds or (), placed=placement is not None)
     return engine.result(rules=rules, ignored=ignored, wall_s=time.perf_counter() - started)
 
 
@@ -146,13 +150,26 @@ def _overhead(rules: Rules, rounds: RoundSettings) -> Overhead | None:
     return None
 
 
-def _placement(policy: Policy, given: Placement | str | None) -> Placement:
-    """Return the placement given, or else the policy's own."""
-    rule = given if given is not None else policy.placement
-    return placement_base.make(rule) if isinstance(rule, str) else rule
+def _unused(
+    engine: Engine, trace: pd.DataFrame, rounds: Iterable[str], *, placed: bool
+) -> dict[str, Any]:
+    """Return what a finished run was given and did not use: columns, rows, options.
 
-
-def _performance(policy: Policy, trace: pd.DataFrame, cluster: Cluster) -> Performance | None:
-    """Return the policy's own model, or the throughputs of the trace on a cluster with types."""
-    perf = policy.performance()
-    return throughputs_of(trace) if perf is None and cluster.gpu_types else perf
+    ``rounds`` are the settings of rounds that the caller gave, ``placed`` whether a placement was.
+    """
+    mechanism, idle = engine.driver.rounds, set(rounds)
+    if mechanism is not None:
+        idle &= mechanism.settings.unused(engine.policy.tells_types)
+    by_type = mechanism is not None or engine.speeds.known
+    found = {
+        "columns": [str(name) for name in trace.columns if name not in engine.table.read],
+        "file_columns": list(trace.attrs.get("unread", ())),
+        "rows": dict(trace.attrs.get("dropped", {})),
+        "options": [
+            *(["seed"] if engine.settings.seed and not engine.draws else []),
+            *(["placement"] if placed and not engine.holdings.places else []),
+            *sorted(idle),
+            *(["GPU types of the cluster"] if engine.cluster.gpu_types and not by_type else []),
+        ],
+    }
+    return {name: what for name, what in found.items() if what}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from repro.core.decision import Run, RunSet, Shares
@@ -12,10 +12,41 @@ from repro.core.policy import Policy
 from repro.core.view import View
 from repro.errors import PolicyError
 from repro.sim.drivers import Driver
-from repro.sim.idle_gpus import Claims
 from repro.sim.rounds.mechanism import NOTHING, RoundMechanism
 
 EPSILON_GPUS = 1e-9
+
+
+class Claims:
+    """GPUs per type less those of the runs held; a group's come back with its last member.
+
+    ``held`` is what every job holds now, a group once per member.
+    """
+
+    def __init__(self, capacity: Mapping[str | None, int], held: Iterable[Run]) -> None:
+        self.free: dict[str | None, float] = {name: float(n) for name, n in capacity.items()}
+        #: members left of every run; runs are compared by identity
+        self._members: dict[int, int] = {}
+        for run in held:
+            if id(run) not in self._members:
+                self._members[id(run)] = 0
+                self.free[run.gpu_type] -= run.charged
+            self._members[id(run)] += 1
+
+    def take(self, run: Run) -> bool:
+        """Claim the GPUs of a run if they are idle, and tell whether they were."""
+        if run.charged > self.free.get(run.gpu_type, -1.0):
+            return False
+        self.free[run.gpu_type] -= run.charged
+        self._members[id(run)] = len(run.jobs)
+        return True
+
+    def give_back(self, run: Run) -> None:
+        """Let one member of a run go."""
+        self._members[id(run)] -= 1
+        if not self._members[id(run)]:
+            del self._members[id(run)]
+            self.free[run.gpu_type] += run.charged
 
 
 class DecidedDriver(Driver):
@@ -31,8 +62,6 @@ class DecidedDriver(Driver):
         self.table, self.policy, self.view = table, policy, view
         self.decide = policy.session(view)
         self._mechanism = mechanism
-        #: of a policy that returned shares
-        self.rounds: RoundMechanism | None = None
         self._holds: dict[int, Run] = {}
         self._bare: dict[int, Run] = {}
         self._order: Iterable[int] = ()
@@ -47,25 +76,6 @@ class DecidedDriver(Driver):
         if self.rounds:
             return bool(self.table.active)
         return len(self.table.active) > len(self._holds)
-
-    @property
-    def takes_late_events(self) -> bool:
-        """Whether whole rounds are simulated at a time."""
-        return self.rounds is not None and self.rounds.takes_late_events
-
-    @property
-    def predicts_ends(self) -> bool:
-        """Whether the round mechanism says when jobs end."""
-        return self.rounds is not None and self.rounds.predicts_ends
-
-    def predicted_ends(self) -> Sequence[tuple[float, int]] | None:
-        """Return the completions the round mechanism predicts; None if unchanged."""
-        return self.rounds.predicted_ends() if self.rounds else None
-
-    def write_back(self) -> None:
-        """Let the round mechanism bring the job table up to date."""
-        if self.rounds:
-            self.rounds.write_back()
 
     def running(self) -> Iterable[int]:
         """Return the jobs that hold GPUs, in the order of the decision, or of arrival in rounds."""
@@ -98,7 +108,11 @@ class DecidedDriver(Driver):
         """Ask the policy and return what differs from what is held."""
         decision = self._decision(now)
         if decision.keep and self.rounds:
-            return self._next_round(decision)
+            # the mechanism counts GPUs and gangs itself
+            running = self.table.running
+            runs = [run for run in decision.runs if isinstance(run, Run)]
+            again = [job for run in runs for job in run.jobs if running[job]]
+            return [*decision.stop, *again], runs
         if decision.keep:
             return self._change(decision, now)
         self._claims = None
@@ -156,13 +170,6 @@ class DecidedDriver(Driver):
                 return NOTHING
         rounds.adopt(decision, now)
         return rounds.next_round(now)
-
-    def _next_round(self, decision: RunSet) -> tuple[list[int], list[Run]]:
-        """Carry out what the round mechanism chose: it counts GPUs and gangs itself."""
-        running = self.table.running
-        starts = [run for run in decision.runs if isinstance(run, Run)]
-        again = [job for run in starts for job in run.jobs if running[job]]
-        return [*decision.stop, *again], starts
 
     def _change(self, decision: RunSet, now: float) -> tuple[list[int], list[Run]]:
         """Carry out a decision that names changes only."""
@@ -258,7 +265,11 @@ class DecidedDriver(Driver):
                     f"all or none, unless the policy declares `elastic = True`"
                 )  # fmt: skip
         if run.gpu_type is None and None not in free:
-            return replace(run, gpu_type=self._type_for(run, free))
+            # it stays on the type it is on if that has room; else it goes to the emptiest
+            held = self._holds.get(run.jobs[0])
+            if held is not None and free.get(held.gpu_type, 0.0) >= run.gpus:
+                return replace(run, gpu_type=held.gpu_type)
+            return replace(run, gpu_type=max(free, key=lambda name: (free[name], str(name))))
         return run
 
     def _check_hosts(self, run: Run, chosen: Mapping[int, Run], now: float) -> None:
@@ -274,13 +285,6 @@ class DecidedDriver(Driver):
                 now, run.jobs[0], f"shares {run.shared:g} of its {run.gpus:g} GPUs with jobs "
                 f"that hold {theirs:g}"
             )  # fmt: skip
-
-    def _type_for(self, run: Run, free: Mapping[str | None, float]) -> str | None:
-        """Return the type of a gang that takes any: the one it is on, else the emptiest."""
-        held = self._holds.get(run.jobs[0])
-        if held is not None and free.get(held.gpu_type, 0.0) >= run.gpus:
-            return held.gpu_type
-        return max(free, key=lambda name: (free[name], str(name)))
 
     def _too_many(self, now: float, job: int, gpus: float, left: float) -> PolicyError:
         return self._wrong(now, job, f"gives it {gpus:g} GPUs where {left:g} are left")

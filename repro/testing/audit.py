@@ -23,12 +23,6 @@ def check_records(
 
     ``gang``: jobs hold exactly the GPUs they asked for. ``exact``: served work equals required
     work; False: it may be more (preemption costs).
-
-    Examples
-    --------
-    >>> from repro import simulate
-    >>> from repro.testing import small_trace
-    >>> check_records(simulate(small_trace(), "1x4", "srtf"), Cluster.parse("1x4"))
     """
     audit = _Audit(result)
     audit.capacity(cluster.num_gpus, result.intervals)

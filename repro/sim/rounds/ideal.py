@@ -18,22 +18,9 @@ from repro.typing import Floats, Ints
 class Ideal:
     """Progress of jobs that all hold their shares at once.
 
-    Parameters
-    ----------
-    table, speeds, policy
-        Job state, steps per second, and a name for messages.
-    whole : bool
-        Whole steps up to the next arrival, when jobs that are done end, as in Gavel's public
-        simulator; False: progress without steps, and jobs end when they are done.
-    silent : bool
-        Do not report who holds GPUs; the job table learns it from `write_back`.
-
-    Attributes
-    ----------
-    until : float
-        When progress is looked at next by itself (s).
-    ends : list of (float, int) or None
-        Predicted completions, replacing earlier predictions; None if unchanged.
+    With ``whole``, whole steps up to the next arrival, when jobs that are done end, as in Gavel's
+    public simulator; otherwise progress without steps, and jobs end when they are done. With
+    ``silent``, who holds GPUs is not reported; the job table learns it from `write_back`.
     """
 
     def __init__(
@@ -41,7 +28,9 @@ class Ideal:
     ) -> None:
         self._table, self._speeds, self._policy = table, speeds, policy
         self._whole, self.silent = whole, silent
+        #: when progress is looked at next by itself (s)
         self.until = -math.inf
+        #: predicted completions, replacing earlier predictions; None if unchanged
         self.ends: list[tuple[float, int]] | None = None
         n = table.count
         self._left = np.array(table.left, dtype=float)
@@ -49,7 +38,7 @@ class Ideal:
         #: what the columns of the job table will hold, and which jobs are out of date there
         self._running, self._hold, self._held = np.zeros(n, np.bool_), np.zeros(n), np.zeros(n)
         self._seconds, self._service, self._pace = np.zeros(n), np.zeros(n), np.zeros(n)
-        self._first, self._last = np.full(n, math.inf), np.array(table.submit, dtype=float)
+        self._first = np.full(n, math.inf)
         self._stops, self._stale = np.zeros(n, np.int64), np.zeros(n, np.bool_)
         #: steps per unit of work: the trace counts steps, or seconds on the reference type
         self._unit = np.full(n, 1.0 if table.counts_steps else math.nan)
@@ -86,11 +75,8 @@ class Ideal:
         """Let a job give its GPUs back for the last time."""
         self._done[job] = True
         if self._running[job]:
-            self._stop(np.array([job]), now)
-
-    def _stop(self, jobs: Ints, now: float) -> None:
-        self._book(jobs, now)
-        self._running[jobs], self._last[jobs] = False, now
+            self._book(np.array([job]), now)
+            self._running[job] = False
 
     def write_back(self) -> None:
         """Bring the job table up to date: how far jobs are, what they hold and held."""
@@ -101,8 +87,8 @@ class Ideal:
         self._table.write(
             stale, left=self._left, since=np.full(len(self._left), self._since),
             running=self._running, hold=self._hold, held=self._held, seconds=self._seconds,
-            service=self._service, first_start=self._first, last_stop=self._last,
-            preemptions=self._stops, rate=self._pace,
+            service=self._service, first_start=self._first, preemptions=self._stops,
+            rate=self._pace,
         )  # fmt: skip
 
     def units_left(self, jobs: Sequence[int]) -> Floats:
@@ -116,7 +102,9 @@ class Ideal:
         pace = ledger.speeds[:, 0]
         rows = np.nonzero(ledger.alive & ((ledger.x * pace).sum(axis=1) > 0))[0]
         jobs, x = ledger.members[rows, 0], ledger.x[rows]
-        rate = (x * pace[rows]).sum(axis=1) / self._units(jobs)
+        for job in jobs[np.isnan(self._unit[jobs])].tolist():
+            self._unit[job] = self._speeds.on_reference(job)
+        rate = (x * pace[rows]).sum(axis=1) / self._unit[jobs]
         table, left = self._table, self._left[jobs]
         ends = now + left / rate
         if self._whole:
@@ -144,18 +132,12 @@ class Ideal:
         self._running[jobs] = True
         gone = before[~self._running[before]]
         self._running[gone] = True
-        self._stop(gone, now)
+        self._book(gone, now)
+        self._running[gone] = False
         self._stops[gone] += 1
         self._pace[jobs], self._held[jobs] = rate, self._widths[jobs] * x.sum(axis=1)
         self._stale[jobs] = True
         return RunSet((), keep=True)
-
-    def _units(self, jobs: Ints) -> Floats:
-        """Return the steps per unit of work."""
-        for job in jobs[np.isnan(self._unit[jobs])].tolist():
-            self._unit[job] = self._speeds.on_reference(job)
-        found: Floats = self._unit[jobs]
-        return found
 
 
 def spread(ledger: Ledger, speeds: Speeds, table: JobTable, policy: str) -> list[Run]:

@@ -87,27 +87,13 @@ def walk(
     idle_ok: bool,
     taken: Flags,
 ) -> tuple[Ints, Ints]:
-    """Choose rows and GPU types greedily by (priority, deficit, share), each job once.
+    """Return rows and GPU types, chosen greedily by (priority, deficit, share), each job once.
 
-    Parameters
-    ----------
-    members, widths
-        Jobs of each row, shape (rows, 2), -1 for none; GPUs of each row.
-    able, rank, deficit, x : ndarray, shape (rows, GPU types)
-        Which entries may be chosen at all, their priority, deficit (s) and share.
-    capacity, order : ndarray, shape (GPU types,)
-        GPUs of each type; types in the order of filling, or of ties between types.
-    whole_queue : bool
-        One queue over all types; otherwise one after the other.
-    idle_ok : bool
-        Leave GPUs idle rather than give them to entries of priority 0.
-    taken : ndarray of bool, shape (jobs,)
-        Scratch, all false; left all false.
-
-    Returns
-    -------
-    rows, columns : ndarray
-        The choice, in the order in which it was made.
+    ``members`` has shape (rows, 2), -1 for none; ``widths`` are the GPUs of each row; ``able`` (may
+    be chosen at all), ``rank``, ``deficit`` (s) and ``x`` have shape (rows, GPU types); ``order``
+    is that of filling the types, or of ties. ``whole_queue``: one queue over all types, not one
+    after the other; ``idle_ok``: GPUs idle rather than go to entries of priority 0. ``taken`` is
+    scratch of shape (jobs,), all false, and left so.
     """
     count, types = x.shape
     free = capacity.copy()
@@ -188,10 +174,10 @@ class Jobs(NamedTuple):
     """Where every job of the trace stands; all of shape (jobs,), all change.
 
     ``left`` in steps, ``column`` that of the GPU type held and ``partner`` the job it is shared
-    with (-1: none), ``hold`` since when (s), ``seconds`` held before that, ``first`` and ``last``
-    the instants at which GPUs were first taken and last given back, ``stops`` how often they were
-    given back before the end, ``rate`` in steps per second while they are held. ``taken`` is
-    scratch, all false between calls.
+    with (-1: none), ``hold`` since when (s), ``seconds`` held before that, ``first`` the
+    instant at which GPUs were first taken, ``stops`` how often they were given back before the end,
+    ``rate`` in steps per second while they are held. ``stale`` marks
+    what changed and is not in the job table; ``taken`` is scratch, all false between calls.
     """
 
     left: Floats
@@ -201,9 +187,9 @@ class Jobs(NamedTuple):
     hold: Floats
     seconds: Floats
     first: Floats
-    last: Floats
     stops: Ints
     rate: Floats
+    stale: Flags
     taken: Flags
 
 
@@ -240,8 +226,7 @@ class Played(NamedTuple):
 
     ``rounds`` played, the last until ``until`` (s); ``gap`` is the end of the one before it.
     ``fresh`` marks the rows of the last round that did not run in the one before. ``began`` lists
-    pairs (two jobs, column of the GPU type) that began to share GPUs, ``moved`` jobs that took GPUs
-    or gave them back, and ``worked`` jobs that did steps, the last round included.
+    pairs (two jobs, column of the GPU type) that began to share GPUs.
     """
 
     rounds: int
@@ -249,8 +234,6 @@ class Played(NamedTuple):
     gap: float
     fresh: Flags
     began: Ints
-    moved: Ints
-    worked: Ints
 
 
 @njit()
@@ -318,24 +301,11 @@ def play(
 ) -> tuple[Round, Played]:
     """Simulate rounds until a completion, until ``limit``, or until ``orders`` are used up.
 
-    Parameters
-    ----------
-    orders : ndarray, shape (rounds, GPU types)
-        The order in which each round fills the types.
-    running : ndarray
-        Jobs of the round before; those that have finished hold no type.
-    now, gap, limit : float
-        Beginning of the first round, end of the round before, next event (s). An idle gap before a
-        round counts to its first steps.
-
-    Returns
-    -------
-    Round, Played
+    Each row of ``orders`` is the order in which a round fills the types; ``running`` are the jobs
+    of the round before; those that have finished hold no type. The first round begins ``now``, the
+    one before ended at ``gap``: an idle gap before a round counts to its first steps.
     """
     most = max(64, 2 * len(rows.members))
-    moved, worked = np.empty(len(jobs.left), np.int64), np.empty(len(jobs.left), np.int64)
-    moves = works = 0
-    is_moved, is_worked = np.zeros(len(jobs.left), np.bool_), np.zeros(len(jobs.left), np.bool_)
     began, pairs = np.empty((most, 3), np.int64), 0
     widths = jobs.widths[rows.members[:, 0]]
     number = 0
@@ -368,12 +338,8 @@ def play(
             if not jobs.taken[job] and jobs.column[job] >= 0:
                 jobs.seconds[job] += now - jobs.hold[job]
                 jobs.column[job] = jobs.partner[job] = -1
-                jobs.last[job] = now
                 jobs.stops[job] += 1
-                if not is_moved[job]:
-                    is_moved[job] = True
-                    moved[moves] = job
-                    moves += 1
+                jobs.stale[job] = True
         for n in range(len(chosen)):
             a, j = chosen[n], columns[n]
             if fresh[n] and rows.members[a, 1] >= 0:
@@ -388,17 +354,10 @@ def play(
                 if job < 0:
                     continue
                 jobs.taken[job] = False
-                if not is_worked[job]:
-                    is_worked[job] = True
-                    worked[works] = job
-                    works += 1
+                jobs.stale[job] = True
                 if jobs.column[job] < 0:
                     jobs.hold[job] = now
                     jobs.first[job] = min(jobs.first[job], now)
-                    if not is_moved[job]:
-                        is_moved[job] = True
-                        moved[moves] = job
-                        moves += 1
                 if fresh[n]:
                     jobs.column[job], jobs.partner[job] = j, rows.members[a, 1 - member]
                     jobs.rate[job] = rows.speeds[a, member, j]
@@ -409,7 +368,6 @@ def play(
         for n in range(len(last.jobs)):
             event = event or last.steps[n] >= jobs.left[last.jobs[n]]
         if event or pairs + len(rows.members) > most:
-            done = Played(number, until, gap, fresh, began[:pairs], moved[:moves], worked[:works])
-            return last, done
+            return last, Played(number, until, gap, fresh, began[:pairs])
         book(rows, jobs, last, gap)
         gap = now = until

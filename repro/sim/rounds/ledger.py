@@ -10,29 +10,7 @@ from repro.typing import Flags, Floats, Ints
 class Ledger:
     """Rows of the present X with the time they received and their deficits.
 
-    Parameters
-    ----------
-    jobs, types : int
-        Jobs in the trace, GPU types.
-    prior_s : float
-        Time every row is taken to have received of each type when X is new (s).
-
-    Attributes
-    ----------
-    members : ndarray, shape (rows, 2)
-        Jobs of each row, -1 for none.
-    x, time, deficit : ndarray, shape (rows, GPU types)
-        Shares, time received since they were computed (s), deficit carried over (s).
-    total : ndarray, shape (GPU types,)
-        Time received by all rows (s).
-    speeds : ndarray, shape (rows, 2, GPU types)
-        Steps per second of the members of each row; 0 where they cannot run.
-    able : ndarray of bool, shape (rows, GPU types)
-        Where all members can run; nowhere once one of them has finished.
-    alive : ndarray of bool, shape (rows,)
-        False once a member has finished.
-    allocated : ndarray of bool, shape (rows,)
-        False for jobs that arrived since X was computed.
+    ``prior_s`` is the time every row is taken to have received of each type when X is new (s).
     """
 
     def __init__(self, jobs: int, types: int, prior_s: float) -> None:
@@ -43,11 +21,17 @@ class Ledger:
         self._paired: tuple[Ints, Floats] = (np.empty(0, np.int64), np.empty((0, types)))
         #: jobs that were ever in X; the last entry stands for none
         self._known = np.zeros(jobs + 1, dtype=np.bool_)
+        #: jobs of each row, -1 for none
         self.members = np.empty((0, 2), dtype=np.int64)
+        #: by (row, GPU type): share, time received since (s), deficit carried over (s)
         self.x = self.time = self.deficit = np.empty((0, types))
+        #: time received by all rows (s)
         self.total = np.zeros(types)
+        #: steps per second of both members; 0 where they cannot run
         self.speeds = np.empty((0, 2, types))
+        #: where all members can run; nowhere once one of them has finished
         self.able: Flags = np.empty((0, types), dtype=np.bool_)
+        #: rows without finished jobs; rows of jobs that were there when X was computed
         self.alive = self.allocated = np.empty(0, dtype=np.bool_)
 
     def renew(self, members: Ints, x: Floats, speeds: Floats, elapsed: float) -> None:

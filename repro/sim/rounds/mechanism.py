@@ -261,8 +261,7 @@ class RoundMechanism:
             self.together.append((one, two, self.speeds.gpu_types[column]))
         if steps.silent:
             return NOTHING
-        stops = played.moved[~steps.holds(played.moved)]
-        return self._changes(last.rows[played.fresh], last.columns[played.fresh], stops)
+        return self._changes(last.rows[played.fresh], last.columns[played.fresh], steps.stopped)
 
     def _grid_round(self) -> RunSet:
         """Choose a fixed-length round; return only the jobs whose GPUs change."""

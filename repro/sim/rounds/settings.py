@@ -21,48 +21,32 @@ _SWITCHES = ("whole_steps", "whole_queue", "shuffle_types", "drop_unallocated", 
 
 @dataclass(frozen=True)
 class RoundSettings:
-    """How rounds go (Gavel, OSDI 2020, section 5).
+    """How rounds go (Gavel, OSDI 2020, section 5)."""
 
-    Parameters
-    ----------
-    round_s : float
-        Length of a round (s); six minutes in Gavel.
-    min_realloc_interval_s : float
-        X is computed anew at a round boundary after an arrival or a completion, but not sooner
-        than this after the last time (s).
-    ideal : {"fluid", "artifact"}, optional
-        No rounds: every job progresses at its share of each type. ``fluid`` at every instant;
-        ``artifact`` as in the public simulator, where jobs end only at arrivals.
-    whole_steps : bool
-        A round is as many whole training steps as fit; it ends with the last of them, and the next
-        begins then. Otherwise rounds lie on the grid of multiples of ``round_s``.
-    prior_rounds : float
-        Rounds every job is taken to have received of each type when X is new; with 0 those that
-        received none come first, as the paper says.
-    whole_queue : bool
-        One queue over all GPU types, as the paper says; otherwise one type is filled after the
-        other, as the runs behind its figures did.
-    shuffle_types : bool
-        With a queue per type: policies that do not tell types apart fill them in an order that is
-        drawn anew for every round.
-    drop_unallocated : bool
-        A job that arrived since X was computed may be chosen for GPUs left over, which then idle,
-        instead of running there.
-    lease_renewal : bool
-        A job that keeps its GPUs goes on without a checkpoint.
-    preemption_overhead_s : float
-        Time lost when a job resumes on other GPUs, or without ``lease_renewal`` at every round (s).
-    """
-
+    #: length of a round (s); six minutes in Gavel
     round_s: float = 360.0
+    #: X is computed anew after an arrival or a completion, but not sooner than this (s)
     min_realloc_interval_s: float = 0.0
+    #: no rounds: every job progresses at its share of each type; ``fluid`` at every instant,
+    #: ``artifact`` as in the public simulator, where jobs end only at arrivals
     ideal: Literal["fluid", "artifact"] | None = None
+    #: a round is as many whole training steps as fit, and the next begins with the end of the
+    #: last; otherwise rounds lie on the grid of multiples of ``round_s``
     whole_steps: bool = False
+    #: rounds every job is taken to have received of each type when X is new; with 0 those that
+    #: received none come first, as the paper says
     prior_rounds: float = 0.5
+    #: one queue over all GPU types, as the paper says; otherwise one type is filled after the
+    #: other, as the runs behind its figures did
     whole_queue: bool = False
+    #: with a queue per type: policies that do not tell types apart fill them in an order that is
+    #: drawn anew for every round
     shuffle_types: bool = True
+    #: a job that arrived since X was computed may be chosen for GPUs left over, which then idle
     drop_unallocated: bool = False
+    #: a job that keeps its GPUs goes on without a checkpoint
     lease_renewal: bool = True
+    #: time lost when a job resumes on other GPUs, or without a lease at every round (s)
     preemption_overhead_s: float = 0.0
 
     @classmethod
@@ -111,11 +95,7 @@ class RoundSettings:
 
 
 def priorities(fractions: Floats, rounds: Floats) -> Floats:
-    """Return X / rounds received, infinite where a positive share has received nothing.
-
-    >>> priorities(np.array([[0.6, 0.2, 0.0]]), np.array([[3.0, 0.0, 0.0]])).round(2)
-    array([[0.2, inf, 0. ]])
-    """
+    """Return X / rounds received, infinite where a positive share has received nothing."""
     from repro.sim.rounds.kernel import ranks
 
     received = np.asarray(rounds, dtype=float)
@@ -124,19 +104,12 @@ def priorities(fractions: Floats, rounds: Floats) -> Floats:
 
 
 def choose(
-    fractions: Floats,
-    rounds: Floats,
-    widths: Sequence[int],
-    capacity: Sequence[int],
+    fractions: Floats, rounds: Floats, widths: Sequence[int], capacity: Sequence[int]
 ) -> list[tuple[int, int]]:
     """Return (job, GPU type) of the next round: greedily, from the highest priority down.
 
     ``widths`` are the gang sizes, ``capacity`` the GPUs of each type. Each job at most once; ties:
     larger X, then order of types, then of jobs.
-
-    >>> x = np.array([[0.6, 0.4, 0.0], [0.2, 0.6, 0.2], [0.2, 0.0, 0.8]])
-    >>> choose(x, np.array([[3.0, 1, 0], [1, 3, 0], [0, 0, 4]]), [1, 1, 1], [1, 1, 1])
-    [(2, 0), (1, 2), (0, 1)]
     """
     from repro.sim.rounds.kernel import walk
 
@@ -159,18 +132,9 @@ def choose(
 
 
 def realised(
-    fractions: Floats,
-    rounds: Floats,
-    widths: Sequence[int],
-    capacity: Sequence[int],
-    more: int = 1,
+    fractions: Floats, rounds: Floats, widths: Sequence[int], capacity: Sequence[int], more: int = 1
 ) -> Floats:
-    """Return the rounds received after ``more`` further rounds of the same X.
-
-    >>> x = np.array([[0.5, 0.5], [0.5, 0.5]])
-    >>> realised(x, np.zeros((2, 2)), [1, 1], [1, 1], more=4).tolist()
-    [[2.0, 2.0], [2.0, 2.0]]
-    """
+    """Return the rounds received after ``more`` further rounds of the same X."""
     received = rounds.astype(float)
     for _ in range(more):
         for job, column in choose(fractions, received, widths, capacity):

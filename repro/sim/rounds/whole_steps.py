@@ -12,12 +12,10 @@ from repro.core.jobs import JobTable
 from repro.core.speeds import Speeds
 from repro.sim.rounds.ledger import Ledger
 from repro.sim.rounds.settings import RoundSettings
-from repro.typing import Flags, Floats, Ints
+from repro.typing import Floats, Ints
 
 if TYPE_CHECKING:
     from repro.sim.rounds import kernel
-
-_NO_INTS = np.empty(0, dtype=np.int64)
 
 
 class WholeSteps:
@@ -60,16 +58,17 @@ class WholeSteps:
             hold=np.zeros(n),
             seconds=np.zeros(n),
             first=np.full(n, math.inf),
-            last=np.array(table.submit, dtype=float),
             stops=np.zeros(n, dtype=np.int64),
             rate=np.zeros(n),
+            stale=np.zeros(n, dtype=np.bool_),
             taken=np.zeros(n, dtype=np.bool_),
         )
         self._round: kernel.Round | None = None
-        #: jobs whose entries in the table are out of date; when steps were booked last (s)
-        self._stale = np.zeros(n, dtype=np.bool_)
+        #: when steps were booked last (s)
         self._booked = 0.0
-        self._running = self._worked = _NO_INTS
+        self._running = np.empty(0, dtype=np.int64)
+        #: who stopped at the beginning of the last round that was played alone
+        self.stopped = self._running
         self._gap = 0.0
 
     def settle(self, ledger: Ledger, now: float) -> None:
@@ -77,7 +76,7 @@ class WholeSteps:
         if self._round is None:
             return
         self._kernel.book(self._rows(ledger), self._jobs, self._round, self._gap)
-        self._stale[self._worked], self._booked = True, now
+        self._booked = now
         if not self.silent:
             self.write_back()
         if len(self._round.rows):
@@ -92,31 +91,25 @@ class WholeSteps:
 
         ``orders`` has one row per round: the order in which it fills the GPU types.
         """
-        rows, state = self._rows(ledger), self._jobs
+        rows, state, before = self._rows(ledger), self._jobs, self._running
+        before = before[state.column[before] >= 0]
         last, played = self._kernel.play(
             rows, state, self._rule, orders, self._running, now, self._gap, limit
         )
-        self._running, self._worked = last.jobs, played.worked
+        self._running, self.stopped = last.jobs, before[state.column[before] < 0]
         self._gap, self.until = played.gap, played.until
         self._round = last if len(last.jobs) else None
         done = state.left[last.jobs] - last.steps <= 0
         self.ends = list(zip(last.last[done].tolist(), last.jobs[done].tolist(), strict=True))
-        self._stale[played.moved] = True
         return last, played
-
-    def holds(self, jobs: Ints) -> Flags:
-        """Tell which jobs hold GPUs."""
-        held: Flags = self._jobs.column[jobs] >= 0
-        return held
 
     def finish(self, job: int, now: float) -> None:
         """Let a job give its GPUs back for the last time."""
         state = self._jobs
         if state.column[job] >= 0:
             state.seconds[job] += now - state.hold[job]
-            state.last[job] = now
         state.column[job] = state.partner[job] = -1
-        self._stale[job] = True
+        state.stale[job] = True
 
     def units_left(self, jobs: Sequence[int]) -> Floats:
         """Return the units of work left when the last round ended."""
@@ -139,13 +132,12 @@ class WholeSteps:
     def write_back(self) -> None:
         """Bring the job table up to date: how far jobs are and, if silent, what they hold."""
         table, state = self._table, self._jobs
-        stale = np.nonzero(self._stale)[0]
-        self._stale[:] = False
+        stale = np.nonzero(state.stale)[0]
+        state.stale[:] = False
         table.write(stale, left=state.left, since=np.full(len(state.left), self._booked))
         if self.silent:
             table.write(
                 stale, running=state.column >= 0, hold=state.hold, held=state.widths,
                 seconds=state.seconds, service=state.seconds * state.widths,
-                first_start=state.first, last_stop=state.last, preemptions=state.stops,
-                rate=state.rate,
+                first_start=state.first, preemptions=state.stops, rate=state.rate,
             )  # fmt: skip

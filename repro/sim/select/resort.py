@@ -18,16 +18,10 @@ from repro.core.policy import Ordering
 class Resort:
     """One list of unfinished jobs, sorted stably and scanned at every event.
 
-    Parameters
-    ----------
-    partition : bool
-        After each event, running jobs move ahead of waiting ones of equal key.
-    history_ties : bool
-        Equal keys keep the order of the previous event.
-    always_sorts : bool
-        Sort even when no job waits, because later ties depend on it.
-    drifts : callable, optional
-        Tells whether the key of a running job changes with time; None: of all.
+    ``partition``: after each event, running jobs move ahead of waiting ones of equal key.
+    ``history_ties``: equal keys keep the order of the previous event. ``always_sorts``: even when
+    no job waits, because later ties depend on it. ``drifts`` tells whether the key of a running job
+    changes with time; None: of all.
     """
 
     def __init__(

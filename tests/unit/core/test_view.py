@@ -30,10 +30,8 @@ class Looking(Policy):
                 "gpus": view.gpus(0),
                 "held": view.held(0),
                 "submit": view.submit(0),
-                "first_start": view.first_start(0),
                 "run_seconds": view.run_seconds(0),
                 "attained": view.attained(0),
-                "waiting": view.waiting(0),
                 "duration": view.duration(0),
                 "remaining": view.remaining(0),
             }
@@ -52,10 +50,8 @@ def test_what_is_seen():
         "gpus": 2,
         "held": 0.0,
         "submit": 0.0,
-        "first_start": float("inf"),
         "run_seconds": 0.0,
         "attained": 0.0,
-        "waiting": 0.0,
         "duration": 10.0,
         "remaining": 10.0,
     }
@@ -63,7 +59,7 @@ def test_what_is_seen():
     assert later["jobs"] == [0, 1]
     assert later["running"] == [0]
     assert (later["held"], later["run_seconds"], later["attained"]) == (2.0, 4.0, 8.0)
-    assert (later["waiting"], later["remaining"], later["first_start"]) == (0.0, 6.0, 0.0)
+    assert later["remaining"] == 6.0
 
 
 def test_a_stopped_job_keeps_its_progress_and_counts_its_wait():
@@ -71,8 +67,8 @@ def test_a_stopped_job_keeps_its_progress_and_counts_its_wait():
     simulate(small_trace().iloc[[0, 2]], "1x4", policy)
     # job 0 runs for 1 s, gives way to a 4-GPU job for 25 s, and resumes
     resumed = policy.seen[26.0]
-    assert (resumed["run_seconds"], resumed["attained"], resumed["waiting"]) == (1.0, 2.0, 25.0)
-    assert (resumed["remaining"], resumed["first_start"]) == (9.0, 0.0)
+    assert (resumed["run_seconds"], resumed["attained"]) == (1.0, 2.0)
+    assert resumed["remaining"] == 9.0
 
 
 @dataclass(frozen=True)

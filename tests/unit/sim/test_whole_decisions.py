@@ -9,7 +9,7 @@ from repro import simulate
 from repro.core.decision import Run, RunSet
 from repro.core.policy import Policy
 from repro.errors import PolicyError
-from repro.sim.idle_gpus import Claims
+from repro.sim.whole_decisions import Claims
 from repro.testing import check_policy
 
 
