@@ -24,7 +24,13 @@ policies: Registry[type[Policy]] = Registry("policy", "repro.policies", PolicyEr
 
 
 def register(name: str) -> Callable[[type[P]], type[P]]:
-    """Return a class decorator that registers a policy under ``name``."""
+    """Return a class decorator that registers a policy.
+
+    Parameters
+    ----------
+    name : str
+        What ``repro simulate --policy`` and parameter files call it.
+    """
 
     def keep(cls: type[P]) -> type[P]:
         cls.name = name
@@ -215,7 +221,16 @@ class Ordering:
 
 
 def make(name: str, rules: str = "paper", **settings: Any) -> Policy:
-    """Make a registered policy; ``settings`` are its parameters, ``rules`` fill those left unset.
+    """Make a registered policy.
+
+    Parameters
+    ----------
+    name : str
+        Registered name.
+    rules : str
+        Rule set that fills parameters left unset.
+    **settings
+        Parameters of the policy.
 
     Raises
     ------

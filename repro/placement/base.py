@@ -102,7 +102,12 @@ register = placements.register
 def make(name: str, **settings: Any) -> Placement:
     """Make a placement rule by its registered name.
 
-    ``settings`` are fields of the rule's dataclass; ParamError if the name or one is unknown.
+    Parameters
+    ----------
+    name : str
+        Such as ``yarn``, ``count``, ``random``, ``skew``, ``ilp``.
+    **settings
+        Fields of the rule's dataclass; a ParamError names one that is unknown.
 
     Examples
     --------

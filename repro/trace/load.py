@@ -104,8 +104,15 @@ def load(
 def write(frame: pd.DataFrame, path: str | Path) -> Path:
     """Write a trace in the package's own CSV (format ``repro``), all of it or nothing.
 
-    Columns outside the schema are left out. Text that a spreadsheet would run as a formula gets a
-    ``'`` in front, which :func:`load` takes off again.
+    Text that a spreadsheet would run as a formula gets a ``'`` in front, which :func:`load` takes
+    off again.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        A trace; columns outside the schema are left out.
+    path : str or Path
+        File to write, in a folder that exists.
 
     Raises
     ------
@@ -124,7 +131,14 @@ def write(frame: pd.DataFrame, path: str | Path) -> Path:
 
 
 def describe(frame: pd.DataFrame, cluster_gpus: int | None = None) -> dict[str, Any]:
-    """Return what one wants to know of a trace before simulating it, on so many GPUs.
+    """Return what one wants to know of a trace before simulating it.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        A trace.
+    cluster_gpus : int, optional
+        GPUs of the cluster, for the offered load.
 
     Returns
     -------

@@ -51,7 +51,7 @@ class KnownDuration(Order):
 @register("sf")
 @dataclass(frozen=True)
 class SF(KnownDuration):
-    """Preemptive smallest gang first (Tiresias, Table 1); fields as of `KnownDuration`."""
+    """Preemptive smallest gang first (Tiresias section 3.2.1, Table 1)."""
 
     needs: ClassVar[frozenset[str]] = frozenset()
 
@@ -63,7 +63,7 @@ class SF(KnownDuration):
 @register("srtf")
 @dataclass(frozen=True)
 class SRTF(KnownDuration):
-    """Preemptive smallest remaining time (Tiresias, 5.1); fields as of `KnownDuration`."""
+    """Preemptive smallest remaining time (Tiresias section 5.1); durations are known."""
 
     def key(self, view: View, job: int) -> float:
         """Return the remaining time (s)."""

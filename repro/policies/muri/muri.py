@@ -147,7 +147,7 @@ class Muri(Grouped):
 @register("muri-l")
 @dataclass(frozen=True)
 class MuriL(Muri):
-    """Muri by 2D-LAS: time on GPUs times gang size (section 4.2); fields as of `Muri`."""
+    """Multi-resource interleaving by 2D-LAS: time on GPUs times gang size, durations unknown."""
 
     def first_value(self, view: View, job: int) -> float:
         """Return 0: nothing attained."""
@@ -161,7 +161,7 @@ class MuriL(Muri):
 @register("muri-s")
 @dataclass(frozen=True)
 class MuriS(Muri):
-    """Muri by SRSF: remaining time times gang size (section 4.2); fields as of `Muri`."""
+    """Multi-resource interleaving by SRSF: remaining time times gang size, durations known."""
 
     needs: ClassVar[frozenset[str]] = Muri.needs | {"duration"}
 
