@@ -41,7 +41,7 @@ class Ledger:
             self.members, self.x, self.time, self.deficit, self._prior, elapsed, self._alone
         )
         self.members, self.x, self.speeds = members, x, speeds
-        self.able = (speeds[:, 0] > 0.0) & (speeds[:, 1] > 0.0)
+        self.able = kernels.able(speeds)
         self.deficit = kernels.deficits(
             members, self._alone, *self._paired, self._known, self._prior
         )
@@ -60,7 +60,7 @@ class Ledger:
         self.time = np.concatenate([self.time, zeros + self._prior])
         self.deficit = np.concatenate([self.deficit, deficit])
         self.speeds = np.concatenate([self.speeds, speeds])
-        self.able = np.concatenate([self.able, np.all(speeds > 0.0, axis=1)])
+        self.able = np.concatenate([self.able, self._kernels.able(speeds)])
         self.alive = np.concatenate([self.alive, np.ones(len(rows), np.bool_)])
         self.allocated = np.concatenate([self.allocated, np.zeros(len(rows), np.bool_)])
 

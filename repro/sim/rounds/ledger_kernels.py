@@ -70,3 +70,13 @@ def deficits(members: Any, alone: Any, keys: Any, due: Any, known: Any, prior: f
             for j in range(types):
                 found[a, j] = due[at, j]
     return found
+
+
+@njit()
+def able(speeds: Any) -> Any:
+    """Tell where both members of rows can run, given speeds of shape (rows, 2, GPU types)."""
+    found = np.empty((speeds.shape[0], speeds.shape[2]), dtype=np.bool_)
+    for a in range(found.shape[0]):
+        for j in range(found.shape[1]):
+            found[a, j] = speeds[a, 0, j] > 0.0 and speeds[a, 1, j] > 0.0
+    return found
