@@ -12,11 +12,16 @@ import numpy as np
 from repro.core.view import View
 from repro.typing import Floats, Ints
 
+#: Of the row number of a job: what its kind has in common, steps per second, priority weight.
+Key = Callable[[int], Hashable]
+SpeedsOf = Callable[[int], Floats]
+WeightOf = Callable[[int], float]
+
 
 class Collapse:
     """Numbers jobs by kind; the order of kinds does not depend on the order of jobs."""
 
-    def __init__(self, key: Callable[[int], Hashable]) -> None:
+    def __init__(self, key: Key) -> None:
         self._key = key
         #: by number, in the order in which kinds were first seen: key, and the first job of it
         self.keys: list[Any] = []
@@ -108,13 +113,7 @@ class Kinds:
 class KindTable(Collapse):
     """The kinds of jobs of one run with what a policy sees of them: functions of a row number."""
 
-    def __init__(
-        self,
-        view: View,
-        key: Callable[[int], Hashable],
-        speeds: Callable[[int], Floats],
-        weight: Callable[[int], float],
-    ) -> None:
+    def __init__(self, view: View, key: Key, speeds: SpeedsOf, weight: WeightOf) -> None:
         super().__init__(key)
         self._view, self._speeds_of, self._weight_of = view, speeds, weight
         self._widths, self._weights = np.empty(0), np.empty(0)

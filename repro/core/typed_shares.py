@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, TypeVar
 
 import numpy as np
 
 from repro.core.decision import Decision, Shares
-from repro.core.kinds import Kinds, KindTable
+from repro.core.kinds import Key, Kinds, KindTable, SpeedsOf, WeightOf
 from repro.core.policy import Policy
 from repro.core.view import View
 from repro.errors import PolicyError
@@ -85,22 +85,22 @@ class TypedShares(Policy):
         """
         return "duration" in self.needs
 
-    def key(self, view: View) -> Callable[[int], Hashable]:
+    def key(self, view: View) -> Key:
         """Return what tells kinds apart, as a function of the row number of a job."""
-        kind: Callable[[int], Hashable] = view.kind if "throughput" in self.needs else view.gpus
+        kind: Key = view.kind if "throughput" in self.needs else view.gpus
         if "priority_weight" not in self.needs:
             return kind
         weight = self.weight(view)
         return lambda job: (kind(job), weight(job))
 
-    def weight(self, view: View) -> Callable[[int], float]:
+    def weight(self, view: View) -> WeightOf:
         """Return the priority weight of a job, 1 where `needs` does not name it."""
         if "priority_weight" not in self.needs:
             return lambda job: 1.0
         weights: list[float] = view.column("priority_weight", 1.0).astype(float).tolist()
         return weights.__getitem__
 
-    def speeds(self, view: View) -> Callable[[int], Floats]:
+    def speeds(self, view: View) -> SpeedsOf:
         """Return the steps per second of a job on each GPU type, 1 where `needs` does not ask."""
         if "throughput" in self.needs:
             return view.speeds

@@ -85,10 +85,7 @@ class FifoAgnostic(_Fifo):
     assign: Literal["drawn", "last"] | None = None
 
     tells_types = False
-    rule_values: ClassVar = {
-        "paper": {"assign": "drawn"},
-        "gavel": {"assign": "last"},
-    }
+    rule_values: ClassVar = {"paper": {"assign": "drawn"}, "gavel": {"assign": "last"}}
 
     def formula(self, view: View) -> Callable[[Kinds], Floats]:
         """Return X of one run, which remembers who is where."""

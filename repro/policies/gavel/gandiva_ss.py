@@ -41,10 +41,7 @@ class GandivaSS(Policy):
     worth: float = 1.0
     any_pair: bool | None = None
 
-    rule_values: ClassVar = {
-        "paper": {"any_pair": False},
-        "gavel": {"any_pair": True},
-    }
+    rule_values: ClassVar = {"paper": {"any_pair": False}, "gavel": {"any_pair": True}}
     needs = frozenset({"throughput"})
 
     def __post_init__(self) -> None:

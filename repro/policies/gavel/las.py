@@ -95,10 +95,7 @@ class LasAgnostic(TypedShares):
 
     needs = frozenset({"priority_weight"})
     tells_types = False
-    rule_values: ClassVar = {
-        "paper": {"form": "closed"},
-        "gavel": {"form": "centre"},
-    }
+    rule_values: ClassVar = {"paper": {"form": "closed"}, "gavel": {"form": "centre"}}
 
     def apart(self) -> bool:
         """Tell whether each job has a row of its own, as in the public simulator."""

@@ -65,10 +65,7 @@ class GavelMinCost(TypedShares):
     # a job on a GPU it has no share of would pay for what the programme left out
     idle_ok = True
     needs = frozenset({"throughput"})
-    rule_values: ClassVar = {
-        "paper": {"objective": "ratio"},
-        "gavel": {"objective": "normalised"},
-    }
+    rule_values: ClassVar = {"paper": {"objective": "ratio"}, "gavel": {"objective": "normalised"}}
 
     def formula(self, view: View) -> Callable[[Kinds], Floats | None]:
         """Return X at the prices of the cluster's GPU types."""
