@@ -1,0 +1,70 @@
+"""The house stays small and its floors stay floors: limits that docs/architecture.md names."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "repro"
+#: What else is imported where it is used: numba's own house, and papermill, which takes 2 s.
+SLOW = {"repro.compiled.sources", "repro.batch.execute.run"}
+
+
+@pytest.fixture(scope="module")
+def architecture():
+    spec = importlib.util.spec_from_file_location("architecture", ROOT / "docs/architecture.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["architecture"] = module
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules["architecture"]
+
+
+def test_the_library_keeps_its_limits(architecture):
+    whole = architecture.total(architecture.counts())
+    assert whole.lines <= 27_600
+    assert whole.docstrings <= whole.lines / 4
+    assert whole.long == ()
+    assert len(whole.wide) <= 12
+
+
+def test_every_package_has_a_floor(architecture):
+    named = {name for floor in architecture.floors() for name in floor}
+    packages = {path.name.removesuffix(".py") for path in PACKAGE.iterdir()}
+    assert packages - named <= {"__init__", "__init__.pyi", "__pycache__", "py.typed"}
+
+
+def test_imports_inside_functions_are_of_compiled_loops_only():
+    inside = sorted(
+        f"{path.relative_to(ROOT)}:{node.lineno} {name}"
+        for path in PACKAGE.rglob("*.py")
+        for function in ast.walk(ast.parse(path.read_text()))
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        for node in ast.walk(function)
+        for name in imported(node)
+        if name.startswith("repro") and name not in SLOW and not is_compiled(name)
+    )
+    assert inside == []
+
+
+def imported(node):
+    """Yield the modules, or names in modules, that an import statement names."""
+    if isinstance(node, ast.Import):
+        yield from (one.name for one in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        yield from (f"{node.module}.{one.name}" for one in node.names)
+
+
+def is_compiled(name):
+    """Tell whether a name is, or is in, a module of ours that compiles loops."""
+    for module in (name, name.rpartition(".")[0]):
+        path = ROOT / f"{module.replace('.', '/')}.py"
+        if module.startswith("repro.") and path.is_file():
+            text = path.read_text()
+            return "from repro.compiled import njit" in text or "_kernel" in text
+    return False
