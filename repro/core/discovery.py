@@ -66,6 +66,8 @@ def _place(error: BaseException, module: str) -> str:
         (Path(frame.filename), frame.lineno or 1)
         for frame in traceback.extract_tb(error.__traceback__)
         if not frame.filename.startswith(_MACHINERY)
+        # the backport of importlib.metadata loads entry points where it is installed
+        and Path(frame.filename).parent.name != "importlib_metadata"
     ]
     file, line = Path(*module.split(".")).with_suffix(".py"), 1
     for place in frames:

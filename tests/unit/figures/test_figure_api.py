@@ -37,13 +37,11 @@ def fig(project, monkeypatch):
 class FakeSynth:
     """Stands for repro.trace.synth: one generator, one stand-in."""
 
+    generators = ("testbed",)
+
     @staticmethod
     def names():
         return ["testbed"]
-
-    @staticmethod
-    def is_known(name):
-        return name == "testbed"
 
     @staticmethod
     def stand_in_for(name):

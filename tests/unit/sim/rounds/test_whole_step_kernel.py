@@ -149,8 +149,7 @@ def test_who_looks_between_the_rounds_sees_them():
 @pytest.mark.parametrize(
     "asked",
     [
-        "attained", "is_running", "held", "first_start", "rate", "run_seconds", "waiting",
-        "remaining", "steps_left",
+        "attained", "is_running", "held", "rate", "run_seconds", "remaining", "steps_left",
     ],
 )  # fmt: skip
 def test_what_is_told_at_a_decision_is_what_was_held(asked):
