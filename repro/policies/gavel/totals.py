@@ -54,7 +54,7 @@ class GavelMinCost(TypedShares):
         ``normalised``, as the public simulator: maximise sum_ij X_ij T_ij / price_j. Default:
         ``ratio`` under the paper's rules, ``normalised`` under Gavel's.
     market : {"preemptible", "on-demand"}
-        Which prices, see `repro.perf.prices.gpu_prices`.
+        Which prices, see `repro.perf.prices`.
 
     Reference: Gavel, OSDI 2020, section 4.2 (minimise cost).
     """
