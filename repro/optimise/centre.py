@@ -123,12 +123,18 @@ def central_ratio(crowd: Crowd, left: Floats, due: Floats, spent: Floats) -> Cen
     """Return the centre of the shares with the least ratio max_k (spent_k + left_k / u_k) / due_k.
 
     u_k = v_k x_k is the speed (1/s) at which the work ``left`` is done; the level is minus the
-    ratio; None if the method did not converge (Gavel, OSDI 2020, section 4.2; Themis, NSDI 2020).
+    ratio; None if the method did not find it (Gavel, OSDI 2020, section 4.2; Themis, NSDI 2020).
     """
     start = crowd.small_shares
     value = (crowd.usable_value * start).sum(axis=1)
     worst = float(((spent + left / value) / due).max())
-    return _run(crowd, due, spent, start, -1.5 * worst, curve=left)
+    found = _run(crowd, due, spent, start, -1.5 * worst, curve=left)
+    if found is None:
+        return None
+    # next to no speed, if it is all a job needs, may come out wrong in relative terms
+    speed = np.maximum((crowd.usable_value * found.shares).sum(axis=1), 1e-300)
+    reached = ((spent + left / speed) / due).max() <= -found.level * (1 + 1e-6)
+    return found if reached else None
 
 
 def _run(
@@ -181,6 +187,9 @@ def _run(
         shares[shares * (1.0 + abs(z)) < duals[:types].T] = 0.0
         # so that equal priorities of rounds are equal
         shares = np.round(shares, 12)
+        # a job that needs next to no time would lose it to both
+        lost = (v[:types].T * shares).sum(axis=1) < (1.0 - 1e-6) * slacks[types + 2]
+        shares[lost] = slacks[:types].T[lost]
     u = slacks[types + 2]
     price = duals[types + 1] * u / (1.0 + abs(z))
     return Centre(shares, float(z) * unit, np.where(bound, slacks[types + 1], 1.0) / u, price)
