@@ -33,7 +33,7 @@ def _public(name: str) -> Floats:
     if public.is_known(name) and (kind := public.entry(name).format) != "history":
         known = ", ".join(one for one, item in public.entries().items() if item.format == "history")
         raise ParamError(f"{name!r} is no history but {kind!r}; histories are {known}")
-    if not public.available(name) and synth.stand_in_for(name) is not None:
+    if not public.available(name) and synth.stand_in_for(name)[0] is not None:
         warnings.warn(
             f"history {name!r} is not at hand (repro trace fetch {name}); using its published "
             f"quantiles, a synthetic stand-in",

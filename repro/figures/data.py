@@ -56,17 +56,16 @@ def open_trace(name: str, seed: int = 0, **options: Any) -> tuple[pd.DataFrame, 
     if not public.is_known(name):
         raise ParamError(
             f"unknown trace {name!r}: no file {own_path(name)}, no generator "
-            f"({', '.join(synth.names())}), nor {public.unknown(name)}"
+            f"({', '.join(synth.generators)}), nor {public.unknown(name)}"
         )
     try:
         public.fetch(name)
     except DataMissingError as error:
-        stand_in = synth.stand_in_for(name)
+        stand_in, chosen = synth.stand_in_for(name)
         if stand_in is None:
             raise
         warnings.warn(f"{error}; drawing a {STAND_IN} for it", StandInWarning, stacklevel=3)
-        chosen = synth.stand_in_options(name) | options
-        return _drawn(name, stand_in, STAND_IN, seed, chosen)
+        return _drawn(name, stand_in, STAND_IN, seed, chosen | options)
     frame = load(name, **options)
     # Steps are public, but their seconds come from a table that may not be.
     drawn = bool(frame.attrs.get("stand_in"))
@@ -87,7 +86,7 @@ def _drawn(
 
 def describe_file(name: str) -> Used:
     """Return what a named public file is at the moment: itself, or a stand-in for it."""
-    if public.available(name) or synth.stand_in_for(name) is None:
+    if public.available(name) or synth.stand_in_for(name)[0] is None:
         return Used(name, PUBLIC, public.entry(name).sha256, False)
     return Used(name, STAND_IN, None, True)
 

@@ -88,15 +88,12 @@ def refuse(
     if not bad.any():
         return
     first = int(bad.argmax())
+    label = series.index[first]
+    row = int(label) if isinstance(label, (int, np.integer)) else first
     more = int(bad.sum()) - 1
     if more:
         accepted += f" ({more:,} more like it)"
-    raise origin.error(_label(series, first), column, rule, series.iloc[first], accepted)
-
-
-def _label(series: pd.Series[Any], position: int) -> int:
-    label = series.index[position]
-    return int(label) if isinstance(label, (int, np.integer)) else position
+    raise origin.error(row, column, rule, series.iloc[first], accepted)
 
 
 def numbers(

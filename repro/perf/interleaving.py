@@ -14,7 +14,7 @@ from repro.core.decision import Run
 from repro.core.jobs import JobTable
 from repro.core.records import Nodes
 from repro.errors import TraceError
-from repro.perf.stages import StageOrder, Stages, efficiency, interleaving_time, three_stage_time
+from repro.perf.stages import StageOrder, Stages, efficiency, interleaving_time
 from repro.typing import Floats
 
 #: Trace columns in the order in which an iteration passes through the resources.
@@ -64,10 +64,9 @@ class Interleaving:
 
     def period(self, members: Sequence[Stages], merged: bool = False) -> float:
         """Return the seconds of one iteration of every member; ``merged``: CPU within storage."""
-        time = three_stage_time if merged else interleaving_time
         number = len(members) - 2
         factor = self.factors[number] if 0 <= number < len(self.factors) else 1.0
-        return time(members, self.ordering) * factor
+        return interleaving_time(members, self.ordering, merged=merged) * factor
 
     def pair_efficiencies(self, trace: pd.DataFrame) -> Floats:
         """Return gamma of every pair of jobs of a trace, shape (jobs, jobs); 0 on the diagonal."""

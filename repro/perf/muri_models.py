@@ -36,26 +36,24 @@ def start_overhead(model: str, num_gpus: int) -> float:
 
     Of two counts as near the larger one (``overhead_dict`` of the simulator).
     """
-    known = _overheads()
-    name = model.lower()
-    if name not in known:
+    seconds, name = _overheads(), model.lower()
+    if (name, 1) not in seconds:
+        known = [held for held, gpus in seconds if gpus == 1]
         near = difflib.get_close_matches(name, known, n=3)
         hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
         raise ParamError(f"unknown model {model!r}{hint} (known: {', '.join(known)})")
     if num_gpus < 1:
         raise ParamError(f"a job of {model!r} on {num_gpus} GPUs; give 1 or more")
     nearest = min(GPU_COUNTS, key=lambda count: (abs(count - num_gpus), -count))
-    return known[name][nearest]
+    return seconds[name, nearest]
 
 
 @lru_cache(maxsize=1)
-def _overheads() -> dict[str, dict[int, float]]:
+def _overheads() -> dict[tuple[str, int], float]:
     """Return the start overheads (s) by model and GPU count."""
     every = _read()
-    known: dict[str, dict[int, float]] = {model: {} for model in every["model"]}
-    for model, gpus, seconds in every[["model", "num_gpus", "start_overhead"]].to_numpy():
-        known[model][gpus] = seconds
-    return known
+    models = zip(every["model"], every["num_gpus"], strict=True)
+    return dict(zip(models, every["start_overhead"], strict=True))
 
 
 @lru_cache(maxsize=1)

@@ -10,10 +10,8 @@ from repro.core.decision import Run
 from repro.core.jobs import JobTable
 from repro.core.records import Nodes
 from repro.errors import PolicyError, TraceError
+from repro.perf.interleaving import MERGED_COLUMNS
 from repro.perf.stages import ThreeStages
-
-#: Trace columns of the three stages: the data stage (storage and CPU), GPU, network.
-COLUMNS = ("stage_storage", "stage_gpu", "stage_network")
 
 
 @lru_cache(maxsize=100_000)
@@ -54,11 +52,8 @@ class Sharing:
 
     A guest takes max(its own iteration time, `host_iterations` times the iteration time of the
     host) per iteration, the maximum over the jobs whose GPUs it uses. Jobs that share with nobody
-    run at nominal speed. ``columns`` are the trace columns of the data, GPU and network stage (s
-    per iteration); they and ``iteration_time`` are needed only once a job shares GPUs.
+    run at nominal speed; only a job that shares GPUs needs stage times and ``iteration_time``.
     """
-
-    columns: tuple[str, str, str] = COLUMNS
 
     def rates(self, table: JobTable, run: Run, nodes: Nodes) -> list[float]:
         """Return the guest's speed relative to running alone."""
@@ -91,7 +86,7 @@ class Sharing:
     def _stages(self, table: JobTable, job: int) -> ThreeStages:
         """Return the stage times of a job (s)."""
         try:
-            data, gpu, network = (float(table.column(name)[job]) for name in self.columns)
+            data, gpu, network = (float(table.column(name)[job]) for name in MERGED_COLUMNS)
         except KeyError as missing:
             raise _needs(table, job, missing.args[0]) from None
         return data, gpu, network
@@ -109,5 +104,5 @@ def _needs(table: JobTable, job: int, column: str) -> TraceError:
     """Return the error of a job that lacks a column it needs to share GPUs."""
     return TraceError(
         f"job {table.ids[job]!r} is to share GPUs, but the trace has no {column!r} for it; give "
-        f"{', '.join(COLUMNS)} and iteration_time in seconds, or make no job opportunistic"
+        f"{', '.join(MERGED_COLUMNS)} and iteration_time in seconds, or make no job opportunistic"
     )

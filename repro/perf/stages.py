@@ -24,21 +24,21 @@ _STEADY = 1e-3
 _ABSENT = (-math.inf, -math.inf, -math.inf)
 
 
-def interleaving_time(members: Sequence[Stages], ordering: StageOrder = "best") -> float:
+def interleaving_time(
+    members: Sequence[Stages], ordering: StageOrder = "best", *, merged: bool = False
+) -> float:
     """Return the period T (s) in which every one of at most k members completes one iteration.
 
     Members are at different offsets o, with a barrier after every step, so that no two use one
     resource at once: T = sum over steps j of max over jobs i of t_i[(j + o_i) mod k] (Eq 1 and 3).
+    ``merged``: 1 to 4 jobs profiled as (data, GPU, network), as Muri's simulator computes it: jobs
+    pass four slots in turn, and the data stage (storage and CPU) may last two of them.
     """
-    return _period(members, ordering, merged=False)
-
-
-def three_stage_time(members: Sequence[Stages], ordering: StageOrder = "best") -> float:
-    """Return T of 1 to 4 jobs profiled as (data, GPU, network), as Muri's simulator computes it.
-
-    Jobs pass four slots in turn; the data stage (storage and CPU) may last two of them.
-    """
-    return _period(members, ordering, merged=True)
+    # equal groups share one entry of the cache
+    shortest, longest = _extremes(tuple(sorted(map(tuple, members))), merged)
+    if ordering not in ("best", "worst"):
+        raise ParamError(f"ordering is {ordering!r}; give 'best' or 'worst'")
+    return shortest if ordering == "best" else longest
 
 
 def efficiency(members: Sequence[Stages], ordering: StageOrder = "best") -> float:
@@ -46,14 +46,6 @@ def efficiency(members: Sequence[Stages], ordering: StageOrder = "best") -> floa
     period = interleaving_time(members, ordering)
     # summed in sorted order: the same group has the same gamma to the last bit
     return sum(map(sum, sorted(members))) / (len(members[0]) * period)
-
-
-def _period(members: Sequence[Stages], ordering: StageOrder, merged: bool) -> float:
-    """Return T of a group; equal groups share one entry of the cache."""
-    shortest, longest = _extremes(tuple(sorted(map(tuple, members))), merged)
-    if ordering not in ("best", "worst"):
-        raise ParamError(f"ordering is {ordering!r}; give 'best' or 'worst'")
-    return shortest if ordering == "best" else longest
 
 
 @lru_cache(maxsize=200_000)

@@ -70,10 +70,12 @@ def load_throughputs(source: Source = PUBLIC, reference: str = "v100") -> Throug
     return _read(path, path.stat().st_mtime_ns, path.stat().st_size, reference)
 
 
-def source_name(source: str | Path) -> str:
-    """Return what a trace keeps of where its speeds come from: a name, or an absolute path."""
+def provenance(source: str | Path, reference: str) -> dict[str, Any]:
+    """Return what the attributes of a trace keep of its speeds: a name or an absolute path."""
     path = Path(source).expanduser()
-    return str(path.resolve()) if os.path.isfile(path) else str(source)
+    named = str(path.resolve()) if os.path.isfile(path) else str(source)
+    attrs: dict[str, Any] = {"throughputs": named, "reference_gpu": reference}
+    return attrs | {"stand_in": True} if is_stand_in(source) else attrs
 
 
 def throughputs_of(trace: pd.DataFrame) -> ThroughputTable | None:
@@ -92,7 +94,9 @@ def is_stand_in(source: Source) -> bool:
     """Tell whether the calibrated table replaces (or is) what ``source`` names."""
     if not isinstance(source, str | Path) or os.path.isfile(Path(source).expanduser()):
         return False
-    return str(source) == STAND_IN or isinstance(_fetched(str(source)), str)
+    return str(source) == STAND_IN or isinstance(
+        _fetched(str(source), paths.mirror_dir(), paths.cache_dir()), str
+    )
 
 
 def _public(name: str) -> Path | None:
@@ -106,7 +110,7 @@ def _public(name: str) -> Path | None:
         )
     if (kind := public.entry(name).format) != "throughputs":
         raise TraceError(f"{name}: a public file of kind {kind}, not a throughput table")
-    found = _fetched(name)
+    found = _fetched(name, paths.mirror_dir(), paths.cache_dir())
     if isinstance(found, Path):
         return found
     line = f"{found}; a synthetic stand-in takes its place ({STAND_IN})"
@@ -114,13 +118,9 @@ def _public(name: str) -> Path | None:
     return None
 
 
-def _fetched(name: str) -> Path | str:
-    """Return the file of a public table, or why it cannot be had; a process tries once."""
-    return _fetched_to(name, paths.mirror_dir(), paths.cache_dir())
-
-
 @functools.lru_cache(maxsize=64)
-def _fetched_to(name: str, mirror: Path | None, cache: Path) -> Path | str:
+def _fetched(name: str, mirror: Path | None, cache: Path) -> Path | str:
+    """Return the file of a public table, or why it cannot be had; a process tries once."""
     try:
         return public.fetch(name)
     except DataMissingError as error:

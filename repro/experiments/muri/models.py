@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from repro.perf.muri_models import muri_profiles
-from repro.perf.stages import three_stage_time
+from repro.perf.stages import interleaving_time
 
 #: Columns of the stage times of `muri_profiles`, by the name of the stage in a figure.
 STAGES = {"data": "stage_data", "GPU": "stage_gpu", "network": "stage_network"}
@@ -73,7 +73,7 @@ def group_throughput(
     times = [tuple(map(float, row)) for row in rows[list(STAGES.values())].to_numpy()]
     frames = []
     for ordering, (model, row) in itertools.product(("best", "worst"), rows.iterrows()):
-        period = three_stage_time(times, "best" if ordering == "best" else "worst")
+        period = interleaving_time(times, "best" if ordering == "best" else "worst", merged=True)
         alone = 1 / (alone_factor * float(row["iteration_time"]))
         together = 1 / (group_factor * period)
         frames.append(

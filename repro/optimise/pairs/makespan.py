@@ -21,7 +21,7 @@ import numpy as np
 
 from repro.optimise.max_min import bisected
 from repro.optimise.pairs.programme import PairCrowd, programme, shares, solve
-from repro.optimise.pairs.rows import Rows, spread_thinly
+from repro.optimise.pairs.rows import spread_thinly
 from repro.typing import Floats, Ints
 
 #: Jobs that need less than this part of the least possible makespan are pooled by kind.
@@ -54,8 +54,8 @@ def makespan_pairs(
     tolerance: float = 0.0,
     pairs: str = "all",
     short: float = SHORT,
-) -> tuple[Rows, float]:
-    """Return shares of jobs and pairs that minimise max_i left_i / thr_i, and that makespan (s).
+) -> tuple[Ints, Floats, float]:
+    """Return rows of jobs and pairs that minimise max_i left_i / thr_i, and that makespan (s).
 
     ``crowd`` has speeds as values; each job has its kind and steps left. Under a ``tolerance`` the
     makespan is where a bisection within this part of it ends, and the shares lie amid all that
@@ -93,4 +93,4 @@ def makespan_pairs(
         end = bisected(end, tolerance)
         given = shares(problem, partial(solve, given=unit / end))
     parts = left / total[of_job]
-    return spread_thinly(np.arange(len(left)), of_job, parts, given), end
+    return *spread_thinly(np.arange(len(left)), of_job, parts, given), end

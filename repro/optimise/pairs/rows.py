@@ -1,12 +1,9 @@
-"""From shares of kinds to shares of jobs: rows of single jobs and of pairs of jobs."""
+"""From shares of kinds to rows of jobs and pairs: members (-1 = no second), shares by GPU type."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from repro.core.decision import Shares
 from repro.optimise.pairs.programme import KindShares
 from repro.typing import Floats, Ints
 
@@ -14,19 +11,9 @@ from repro.typing import Floats, Ints
 FLOOR = 1e-6
 
 
-@dataclass(frozen=True)
-class Rows:
-    """Shares of time, shape (rows, types), of jobs and pairs of jobs (-1 = no second member)."""
-
-    members: Ints
-    fractions: Floats
-
-    def shares(self, gpu_types: tuple[str | None, ...]) -> Shares:
-        """Return the decision."""
-        return Shares(self.members, gpu_types, self.fractions)
-
-
-def spread_evenly(jobs: Ints, kinds: Ints, counts: Floats, given: KindShares) -> Rows:
+def spread_evenly(
+    jobs: Ints, kinds: Ints, counts: Floats, given: KindShares
+) -> tuple[Ints, Floats]:
     """Return one row per job and per pair of jobs, equal for all pairs of the same kinds.
 
     Each job (row numbers ``jobs``, in the order in which rows are wanted, of kind ``kinds[i]``)
@@ -46,7 +33,8 @@ def spread_evenly(jobs: Ints, kinds: Ints, counts: Floats, given: KindShares) ->
     used = np.flatnonzero(each.any(axis=1))
     lookup[given.first[used], given.second[used]] = used
     lookup[given.second[used], given.first[used]] = used
-    return Rows(*spread(jobs, kinds, given.alone / counts[:, None], lookup, each))
+    members, fractions = spread(jobs, kinds, given.alone / counts[:, None], lookup, each)
+    return members, fractions
 
 
 def _facing(left: Floats, right: Floats, start: float, span: float) -> tuple[Ints, Ints, Floats]:
@@ -60,7 +48,7 @@ def _facing(left: Floats, right: Floats, start: float, span: float) -> tuple[Int
     return np.searchsorted(a, middle), np.searchsorted(b, middle), np.diff(cuts)
 
 
-def spread_thinly(jobs: Ints, kinds: Ints, parts: Floats, given: KindShares) -> Rows:
+def spread_thinly(jobs: Ints, kinds: Ints, parts: Floats, given: KindShares) -> tuple[Ints, Floats]:
     """Return few rows in which each job has its part of the shares of its kind.
 
     The jobs of two kinds are laid along two circles of length one, each with an arc of the length
@@ -86,4 +74,4 @@ def spread_thinly(jobs: Ints, kinds: Ints, parts: Floats, given: KindShares) -> 
         fractions.append(length[kept, None] * together)
     all_members, all_fractions = np.concatenate(members), np.concatenate(fractions)
     all_members = np.where(all_members[:, 1:] < 0, all_members, np.sort(all_members, axis=1))
-    return Rows(all_members, np.where(all_fractions < FLOOR, 0.0, all_fractions))
+    return all_members, np.where(all_fractions < FLOOR, 0.0, all_fractions)

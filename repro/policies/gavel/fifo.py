@@ -16,7 +16,6 @@ from repro.core.policy import Policy, register
 from repro.core.typed_shares import TypedShares
 from repro.core.view import View
 from repro.optimise.linear import best_shares
-from repro.optimise.pairs.rows import Rows
 from repro.typing import Floats
 
 
@@ -129,7 +128,7 @@ class GavelFifoSS(Policy):
         shares = np.zeros((len(pairs) + len(idle), len(view.gpu_types)))
         shares[np.arange(len(pairs)), columns] = 1.0
         members = np.array(pairs + [(row, -1) for row in idle])
-        return Rows(np.append(np.array(jobs), -1)[members], shares).shares(view.gpu_types)
+        return Shares(np.append(np.array(jobs), -1)[members], view.gpu_types, shares)
 
 
 class DrawnTypes:

@@ -13,7 +13,6 @@ import numpy as np
 from repro.core.decision import Decision, Shares
 from repro.core.policy import Policy, register
 from repro.core.view import View
-from repro.optimise.pairs.rows import Rows
 from repro.policies.gavel.isolated import isolated_shares
 from repro.typing import Ints
 
@@ -66,7 +65,7 @@ class GandivaSS(Policy):
                 rows = np.concatenate([rows, other_pairs(jobs, list(width.values()), members)])
             shares = np.zeros((len(rows), len(gpus)))
             shares[: len(members)] = isolated_shares(wide, gpus)
-            return Rows(rows, shares).shares(view.gpu_types)
+            return Shares(rows, view.gpu_types, shares)
 
         return decide
 

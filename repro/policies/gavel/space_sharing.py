@@ -19,7 +19,7 @@ from repro.estimate.throughput import PairEstimator
 from repro.optimise.max_min import equal_share
 from repro.optimise.pairs.makespan import SHORT, makespan_pairs
 from repro.optimise.pairs.programme import KindShares, PairCrowd, programme, shares, solve
-from repro.optimise.pairs.rows import Rows, spread_evenly, spread_thinly
+from repro.optimise.pairs.rows import spread_evenly, spread_thinly
 from repro.perf.synthetic_throughputs import job_types
 from repro.perf.throughput import ThroughputTable
 from repro.policies.gavel.makespan import TOLERANCES, check_tolerance
@@ -85,10 +85,10 @@ class GavelLasSS(TypedShares):
             kinds = table.of(numbers, counts)
             given = solved(numbers, counts, lambda: self._solve(kinds, table.paired(numbers)))
             if self.spread == "all":
-                rows = spread_evenly(jobs, row, counts, given)
+                members, fractions = spread_evenly(jobs, row, counts, given)
             else:
-                rows = spread_thinly(jobs, row, 1.0 / counts[row], given)
-            return rows.shares(view.gpu_types)
+                members, fractions = spread_thinly(jobs, row, 1.0 / counts[row], given)
+            return Shares(members, view.gpu_types, fractions)
 
         return decide
 
@@ -140,7 +140,7 @@ class GavelMakespanSS(TypedShares):
             jobs = view.jobs
             numbers, counts, row = table.present(jobs)
             kinds = table.of(numbers, counts)
-            shares, _ = makespan_pairs(
+            members, fractions, _ = makespan_pairs(
                 PairCrowd(kinds.speeds, table.paired(numbers), kinds.widths, kinds.gpus),
                 row,
                 view.steps_left(jobs),
@@ -148,8 +148,7 @@ class GavelMakespanSS(TypedShares):
                 pairs=self.pairs,
                 short=self.short,
             )
-            members = np.append(np.array(jobs), -1)[shares.members]
-            return Rows(members, shares.fractions).shares(view.gpu_types)
+            return Shares(np.append(np.array(jobs), -1)[members], view.gpu_types, fractions)
 
         return decide
 

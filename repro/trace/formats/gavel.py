@@ -9,7 +9,7 @@ import pandas as pd
 
 from repro.files.table import Document, Parsed, Table
 from repro.perf.throughput import ThroughputTable
-from repro.perf.throughput_files import PUBLIC, is_stand_in, load_throughputs, source_name
+from repro.perf.throughput_files import PUBLIC, load_throughputs, provenance
 from repro.trace.formats import FORMATS
 from repro.trace.schema import MAX_EXACT
 from repro.typing import Floats
@@ -64,10 +64,8 @@ def read(
     speed = load_throughputs(throughputs, reference_gpu)
     parsed.frame["duration"] = steps / _per_job(parsed, gpus, speed)
     if not isinstance(throughputs, pd.DataFrame):
-        named = {"throughputs": source_name(throughputs), "reference_gpu": reference_gpu}
-        parsed.frame.attrs |= named
-        if is_stand_in(throughputs):
-            parsed.frame.attrs["stand_in"] = True
+        parsed.frame.attrs |= provenance(throughputs, reference_gpu)
+        if "stand_in" in parsed.frame.attrs:
             parsed.notes.append("durations from a synthetic stand-in for the throughput table")
     return parsed
 

@@ -30,17 +30,14 @@ def discover() -> None:
     fill(generators, __name__)
 
 
-#: What replaces public files of a format when they cannot be had. Formats that carry more than
-#: submission, duration and GPUs of a Philly-like cluster have no stand-in.
+#: What replaces public files of a format, or single ones, when they cannot be had. Formats that
+#: carry more than submission, duration and GPUs of a Philly-like cluster have no stand-in.
 _STAND_INS = {
     "philly": "philly-like",
     "muri": "muri-like",
     "pcs": "philly-like",
     "history": "gpu-time-quantiles",
     "throughputs": "gavel-like-throughputs",
-}
-#: What replaces single public files, where their format says too little.
-_STAND_INS_BY_NAME = {
     "gavel-max-min-fairness": "gavel-physical",
     "gavel-minimize-makespan": "gavel-physical",
 }
@@ -61,7 +58,7 @@ def make(name: str, rng: np.random.Generator | int, **options: Any) -> pd.DataFr
     Parameters
     ----------
     name : str
-        A name of :func:`names`.
+        A name of ``generators``.
     rng : numpy.random.Generator or int
         The only source of randomness. A generator with whole-number seeds (:func:`takes_seed`)
         draws its seed from a numpy generator.
@@ -96,23 +93,12 @@ def make(name: str, rng: np.random.Generator | int, **options: Any) -> pd.DataFr
     return frame
 
 
-def names() -> list[str]:
-    """Return the names of all generators."""
-    return list(generators)
-
-
 def takes_seed(name: str) -> bool:
     """Tell whether a generator draws from the streams of a whole-number seed."""
     return next(iter(inspect.signature(generators[name]).parameters)) == "seed"
 
 
-def stand_in_for(name: str) -> str | None:
-    """Return what replaces a public file that cannot be had."""
-    if not public.is_known(name):
-        return None
-    return _STAND_INS_BY_NAME.get(name) or _STAND_INS.get(public.entry(name).format)
-
-
-def stand_in_options(name: str) -> dict[str, Any]:
-    """Return the options with which :func:`stand_in_for` is called for a public file."""
-    return _STAND_IN_OPTIONS.get(name, {})
+def stand_in_for(name: str) -> tuple[str | None, dict[str, Any]]:
+    """Return what replaces a public file that cannot be had, if anything, and its options."""
+    form = public.entry(name).format if public.is_known(name) else ""
+    return _STAND_INS.get(name) or _STAND_INS.get(form), _STAND_IN_OPTIONS.get(name, {})

@@ -12,7 +12,7 @@ import pandas as pd
 
 from repro.errors import ParamError
 from repro.perf.synthetic_throughputs import REFERENCE, JobType, job_types
-from repro.perf.throughput_files import PUBLIC, is_stand_in, load_throughputs, source_name
+from repro.perf.throughput_files import PUBLIC, load_throughputs, provenance
 from repro.trace.synth import generators
 from repro.trace.synth.draws import flags, positive
 
@@ -235,7 +235,5 @@ def _as_trace(drawn: list[Job], throughputs: Source, *, whole: bool = False) -> 
         steps = steps.astype(int).clip(lower=1).astype(float)
         frame["duration"] = steps / speeds
     frame = frame.assign(job_id=range(len(drawn)), iterations=steps)[_COLUMNS]
-    frame.attrs = {"throughputs": source_name(throughputs), "reference_gpu": REFERENCE}
-    if is_stand_in(throughputs):
-        frame.attrs["stand_in"] = True
+    frame.attrs |= provenance(throughputs, REFERENCE)
     return frame

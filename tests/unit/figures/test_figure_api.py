@@ -40,16 +40,8 @@ class FakeSynth:
     generators = ("testbed",)
 
     @staticmethod
-    def names():
-        return ["testbed"]
-
-    @staticmethod
     def stand_in_for(name):
-        return "testbed" if name == "philly" else None
-
-    @staticmethod
-    def stand_in_options(name):
-        return {"jobs": 3}
+        return "testbed" if name == "philly" else None, {"jobs": 3}
 
     @staticmethod
     def takes_seed(name):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -12,8 +14,9 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from repro.matching.kinds import KindMatcher
 from repro.matching.relaxation import pair_values
 from repro.perf.muri_models import muri_profiles
-from repro.perf.stages import three_stage_time
+from repro.perf.stages import interleaving_time
 
+three_stage_time = partial(interleaving_time, merged=True)
 TABLES = ["generic", "tied", "forbidden", "near", "efficiency"]
 
 

@@ -183,10 +183,11 @@ def test_where_no_pair_runs_none_is_offered():
 
 
 def totals(rows, jobs):
-    time = np.zeros((jobs, rows.fractions.shape[1]))
-    np.add.at(time, rows.members[:, 0], rows.fractions)
-    two = rows.members[:, 1] >= 0
-    np.add.at(time, rows.members[two, 1], rows.fractions[two])
+    members, fractions = rows
+    time = np.zeros((jobs, fractions.shape[1]))
+    np.add.at(time, members[:, 0], fractions)
+    two = members[:, 1] >= 0
+    np.add.at(time, members[two, 1], fractions[two])
     return time
 
 
@@ -199,13 +200,13 @@ def test_both_ways_of_spreading_give_jobs_the_same(seed):
     jobs = np.arange(len(kinds))
     even = spread_evenly(jobs, kinds, counts, answer)
     thin = spread_thinly(jobs, kinds, 1.0 / counts[kinds], answer)
-    assert len(thin.members) <= len(even.members)
+    assert len(thin[0]) <= len(even[0])
     assert totals(thin, len(jobs)) == pytest.approx(totals(even, len(jobs)), abs=2e-5)
     for kind in range(5):
         same = totals(even, len(jobs))[kinds == kind]
         assert same == pytest.approx(np.tile(same[0], (len(same), 1)))
     for rows in (even, thin):
-        pairs = rows.members[rows.members[:, 1] >= 0]
+        pairs = rows[0][rows[0][:, 1] >= 0]
         assert (pairs[:, 0] < pairs[:, 1]).all()
         assert totals(rows, len(jobs)).sum(axis=1).max() <= 1 + 1e-6
 
@@ -233,24 +234,24 @@ def test_makespan_over_classes_is_that_over_jobs(seed):
     crowd, place, left = static(seed)
     values, paired = crowd.value, crowd.paired
     level = over_jobs(crowd, place, left)
-    rows, end = makespan_pairs(crowd, place, left)
+    members, fractions, end = makespan_pairs(crowd, place, left)
     assert end == pytest.approx(1 / level, rel=1e-5)
-    _, alone = makespan_pairs(crowd, place, left, short=0.0)
+    *_, alone = makespan_pairs(crowd, place, left, short=0.0)
     assert alone == pytest.approx(1 / level, rel=1e-6)
     # what the rows give every job suffices, and no job is given more than all of its time
     got = np.zeros(len(left))
-    for (one, two), x in zip(rows.members, rows.fractions, strict=True):
+    for (one, two), x in zip(members, fractions, strict=True):
         a, b = place[one], place[two]
         got[one] += (values[a] if two < 0 else paired[a, b]) @ x
         if two >= 0:
             got[two] += paired[b, a] @ x
     assert (left / got).max() == pytest.approx(end, rel=1e-3)
-    assert totals(rows, len(left)).sum(axis=1).max() <= 1 + 1e-6
+    assert totals((members, fractions), len(left)).sum(axis=1).max() <= 1 + 1e-6
 
 
 def test_bisection_ends_above_the_optimum_within_its_tolerance():
     given = static(0)
     left = given[-1] * 1000
-    _, best = makespan_pairs(*given[:-1], left)
-    _, end = makespan_pairs(*given[:-1], left, tolerance=0.05)
+    *_, best = makespan_pairs(*given[:-1], left)
+    *_, end = makespan_pairs(*given[:-1], left, tolerance=0.05)
     assert best < end <= 1.05 * best

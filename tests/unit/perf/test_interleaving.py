@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pandas as pd
 import pytest
 
@@ -10,8 +12,9 @@ from repro.core.jobs import JobTable
 from repro.core.rules import Rules
 from repro.errors import TraceError
 from repro.perf.interleaving import Interleaving, stage_columns
-from repro.perf.stages import interleaving_time, three_stage_time
+from repro.perf.stages import interleaving_time
 
+three_stage_time = partial(interleaving_time, merged=True)
 MERGED = ("stage_storage", "stage_gpu", "stage_network")
 FACTORS = (1.5, 2.0)
 

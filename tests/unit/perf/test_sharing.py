@@ -7,7 +7,8 @@ import pytest
 from repro.core.decision import Run
 from repro.core.jobs import JobTable
 from repro.errors import PolicyError, TraceError
-from repro.perf.sharing import COLUMNS, Sharing, host_iterations
+from repro.perf.interleaving import MERGED_COLUMNS
+from repro.perf.sharing import Sharing, host_iterations
 
 
 def table(stages, times, **changes):
@@ -18,7 +19,7 @@ def table(stages, times, **changes):
             "duration": 10.0,
             "num_gpus": 2,
             "iteration_time": times,
-            **dict(zip(COLUMNS, np.array(stages, float).T, strict=True)),
+            **dict(zip(MERGED_COLUMNS, np.array(stages, float).T, strict=True)),
         }
     )
     return JobTable(trace.assign(**changes))
@@ -79,7 +80,7 @@ def test_never_faster_than_alone():
     assert Sharing().rates(jobs, Run((0,), 2, hosts=(1,), shared=2), ()) == [1.0]
 
 
-@pytest.mark.parametrize("column", [*COLUMNS, "iteration_time"])
+@pytest.mark.parametrize("column", [*MERGED_COLUMNS, "iteration_time"])
 def test_a_missing_column_matters_only_to_guests(column):
     jobs = table([(1, 1, 1), (1, 1, 1)], [3.0, 3.0])
     jobs.frame = jobs.frame.drop(columns=column)

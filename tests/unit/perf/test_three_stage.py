@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,8 +13,9 @@ from hypothesis import strategies as st
 
 from repro.errors import ParamError
 from repro.perf.muri_models import muri_profiles
-from repro.perf.stages import ThreeStages, three_stage_time
+from repro.perf.stages import ThreeStages, interleaving_time
 
+three_stage_time = partial(interleaving_time, merged=True)
 TIMES = st.integers(0, 800).map(float)
 GROUPS = st.lists(
     st.tuples(TIMES, TIMES, TIMES).filter(lambda one: sum(one) > 0), min_size=1, max_size=4

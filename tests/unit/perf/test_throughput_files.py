@@ -13,7 +13,7 @@ import pytest
 from repro.errors import StandInWarning, TraceError
 from repro.files import public
 from repro.perf import ThroughputTable
-from repro.perf.throughput_files import is_stand_in, load_throughputs, source_name, throughputs_of
+from repro.perf.throughput_files import is_stand_in, load_throughputs, provenance, throughputs_of
 from repro.trace.load import load
 
 A, B = "('A3C', 1)", "('LM (batch size 5)', 1)"
@@ -167,7 +167,7 @@ def test_a_trace_names_its_table(tmp_path):
         load_throughputs(speeds).rows, "k80", load_throughputs(speeds).pairs
     )
     assert throughputs_of(pd.DataFrame({"job_id": [1]})) is None
-    assert source_name("gavel-throughputs") == "gavel-throughputs"
+    assert provenance("gavel-throughputs", "v100")["throughputs"] == "gavel-throughputs"
 
 
 def test_what_cannot_be_had_is_replaced_and_said(tmp_path, monkeypatch):

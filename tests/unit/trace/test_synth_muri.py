@@ -112,7 +112,7 @@ def test_a_public_trace_out_of_reach_is_replaced(name, tmp_path, monkeypatch):
     with pytest.warns(StandInWarning):
         frame, used = open_trace(name)
     assert (used.kind, used.name, used.synthetic) == (STAND_IN, name, True)
-    assert frame.attrs["options"] == frame.attrs["options"] | synth.stand_in_options(name)
+    assert frame.attrs["options"] == frame.attrs["options"] | synth.stand_in_for(name)[1]
     jobs = {"1": 1494, "2": 5755, "3": 992, "4": 2638, "testbed": 400}
     assert len(frame) == jobs[frame.attrs["options"]["trace"]]
     assert (frame["submit_time"].max() == 0) == name.endswith("-pr")
