@@ -58,7 +58,7 @@ def make(name: str, rng: np.random.Generator | int, **options: Any) -> pd.DataFr
     Parameters
     ----------
     name : str
-        A name of ``generators``.
+        A name of :func:`names`.
     rng : numpy.random.Generator or int
         The only source of randomness. A generator with whole-number seeds (:func:`takes_seed`)
         draws its seed from a numpy generator.
@@ -91,6 +91,11 @@ def make(name: str, rng: np.random.Generator | int, **options: Any) -> pd.DataFr
     defaults = {option: accepted[option].default for option in known}
     frame.attrs |= {"name": name, "synthetic": True, "options": defaults | options}
     return frame
+
+
+def names() -> list[str]:
+    """Return the names of all generators."""
+    return list(generators)
 
 
 def takes_seed(name: str) -> bool:

@@ -40,6 +40,10 @@ class FakeSynth:
     generators = ("testbed",)
 
     @staticmethod
+    def names():
+        return ["testbed"]
+
+    @staticmethod
     def stand_in_for(name):
         return "testbed" if name == "philly" else None, {"jobs": 3}
 
