@@ -1,7 +1,5 @@
 """What a policy may propose: a `RunSet` (who runs, in order) or `Shares` (who gets how much)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Base of policies of divisible GPUs: each job gets a number of GPUs up to what it asks for."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
@@ -30,9 +28,7 @@ class Elastic(Policy):
     defines `grants`, which may hand out fractions of GPUs. How fast a job runs on fewer GPUs than
     it asks for is the performance model's (`repro.perf.SpeedUp`).
 
-    References
-    ----------
-    PCS, arXiv 2401.10354, section 5.1.
+    Reference: PCS, arXiv 2401.10354, section 5.1.
 
     Examples
     --------

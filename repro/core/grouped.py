@@ -1,7 +1,5 @@
 """Base of policies whose jobs share GPUs: groups that take turns, or guests of other jobs."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from dataclasses import dataclass
 
@@ -43,9 +41,7 @@ class Grouped(Policy):
     A group is a `Run` of several jobs with the GPUs of one; a guest is a `Run` that names its
     ``hosts``. How fast the members run is the performance model's, `performance`.
 
-    References
-    ----------
-    Muri, SIGCOMM 2022, Algorithm 1; AntMan, OSDI 2020.
+    Reference: Muri, SIGCOMM 2022, Algorithm 1; AntMan, OSDI 2020.
 
     Examples
     --------
@@ -61,7 +57,7 @@ class Grouped(Policy):
     ...         return RunSet([Run(pair, 1) for pair in pairs])
     >>> @dataclass(frozen=True)
     ... class TwoByTwo(Grouped):
-    ...     def grouping(self, view):
+    ...     def session(self, view):
     ...         return Neighbours(view)
     >>> trace = small_trace().assign(num_gpus=1, stage_cpu=[2, 1] * 3, stage_gpu=[1, 2] * 3)
     >>> turns = Interleaving(("stage_cpu", "stage_gpu"))
@@ -70,9 +66,5 @@ class Grouped(Policy):
     """
 
     @abstractmethod
-    def grouping(self, view: View) -> Grouping:
-        """Return the state of one run."""
-
     def session(self, view: View) -> Grouping:
-        """Return the decision function of one run."""
-        return self.grouping(view)
+        """Return the state of one run."""

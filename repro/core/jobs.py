@@ -1,7 +1,5 @@
 """The job table of one run: what the engine knows about each job, as plain columns."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any, TypeVar

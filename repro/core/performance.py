@@ -1,7 +1,5 @@
 """What the engine asks of the world: how fast a job runs on what it holds, what a start costs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 

@@ -20,7 +20,9 @@ from repro.errors import ParamError, PolicyError
 Key = Any
 P = TypeVar("P", bound="Policy")
 
-policies: Registry[type[Policy]] = Registry("policy", "repro.policies", PolicyError)
+policies: Registry[type[Policy]] = Registry(
+    "policy", "repro.policies", PolicyError, group="repro.policies"
+)
 
 
 def register(name: str) -> Callable[[type[P]], type[P]]:

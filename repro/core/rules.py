@@ -1,7 +1,5 @@
 """Named rule sets: what `--rules` changes in the engine; policies keep their own part."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

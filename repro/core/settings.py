@@ -1,13 +1,10 @@
 """Checks the types of policy parameters that come from a command line or a file."""
 
-from __future__ import annotations
-
+import numbers
 import types
 import typing
 from collections.abc import Sequence
 from typing import Any
-
-from pydantic import TypeAdapter, ValidationError
 
 from repro.errors import ParamError
 
@@ -46,19 +43,15 @@ def _is_plain(choice: Any) -> bool:
 
 
 def _is(value: Any, choice: Any) -> bool:
-    if not _is_plain(choice):
-        return isinstance(value, typing.get_origin(choice) or choice)
+    origin = typing.get_origin(choice)
+    if origin is typing.Literal:
+        return value in typing.get_args(choice)
+    if origin in _SEVERAL:
+        items = value if isinstance(value, (tuple, list)) else (value,)
+        return all(_is(item, typing.get_args(choice)[0]) for item in items)
     if choice in (int, float) and isinstance(value, bool):
         return False
-    if typing.get_origin(choice) in _SEVERAL:
-        value = value if isinstance(value, (tuple, list)) else (value,)
-        if any(isinstance(item, bool) for item in value) and bool not in typing.get_args(choice):
-            return False
-    try:
-        TypeAdapter(choice).validate_python(value, strict=choice in (str, bool, int))
-    except ValidationError:
-        return False
-    return choice is not float or not isinstance(value, str)
+    return isinstance(value, numbers.Real if choice is float else origin or choice)
 
 
 def _word(choice: Any) -> str:

@@ -1,7 +1,5 @@
 """How fast jobs run on each GPU type, alone and in pairs, by kinds of jobs instead of jobs."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 

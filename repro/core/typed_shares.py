@@ -1,7 +1,5 @@
 """`TypedShares`: the base of policies that share out time by kind of job and GPU type."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, TypeVar
@@ -43,9 +41,7 @@ class TypedShares(Policy):
     of a kind have model and gang size in common if `needs` names "throughput", else the gang size,
     and the weight if it names "priority_weight".
 
-    References
-    ----------
-    Gavel, OSDI 2020, section 3.1 (allocation matrix X).
+    Reference: Gavel, OSDI 2020, section 3.1 (allocation matrix X).
 
     Examples
     --------

@@ -1,7 +1,5 @@
 """Read access of a policy: arrived jobs, plus the columns named in `needs`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 

@@ -95,7 +95,9 @@ class Placement(ABC):
         """Set the rule to work on an empty cluster; ParamError if a setting is out of range."""
 
 
-placements: Registry[type[Placement]] = Registry("placement", "repro.placement", ParamError)
+placements: Registry[type[Placement]] = Registry(
+    "placement", "repro.placement", group="repro.placements"
+)
 register = placements.register
 
 

@@ -1,9 +1,6 @@
 """First in, first out, with and without head-of-line blocking (Tiresias, section 5)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import ClassVar
 
 from repro.core.policy import Order, register
 from repro.core.view import View
@@ -14,8 +11,8 @@ from repro.core.view import View
 class BestEffort(Order):
     """Non-preemptive FIFO by arrival in which later jobs that fit may start (Tiresias, 5.3)."""
 
-    preemptive: ClassVar[bool] = False
-    placement: ClassVar[str] = "yarn"
+    preemptive = False
+    placement = "yarn"
 
     def key(self, view: View, job: int) -> float:
         """Return the submission time (s)."""
@@ -27,4 +24,4 @@ class BestEffort(Order):
 class YarnCS(BestEffort):
     """Non-preemptive FIFO by arrival in which one blocked job blocks all (Tiresias, 5.1)."""
 
-    blocking: ClassVar[bool] = True
+    blocking = True

@@ -1,11 +1,8 @@
 """Preemptive orders by what is known of a job: its size, remaining time, remaining service."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from repro.core.policy import Order, Ordering, register
 from repro.core.view import View
@@ -31,8 +28,8 @@ class KnownDuration(Order):
     history_ties: bool | None = None
     refill: bool | None = None
 
-    needs: ClassVar[frozenset[str]] = frozenset({"duration"})
-    rule_values: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+    needs = frozenset({"duration"})
+    rule_values: ClassVar = {
         "paper": {"history_ties": False, "refill": False},
         "tiresias": {"history_ties": True, "refill": False},
         "muri": {"history_ties": False, "refill": True},
@@ -53,7 +50,7 @@ class KnownDuration(Order):
 class SF(KnownDuration):
     """Preemptive smallest gang first (Tiresias section 3.2.1, Table 1)."""
 
-    needs: ClassVar[frozenset[str]] = frozenset()
+    needs = frozenset()
 
     def key(self, view: View, job: int) -> float:
         """Return the gang size (GPUs)."""

@@ -1,9 +1,6 @@
 """Scripted decisions, for worked examples and plans; the policy has no registered name."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 from repro.core.decision import Run, RunSet
 from repro.core.policy import Policy
@@ -24,8 +21,8 @@ class Given(Policy):
 
     gangs: tuple[Run, ...] = ()
 
-    name: ClassVar[str] = "given"
-    elastic: ClassVar[bool] = True
+    name = "given"
+    elastic = True
 
     def decide(self, view: View) -> RunSet:
         """Return the gangs whose jobs have all arrived, without the finished ones."""

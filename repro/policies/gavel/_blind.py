@@ -1,7 +1,5 @@
 """Heterogeneity-blind variants: the same formula, with all GPU types taken for equally fast."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -44,3 +42,17 @@ class MayBeBlind(TypedShares):
             return np.full(len(speeds), known if known > 0 else speeds.max())
 
         return equal
+
+
+@dataclass(frozen=True)
+class Blind(MayBeBlind):
+    """A blind share policy that shows its formula the speeds of one GPU type for all.
+
+    Parameters
+    ----------
+    reference : str
+        GPU type whose speeds count for all types; the job's fastest where the cluster has none.
+    """
+
+    heterogeneity_aware = False
+    reference: str = "v100"

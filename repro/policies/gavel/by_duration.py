@@ -1,7 +1,5 @@
 """Jobs by remaining duration on unequal GPU types: shortest first, and AlloX's matching."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

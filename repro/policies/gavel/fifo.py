@@ -1,7 +1,5 @@
 """First in, first out on unequal GPU types: by speed, on types drawn at random, or packed."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

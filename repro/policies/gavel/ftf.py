@@ -1,7 +1,5 @@
 """Gavel's finish-time fairness (Themis) over unequal GPU types."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -14,7 +12,7 @@ from repro.optimise.centre import Crowd, central_ratio
 from repro.optimise.ecos import ecos_ratio
 from repro.optimise.max_min import Backend
 from repro.optimise.vertex import vertex_ratio
-from repro.policies.gavel._blind import MayBeBlind
+from repro.policies.gavel._blind import Blind, MayBeBlind
 from repro.policies.gavel.isolated import isolated_shares
 from repro.typing import Floats
 
@@ -58,21 +56,11 @@ class GavelFtf(MayBeBlind):
 
 @register("ftf-agnostic")
 @dataclass(frozen=True)
-class FtfAgnostic(GavelFtf):
+class FtfAgnostic(Blind, GavelFtf):
     """Minimise the largest finish-time ratio with the speeds of one GPU type for all.
 
-    Parameters
-    ----------
-    lp_backend
-        As for `gavel-ftf`.
-    reference : str
-        GPU type whose speeds count for all types; the job's fastest where the cluster has none.
-
-    Reference: Gavel, OSDI 2020, section 4.2.
+    Parameters: those of `gavel-ftf` and of `Blind`.
     """
-
-    heterogeneity_aware = False
-    reference: str = "v100"
 
 
 class IsolatedTime:

@@ -1,7 +1,5 @@
 """Shares that ask for no speeds: an equal part of the cluster, or of each job's time."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Gavel's least attained service: max-min fairness over unequal GPU types, and its baseline."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Literal

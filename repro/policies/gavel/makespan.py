@@ -1,7 +1,5 @@
 """Gavel's minimum makespan: everything finishes as early as possible, over unequal GPU types."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -14,7 +12,7 @@ from repro.errors import ParamError
 from repro.optimise.centre import Crowd, central_point
 from repro.optimise.ecos import ecos_point
 from repro.optimise.max_min import LONGEST, SHORTEST, Backend, bisected, level_shares
-from repro.policies.gavel._blind import MayBeBlind
+from repro.policies.gavel._blind import Blind, MayBeBlind
 from repro.typing import Floats
 
 #: Tolerance of the makespan by rules: 5 % is where the public simulator stops.
@@ -67,21 +65,11 @@ class GavelMakespan(MayBeBlind):
 
 @register("makespan-agnostic")
 @dataclass(frozen=True)
-class MakespanAgnostic(GavelMakespan):
+class MakespanAgnostic(Blind, GavelMakespan):
     """Minimise max_i rem_i / thr_i(X) with the speeds of one GPU type for all.
 
-    Parameters
-    ----------
-    tolerance, lp_backend
-        As for `gavel-makespan`.
-    reference : str
-        GPU type whose speeds count for all types; the job's fastest where the cluster has none.
-
-    Reference: Gavel, OSDI 2020, section 4.2.
+    Parameters: those of `gavel-makespan` and of `Blind`.
     """
-
-    heterogeneity_aware = False
-    reference: str = "v100"
 
 
 def makespan_shares(

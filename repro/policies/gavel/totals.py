@@ -1,7 +1,5 @@
 """Highest throughput of all jobs: in total, per cost (with deadlines or not), or in product."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Literal

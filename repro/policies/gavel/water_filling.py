@@ -1,7 +1,5 @@
 """Water filling: what bottlenecked jobs cannot use goes to others, of all or of their entity."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal

@@ -1,7 +1,5 @@
 """Jobs by GPU count in order of priority, and the candidates for grouping among them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from heapq import heapify, heappop, heapreplace
 from itertools import islice

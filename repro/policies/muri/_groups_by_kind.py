@@ -1,7 +1,5 @@
 """Muri's groups by kind: how many of which, and the fewest changes that get there."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from repro.core.grouped import Group

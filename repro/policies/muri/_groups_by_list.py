@@ -1,7 +1,5 @@
 """Muri's groups as its simulator forms them: lists of nodes, matched round by round."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Stage profiles of jobs: who is interchangeable with whom, what merging groups is worth."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,10 +1,7 @@
 """AntMan: guaranteed jobs own GPUs, opportunistic ones use what time those leave."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from repro.core.decision import Run, RunSet
 from repro.core.grouped import Grouped, Grouping
@@ -42,15 +39,13 @@ class AntMan(Grouped):
         decide between GPUs equally used (mean JCT up to 2 % apart on its traces); False (rules
         ``paper``): such ties go to the lowest GPU. Nothing else differs between the rules.
 
-    References
-    ----------
-    Xiao et al., OSDI 2020; Muri, SIGCOMM 2022, public simulator (its AntMan baseline).
+    Reference: Xiao et al., OSDI 2020; Muri, SIGCOMM 2022, public simulator (its AntMan baseline).
     """
 
     residue: bool | None = None
 
-    needs: ClassVar[frozenset[str]] = frozenset({"priority"})
-    rule_values: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+    needs = frozenset({"priority"})
+    rule_values: ClassVar = {
         "paper": {"residue": False},
         "muri": {"residue": True},
     }
@@ -59,7 +54,7 @@ class AntMan(Grouped):
         """Return the speed of opportunistic jobs beside guaranteed ones."""
         return Sharing()
 
-    def grouping(self, view: View) -> Grouping:
+    def session(self, view: View) -> Grouping:
         """Return the GPUs of one run."""
         return _Ownership(view, residue=bool(self.residue))
 

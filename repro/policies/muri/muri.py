@@ -1,13 +1,11 @@
 """Muri-S and Muri-L: groups of jobs that take turns on the resources (SIGCOMM 2022)."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -80,11 +78,11 @@ class Muri(Grouped):
     wide_first: bool | None = None
     tie_window_s: float | None = None
 
-    needs: ClassVar[frozenset[str]] = frozenset(
+    needs = frozenset(
         {"stage_storage", "stage_cpu", "stage_gpu", "stage_network", "iteration_time"}
     )
-    time_fields: ClassVar[tuple[str, ...]] = ("interval", "tie_window_s")
-    rule_values: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+    time_fields = ("interval", "tie_window_s")
+    rule_values: ClassVar = {
         "paper": {
             "measured_factors": False,
             "halving_rounds": True,
@@ -131,7 +129,7 @@ class Muri(Grouped):
             factors = MEASURED if self.blossom else MEASURED_BLOCKS
         return Interleaving(None, self.ordering, factors)
 
-    def grouping(self, view: View) -> Grouping:
+    def session(self, view: View) -> Grouping:
         """Return the state of one run."""
         return _BestFirst(self, view) if self.best_first and self.blossom else _InList(self, view)
 
@@ -163,7 +161,7 @@ class MuriL(Muri):
 class MuriS(Muri):
     """Multi-resource interleaving by SRSF: remaining time times gang size, durations known."""
 
-    needs: ClassVar[frozenset[str]] = Muri.needs | {"duration"}
+    needs = Muri.needs | {"duration"}
 
     def first_value(self, view: View, job: int) -> float:
         """Return the service the trace says the job takes (GPU-seconds)."""

@@ -1,7 +1,5 @@
 """Finish-time fairness by shares of time, as Muri's public simulator runs Themis."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Elastic first in, first out (PCS, section 5.1)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from repro.core.elastic import Elastic

@@ -1,7 +1,5 @@
 """Equal shares of GPUs, fractions allowed (PCS, section 5.1); on one GPU processor sharing."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

@@ -1,9 +1,6 @@
 """Elastic shortest remaining service first (PCS, section 5.1)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import ClassVar
 
 from repro.core.elastic import Elastic
 from repro.core.policy import register
@@ -15,7 +12,7 @@ from repro.core.view import View
 class SrsfElastic(Elastic):
     """Smallest GPUs asked for times remaining time on them (called Tiresias in PCS, 5.1)."""
 
-    needs: ClassVar[frozenset[str]] = frozenset({"duration"})
+    needs = frozenset({"duration"})
 
     def key(self, view: View, job: int) -> float:
         """Return the remaining service (GPU-seconds)."""

@@ -1,12 +1,9 @@
 """Themis: GPUs to the job whose finish time suffers most, on leases or by shares of time."""
 
-from __future__ import annotations
-
-import dataclasses
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -50,10 +47,7 @@ class Themis(Elastic):
         Shares: seconds a new job is taken to have run already; with 0, the public simulator's, jobs
         that never ran go before all others.
 
-    References
-    ----------
-    Mahajan et al., NSDI 2020; PCS, arXiv 2401.10354, section 5.1; Muri, SIGCOMM 2022, public
-    simulator.
+    Reference: Themis, NSDI 2020; PCS, arXiv 2401.10354, section 5.1; Muri's public simulator.
     """
 
     form: str | None = None
@@ -62,54 +56,36 @@ class Themis(Elastic):
     iterations_in_denominator: bool | None = None
     initial_service: float = 0.0
 
-    time_fields: ClassVar[tuple[str, ...]] = ("lease", "initial_service")
-    rule_values: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+    time_fields = ("lease", "initial_service")
+    rule_values: ClassVar = {
         "paper": {"form": LEASES, "iterations_in_denominator": False},
         "muri": {"form": SHARES, "iterations_in_denominator": True},
     }
 
-    needs: ClassVar[frozenset[str]] = frozenset({"duration"})
+    needs = frozenset({"duration"})
 
-    def under(self, rules: str) -> Themis:
-        """Return a copy whose None fields hold the values of ``rules``."""
-        resolved = super().under(rules)
-        other = ThemisCurves if resolved.speedup.curves else Themis
-        form = ThemisShares if resolved.form == SHARES else other
-        if isinstance(resolved, form):
-            return resolved
-        values = {f.name: getattr(resolved, f.name) for f in dataclasses.fields(resolved)}
-        return form(**values)
+    def __post_init__(self) -> None:
+        # the forms differ in what they read, and form ``shares`` keeps gangs whole; an instance is
+        # frozen, and the class's values are those of leases without curves
+        if self.form == SHARES:
+            object.__setattr__(self, "elastic", False)
+            object.__setattr__(self, "needs", self.needs | {"iteration_time"})
+        elif self.speedup.curves:
+            object.__setattr__(self, "needs", self.needs | {"model"})
 
     def session(self, view: View) -> Callable[[View], Decision]:
         """Return the decision function of one run."""
         if self.form not in FORMS:
             raise ParamError(f"themis: form is {self.form!r}; accepted: {', '.join(FORMS)}")
-        if not self.lease > 0:
+        if self.form == LEASES and not self.lease > 0:
             raise ParamError(f"themis: lease is {self.lease}; give a positive number of seconds")
-        return _Leases(self, view)
-
-
-@dataclass(frozen=True)
-class ThemisShares(Themis):
-    """`Themis` in form ``shares``, which reads other things and keeps gangs whole."""
-
-    elastic: ClassVar[bool] = False
-    needs: ClassVar[frozenset[str]] = frozenset({"duration", "iteration_time"})
-
-    def session(self, view: View) -> Callable[[View], Decision]:
-        """Return the decision function of one run."""
-        if not 0 <= self.initial_service < math.inf:
+        if self.form == SHARES and not 0 <= self.initial_service < math.inf:
             raise ParamError(
                 f"themis: initial_service is {self.initial_service}; give seconds, 0 or more"
             )
-        return FairShares(view, bool(self.iterations_in_denominator), self.initial_service)
-
-
-@dataclass(frozen=True)
-class ThemisCurves(Themis):
-    """`Themis` with speed-up curves, which go by model."""
-
-    needs: ClassVar[frozenset[str]] = frozenset({"duration", "model"})
+        if self.form == SHARES:
+            return FairShares(view, bool(self.iterations_in_denominator), self.initial_service)
+        return _Leases(self, view)
 
 
 class _Leases:

@@ -1,7 +1,5 @@
 """Gittins indices of an empirical service distribution (Tiresias Pseudocode 1)."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Decimal

@@ -1,14 +1,12 @@
 """The K queues of Discretised 2DAS (Tiresias, section 3.2.3): clocks, demotion, promotion."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from heapq import heappop, heappush
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from repro.core.policy import Key, Order, Ordering
 from repro.core.view import View
@@ -48,9 +46,7 @@ class Discretised(Order):
         The waiting clock goes on across resumptions, is cleared by promotion only, and only jobs
         below queue 1 are promoted. False: it is the time since the job last ran.
 
-    References
-    ----------
-    Tiresias, NSDI 2019, sections 3.2.3 and 3.4, Pseudocode 2.
+    Reference: Tiresias, NSDI 2019, sections 3.2.3 and 3.4, Pseudocode 2.
     """
 
     thresholds: tuple[float, ...] | None = None
@@ -61,8 +57,8 @@ class Discretised(Order):
     cumulative_waiting: bool | None = None
 
     time_fields: ClassVar[tuple[str, ...]] = ("thresholds",)
-    exact_ties: ClassVar[bool] = True
-    rule_values: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+    exact_ties = True
+    rule_values: ClassVar = {
         "paper": {
             "thresholds": (3200.0,),
             "exact_demotion": True,

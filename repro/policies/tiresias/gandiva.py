@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from repro.core.decision import Decision, RunSet
 from repro.core.policy import Policy, register
@@ -172,17 +172,15 @@ class Gandiva(Policy):
         not in sets (so that a size overshoots its target), and sets that are opened get no jobs.
         False (rules ``paper``): whole surplus sets close, opened ones take jobs from overfull ones.
 
-    References
-    ----------
-    Tiresias, NSDI 2019, sections 5.1 and 5.3 (its Gandiva baseline); Gandiva, OSDI 2018.
+    Reference: Tiresias, NSDI 2019, sections 5.1 and 5.3 (its Gandiva baseline); Gandiva, OSDI 2018.
     """
 
     slice_s: float = 60.0
     step_s: float | None = None
     count_by_gang: bool | None = None
 
-    time_fields: ClassVar[tuple[str, ...]] = ("slice_s", "step_s")
-    rule_values: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+    time_fields = ("slice_s", "step_s")
+    rule_values: ClassVar = {
         "paper": {"step_s": math.inf, "count_by_gang": False},
         "tiresias": {"step_s": 10.0, "count_by_gang": True},
     }

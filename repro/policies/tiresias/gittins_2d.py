@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from repro.core.policy import Key, Order, Ordering, register
 from repro.core.view import View
@@ -56,9 +55,7 @@ class Gittins2D(Order):
     quantum : float
         Seconds between decisions while jobs wait, as for ``las-2d``.
 
-    References
-    ----------
-    Tiresias, NSDI 2019, section 3.2.1, Pseudocode 1, Figures 7 and 20.
+    Reference: Tiresias, NSDI 2019, section 3.2.1, Pseudocode 1, Figures 7 and 20.
     """
 
     history: str | Sequence[float] = PUBLIC_SAMPLE
@@ -66,7 +63,7 @@ class Gittins2D(Order):
     delta: float | None = None
     quantum: float = 60.0
 
-    time_fields: ClassVar[tuple[str, ...]] = ("history", "quantum")
+    time_fields = ("history", "quantum")
 
     def ranking(self) -> Index:
         """Return the index as a function of attained GPU-seconds."""

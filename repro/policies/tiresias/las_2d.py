@@ -1,9 +1,6 @@
 """Continuous 2D-LAS (Tiresias, section 3.2.1)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import ClassVar
 
 from repro.core.policy import Order, register
 from repro.core.view import View
@@ -24,7 +21,7 @@ class Las2D(Order):
 
     quantum: float = 60.0
 
-    time_fields: ClassVar[tuple[str, ...]] = ("quantum",)
+    time_fields = ("quantum",)
 
     def key(self, view: View, job: int) -> float:
         """Return the attained service W_J * t_J (GPU-seconds)."""

@@ -1,10 +1,8 @@
 """Tiresias-G: Discretised 2D-Gittins (Tiresias, sections 3.2.1 and 3.2.3)."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from repro.core.policy import register
 from repro.errors import ParamError
@@ -31,17 +29,15 @@ class TiresiasG(Discretised):
         "remaining": Pseudocode 1, FIFO in the last queue. "total": the table of the public
         simulator, used in every queue.
 
-    References
-    ----------
-    Tiresias, NSDI 2019, sections 3.2.1 and 3.2.3, Pseudocode 1.
+    Reference: Tiresias, NSDI 2019, sections 3.2.1 and 3.2.3, Pseudocode 1.
     """
 
     history: str | Sequence[float] = PUBLIC_SAMPLE
     delta: float | None = None
     index: str | None = None
 
-    time_fields: ClassVar[tuple[str, ...]] = ("thresholds", "history", "delta")
-    rule_values: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+    time_fields = ("thresholds", "history", "delta")
+    rule_values: ClassVar = {
         rules: {**values, "index": "total" if rules == "tiresias" else "remaining"}
         for rules, values in Discretised.rule_values.items()
     }

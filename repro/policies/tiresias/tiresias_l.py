@@ -1,7 +1,5 @@
 """Tiresias-L: Discretised 2D-LAS (Tiresias, section 3.2.3)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from repro.core.policy import register

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from repro.core.discovery import fill
 from repro.core.registry import Registry
 from repro.errors import ParamError
 from repro.files import public
@@ -23,12 +22,6 @@ from repro.files import public
 Generator = Callable[..., pd.DataFrame]
 
 generators: Registry[Generator] = Registry("generator", "repro.trace.synth")
-
-
-def discover() -> None:
-    """Import every generator."""
-    fill(generators, __name__)
-
 
 #: What replaces public files of a format, or single ones, when they cannot be had. Formats that
 #: carry more than submission, duration and GPUs of a Philly-like cluster have no stand-in.

@@ -40,7 +40,7 @@ class TwoByTwo(Grouped):
 
     run: type = Neighbours
 
-    def grouping(self, view):
+    def session(self, view):
         run = self.run(view)
         seen.append(run)
         return run

@@ -16,12 +16,10 @@ def package(tmp_path, monkeypatch):
     """A package of two modules that register themselves, and one that does not."""
     folder = tmp_path / "zoo_for_tests"
     folder.mkdir()
-    (folder / "__init__.py").write_text(
-        "from repro.core.discovery import fill\nfrom zoo_for_tests.cage import animals\n"
-        "def discover():\n    fill(animals, __name__, 'zoo.animals')\n"
-    )
+    (folder / "__init__.py").write_text("from zoo_for_tests.cage import animals\n")
     (folder / "cage.py").write_text(
-        "from repro.core.registry import Registry\nanimals = Registry('animal', 'zoo_for_tests')\n"
+        "from repro.core.registry import Registry\n"
+        "animals = Registry('animal', 'zoo_for_tests', group='zoo.animals')\n"
     )
     (folder / "lion.py").write_text(
         "from zoo_for_tests.cage import animals\n@animals.register('lion')\nclass Lion:\n    pass\n"

@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 from repro import make, simulate
 from repro.errors import ParamError, TraceError
 from repro.policies.pcs._themis_shares import fair_shares
-from repro.policies.pcs.themis import Themis, ThemisShares
+from repro.policies.pcs.themis import Themis
 from repro.testing import check_policy, small_trace
 from repro.trace.load import load
 
@@ -132,15 +132,14 @@ def test_initial_service_takes_that_privilege_away(seconds, start):
 
 
 def test_rules_choose_the_form():
-    assert type(make("themis")) is Themis
     assert make("themis").form == "leases"
     muri = make("themis", "muri")
-    assert type(muri) is ThemisShares
     assert (muri.form, muri.iterations_in_denominator) == ("shares", True)
-    assert (Themis.elastic, ThemisShares.elastic) == (True, False)
+    assert (Themis.elastic, muri.elastic) == (True, False)
     assert muri.under("paper") == muri
     assert make("themis", "pcs").form == "leases"
-    assert type(make("themis", "muri", form="leases")) is Themis
+    leases = make("themis", "muri", form="leases")
+    assert (leases.elastic, leases.needs) == (True, {"duration"})
 
 
 def test_a_share_run_needs_no_rules():
