@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from repro.core.records import Result, durations, makespan
+from repro.core.records import Result, durations
 from repro.typing import Array
 
 
@@ -25,27 +25,6 @@ def statistics(values: pd.Series[float] | Array) -> dict[str, float]:
     data = np.asarray(values, dtype=float)
     median, p95 = np.percentile(data, [50, 95])
     return {"avg": float(data.mean()), "median": float(median), "p95": float(p95)}
-
-
-def improvement(result: Result, reference: Result, metric: str = "jct") -> dict[str, float]:
-    """Return the factor of improvement of ``reference`` over ``result`` (Tiresias section 5.1).
-
-    Parameters
-    ----------
-    result, reference : Result
-        Value under X and value under Tiresias-L.
-    metric : str
-        Column of ``jobs``.
-
-    Returns
-    -------
-    dict
-        avg, median, p95 of X divided by those of the reference, and makespan.
-    """
-    ours = statistics(result.jobs[metric])
-    base = statistics(reference.jobs[metric])
-    factors = {k: ours[k] / base[k] if base[k] else float("nan") for k in ours}
-    return factors | {"makespan": makespan(result) / makespan(reference)}
 
 
 def unfairness(result: Result, fair: Result) -> pd.Series[float]:
@@ -116,14 +95,7 @@ def bins(jobs: pd.DataFrame, small_gpus: int, short_s: float) -> pd.Series[str]:
 
 
 def busy_gpus(result: Result, step: float) -> pd.Series[float]:
-    """Return the average number of GPUs held in each time step.
-
-    Parameters
-    ----------
-    result : Result
-        Records.
-    step : float
-        Step length (s).
+    """Return the average number of GPUs held in each step of ``step`` seconds.
 
     Returns
     -------

@@ -12,7 +12,6 @@ ENV_HOME = "REPRO_HOME"
 ENV_CACHE = "REPRO_CACHE_DIR"
 ENV_MIRROR = "REPRO_TRACE_MIRROR"
 
-
 #: Where the code is.
 PACKAGE = Path(__file__).resolve().parent
 
@@ -57,11 +56,6 @@ def _tables(name: str) -> Path:
     return packed if packed.is_dir() else project_root() / name
 
 
-def notebooks_dir() -> Path:
-    """Return ``notebooks/`` of the checkout."""
-    return project_root() / "notebooks"
-
-
 def params_dir() -> Path:
     """Return ``params/``: tables of models, prices and curves."""
     return _tables("params")
@@ -94,11 +88,6 @@ def private(folder: Path, top: Path | None = None, variable: str = ENV_CACHE) ->
     What is loaded from a cache can run code: whoever may write there runs programs as this user.
     Looked at are the folders from ``top`` down; ``variable`` is the one that names another place.
     Windows has no such permissions, and nothing is refused there.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as top:
-    ...     private(Path(top) / "mine", Path(top)).stat().st_mode & 0o777 in (0o700, 0o777)
-    True
     """
     top = top or folder
     between = folder.relative_to(top).parts

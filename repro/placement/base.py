@@ -57,6 +57,13 @@ class Placer(ABC):
 
     def claim(self, job: int, tasks: tuple[int, ...]) -> Allocation:
         """Give a job one GPU per task, on the nodes its policy wishes for (``wished`` only)."""
+        allocation = self._wished(job, tasks)
+        self._held[job] = len(tasks), allocation
+        self.free -= len(tasks)
+        return allocation
+
+    def _wished(self, job: int, tasks: tuple[int, ...]) -> Allocation:
+        """Mark the GPUs that tasks wish for."""
         raise PolicyError(
             f"job {job} wishes for nodes {tasks} but {type(self).__name__} chooses nodes itself; "
             f"use placement 'wished'"

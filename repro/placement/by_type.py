@@ -21,27 +21,14 @@ class TypePlacer(Placer):
         self._inner, self._gpu_type = placement.bind(part, rng), gpu_type
         self.reads_model = self._inner.reads_model
 
-    def fits(self, gpus: int) -> bool:
-        """Ask the rule."""
-        return self._inner.fits(gpus)
-
-    def possible(self, gpus: int) -> bool:
-        """Ask the rule."""
-        return self._inner.possible(gpus)
-
-    def claim(self, job: int, tasks: tuple[int, ...]) -> Allocation:
-        """Give a job one GPU per task, on the nodes its policy wishes for."""
+    def _wished(self, job: int, tasks: tuple[int, ...]) -> Allocation:
         here = {number: i for i, number in enumerate(self._numbers)}
         if not set(tasks) <= set(here):
             raise PolicyError(
                 f"job {job} wishes for nodes {tasks} and for GPUs of type {self._gpu_type!r}, "
                 f"which are on other nodes ({len(here)} of them, first {self._numbers[:3]})"
             )
-        wished = self._inner.claim(job, tuple(here[node] for node in tasks))
-        allocation = self._numbered(wished)
-        self._held[job] = len(tasks), allocation
-        self.free -= len(tasks)
-        return allocation
+        return self._numbered(self._inner.claim(job, tuple(here[node] for node in tasks)))
 
     def _numbered(self, allocation: Allocation) -> Allocation:
         return tuple((self._numbers[node], gpus) for node, gpus in allocation)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import islice
 
 from repro.cluster.spec import Cluster
 
@@ -98,10 +99,6 @@ class _Switch:
 
     def _whole_nodes(self, count: int) -> list[int] | None:
         idle, largest = self._idle, self._largest
-        found: list[int] = []
-        node = self._first.get(largest, 0)
-        while node < len(idle) and len(found) < count:
-            if idle[node] == largest:
-                found.append(node)
-            node += 1
+        nodes = range(self._first.get(largest, 0), len(idle))
+        found = list(islice((node for node in nodes if idle[node] == largest), count))
         return found if len(found) == count else None

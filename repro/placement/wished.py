@@ -19,8 +19,7 @@ class WishedPlacer(Placer):
         super().__init__(cluster)
         self.idle = [node.gpus for node in cluster.nodes]
 
-    def claim(self, job: int, tasks: tuple[int, ...]) -> Allocation:
-        """Give each task of a job one GPU of the node named for it."""
+    def _wished(self, job: int, tasks: tuple[int, ...]) -> Allocation:
         wanted = sorted(Counter(tasks).items())
         for node, gpus in wanted:
             idle = self.idle[node] if 0 <= node < len(self.idle) else None
@@ -34,8 +33,6 @@ class WishedPlacer(Placer):
             raise self._refusal(job, len(tasks))
         for node, gpus in wanted:
             self.idle[node] -= gpus
-        self._held[job] = len(tasks), tuple(wanted)
-        self.free -= len(tasks)
         return tuple(wanted)
 
     def _place(self, job: int, gpus: int, model: str | None) -> Allocation:

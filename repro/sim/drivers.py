@@ -1,52 +1,22 @@
-"""What the engine asks at every event, and the driver of policies that only rank jobs."""
+"""From a policy that only ranks jobs to starts and stops."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from typing import Protocol
 
 from repro.core.decision import Run
 from repro.core.jobs import JobTable
 from repro.core.policy import Order, Selection
 from repro.core.view import View
 from repro.placement.base import Placer
-from repro.sim.rounds.mechanism import RoundMechanism
 from repro.sim.select.backlog import Backlog
 
 
-class Driver(Protocol):
-    """From a policy to starts and stops."""
+class RankedDriver:
+    """Drives an `Order` through its selection; the engine asks the same of a `DecidedDriver`."""
 
-    #: of a policy that returned shares
-    rounds: RoundMechanism | None = None
-
-    @property
-    def waits(self) -> bool:
-        """Whether a job waits for GPUs."""
-
-    def arrive(self, job: int, now: float) -> None:
-        """React to an arrival."""
-
-    def finish(self, job: int, now: float) -> None:
-        """React to a completion."""
-
-    def step(self, now: float) -> tuple[list[int], list[Run]]:
-        """Return the jobs that lose GPUs and the runs that get them."""
-
-    def running(self) -> Iterable[int]:
-        """Return the jobs that hold GPUs, in the order of the last decision."""
-
-    def wake(self, now: float) -> float:
-        """Return the next instant at which a step is due though nothing happens."""
-
-    def rate_changed(self, job: int, now: float) -> None:
-        """React to a job that runs at another rate than nominal, or whose remaining work jumped."""
-        return
-
-
-class RankedDriver(Driver):
-    """Drives an `Order` through its selection."""
+    rounds: None = None
 
     def __init__(
         self,
@@ -71,17 +41,17 @@ class RankedDriver(Driver):
         return self.selection.waits
 
     def arrive(self, job: int, now: float) -> None:
-        """Pass an arrival on."""
+        """React to an arrival."""
         self.ordering.arrive(job, now)
         self.selection.arrive(job, now)
 
     def finish(self, job: int, now: float) -> None:
-        """Pass a completion on."""
+        """React to a completion."""
         self.selection.finish(job)
         self.ordering.finish(job, now)
 
     def step(self, now: float) -> tuple[list[int], list[Run]]:
-        """Re-queue what is due, then select."""
+        """Return the jobs that lose GPUs and the runs that get them, after re-queueing."""
         for job in self.ordering.moves(now):
             self.selection.move(job, now)
         stops, starts = self.selection.select(now)
@@ -89,7 +59,8 @@ class RankedDriver(Driver):
         return stops, [Run((job,), gpus[job]) for job in starts]
 
     def rate_changed(self, job: int, now: float) -> None:
-        """Read the key and its drift again; the other selections do so anyway."""
+        """React to a job that runs at another rate than nominal, or whose remaining work jumped."""
+        # the other selections read all keys anew anyway
         if isinstance(self.selection, Backlog):
             self.selection.move(job, now)
 

@@ -23,7 +23,7 @@ from repro.core.view import View
 from repro.errors import ParamError, PolicyError, ReproError, TraceError
 from repro.placement.base import Placement
 from repro.placement.by_type import by_type
-from repro.sim.drivers import Driver, RankedDriver
+from repro.sim.drivers import RankedDriver
 from repro.sim.holdings import Holdings, RunSettings
 from repro.sim.rounds.mechanism import RoundMechanism
 from repro.sim.whole_decisions import DecidedDriver
@@ -61,7 +61,7 @@ class Engine:
         self.holdings = Holdings(self.table, cluster, policy.name, self.placer, typed, settings)
         self._poked: simpy.Event | None = None
         with self._naming_the_policy():
-            self.driver: Driver = (
+            self.driver: RankedDriver | DecidedDriver = (
                 RankedDriver(self.table, policy, self.view, self.placer, self.holdings.take)
                 if isinstance(policy, Order)
                 else DecidedDriver(self.table, policy, self.view, self._mechanism)
@@ -165,21 +165,6 @@ class Engine:
         says otherwise. Checkpoints are counted from each start or restart, ``restart_s`` is until
         the jobs progress again. Seconds of work done twice and of restarts are added to
         ``overhead_s``. The placement has to tell nodes apart.
-
-        Examples
-        --------
-        At 35 s the job falls back to its checkpoint at 30 s and loads for 2 s: 7 s late.
-
-        >>> import pandas as pd
-        >>> from repro import simulate
-        >>> def failures(engine):
-        ...     for at, node in [(35, 0)]:
-        ...         yield engine.env.timeout(at - engine.env.now)
-        ...         engine.fail(node, checkpoint_s=10, restart_s=2)
-        >>> job = pd.DataFrame([dict(job_id=1, submit_time=0.0, duration=100.0, num_gpus=4)])
-        >>> options = {"placement": "yarn", "processes": [failures]}
-        >>> simulate(job, "2x4", "srtf", **options).jobs["jct"].tolist()
-        [107.0]
         """
         now = self.view.now = self.env.now
         jobs = self.holdings.set_back(node, now, checkpoint_s, restart_s)

@@ -11,45 +11,12 @@ from repro.core.jobs import JobTable
 from repro.core.policy import Policy
 from repro.core.view import View
 from repro.errors import PolicyError
-from repro.sim.drivers import Driver
 from repro.sim.rounds.mechanism import NOTHING, RoundMechanism
 
 EPSILON_GPUS = 1e-9
 
 
-class Claims:
-    """GPUs per type less those of the runs held; a group's come back with its last member.
-
-    ``held`` is what every job holds now, a group once per member.
-    """
-
-    def __init__(self, capacity: Mapping[str | None, int], held: Iterable[Run]) -> None:
-        self.free: dict[str | None, float] = {name: float(n) for name, n in capacity.items()}
-        #: members left of every run; runs are compared by identity
-        self._members: dict[int, int] = {}
-        for run in held:
-            if id(run) not in self._members:
-                self._members[id(run)] = 0
-                self.free[run.gpu_type] -= run.charged
-            self._members[id(run)] += 1
-
-    def take(self, run: Run) -> bool:
-        """Claim the GPUs of a run if they are idle, and tell whether they were."""
-        if run.charged > self.free.get(run.gpu_type, -1.0):
-            return False
-        self.free[run.gpu_type] -= run.charged
-        self._members[id(run)] = len(run.jobs)
-        return True
-
-    def give_back(self, run: Run) -> None:
-        """Let one member of a run go."""
-        self._members[id(run)] -= 1
-        if not self._members[id(run)]:
-            del self._members[id(run)]
-            self.free[run.gpu_type] += run.charged
-
-
-class DecidedDriver(Driver):
+class DecidedDriver:
     """Drives a policy that returns whole decisions; `Shares` go through the round mechanism."""
 
     def __init__(
@@ -65,8 +32,10 @@ class DecidedDriver(Driver):
         self._holds: dict[int, Run] = {}
         self._bare: dict[int, Run] = {}
         self._order: Iterable[int] = ()
-        #: kept while decisions name changes only
-        self._claims: Claims | None = None
+        #: of a policy that returned shares
+        self.rounds: RoundMechanism | None = None
+        #: idle GPUs per type, kept while decisions name changes only
+        self._free: dict[str | None, float] | None = None
         self._changed = True
         self._wake = math.inf
 
@@ -95,14 +64,16 @@ class DecidedDriver(Driver):
 
     def finish(self, job: int, now: float) -> None:
         """React to a completion."""
-        run = self._holds.pop(job, None)
-        if run is not None and self._claims is not None:
-            self._claims.give_back(run)
+        if job in self._holds:
+            self._give_back(job)
         self.view.finished.append(job)
         self._bare.pop(job, None)
         self._changed = True
         if self.rounds:
             self.rounds.finish(job, now)
+
+    def rate_changed(self, job: int, now: float) -> None:
+        """Do nothing: the policy is asked anew at every event."""
 
     def step(self, now: float) -> tuple[list[int], list[Run]]:
         """Ask the policy and return what differs from what is held."""
@@ -115,7 +86,7 @@ class DecidedDriver(Driver):
             return [*decision.stop, *again], runs
         if decision.keep:
             return self._change(decision, now)
-        self._claims = None
+        self._free = None
         chosen = self._admit(decision, now)
         held = self._holds
         changed = [job for job, run in held.items() if chosen.get(job) is not run]
@@ -174,24 +145,33 @@ class DecidedDriver(Driver):
     def _change(self, decision: RunSet, now: float) -> tuple[list[int], list[Run]]:
         """Carry out a decision that names changes only."""
         held = self._holds
-        if self._claims is None:
-            self._claims = Claims(self.view.capacity(), held.values())
-        claims = self._claims
+        if self._free is None:
+            self._free = {name: float(gpus) for name, gpus in self.view.capacity().items()}
+            for run in {id(run): run for run in held.values()}.values():
+                self._free[run.gpu_type] -= run.charged
+        free = self._free
         runs = [run if isinstance(run, Run) else self._alone(run) for run in decision.runs]
         stops = [*decision.stop, *(job for run in runs for job in run.jobs if job in held)]
         for job in stops:
             if job not in held:
                 raise self._wrong(now, job, "stops it, but it holds no GPUs")
-            claims.give_back(held.pop(job))
+            self._give_back(job)
         starts: list[Run] = []
         for run in runs:
-            run = self._checked(run, held, claims.free, now)
-            if not claims.take(run):
-                raise self._too_many(now, run.jobs[0], run.gpus, claims.free.get(run.gpu_type, 0.0))
+            run = self._checked(run, held, free, now)
+            if run.charged > free.get(run.gpu_type, -1.0):
+                raise self._too_many(now, run.jobs[0], run.gpus, free.get(run.gpu_type, 0.0))
+            free[run.gpu_type] -= run.charged
             held.update(dict.fromkeys(run.jobs, run))
             starts.append(run)
         self._order = held
         return stops, starts
+
+    def _give_back(self, job: int) -> None:
+        """Let a job go; the GPUs of a group come back with its last member."""
+        run = self._holds.pop(job)
+        if self._free is not None and not any(self._holds.get(one) is run for one in run.jobs):
+            self._free[run.gpu_type] += run.charged
 
     def _admit(self, decision: RunSet, now: float) -> dict[int, Run]:
         """Check a decision and return the run of every job that holds GPUs."""

@@ -26,7 +26,6 @@ def test_the_checkout_is_found_upwards(checkout):
 
 
 def test_every_folder_is_below_it(checkout):
-    assert paths.notebooks_dir() == checkout / "notebooks"
     assert paths.params_dir() == checkout / "params"
     assert paths.figures_dir() == checkout / "figures"
     assert paths.traces_dir() == checkout / "traces"
@@ -71,7 +70,7 @@ def site(tmp_path, monkeypatch):
 
 def test_no_checkout_at_all(site):
     assert paths.checkout() is None
-    for folder in (paths.project_root, paths.params_dir, paths.notebooks_dir):
+    for folder in (paths.project_root, paths.params_dir, paths.figures_dir):
         with pytest.raises(ParamError, match=r"no project checkout .* get one with `git clone`"):
             folder()
 

@@ -9,7 +9,6 @@ from repro import simulate
 from repro.core.decision import Run, RunSet
 from repro.core.policy import Policy
 from repro.errors import PolicyError
-from repro.sim.whole_decisions import Claims
 from repro.testing import check_policy
 
 
@@ -52,6 +51,25 @@ class Wrong(Policy):
         return RunSet([Run((view.jobs[0],), 2)], keep=True)
 
 
+@dataclass(frozen=True)
+class Pair(Policy):
+    """Runs the first two jobs on the same GPUs, and the third alone from an instant on."""
+
+    alone_from: float = 0.0
+
+    def decide(self, view):
+        if view.now == 0:
+            return RunSet([Run((0, 1), 2)], keep=True)
+        return RunSet([2] if view.now >= self.alone_from else (), keep=True)
+
+
+class Alike:
+    """Lets every job run at full speed."""
+
+    def rates(self, table, run, nodes):
+        return [1.0] * len(run.jobs)
+
+
 def test_what_is_not_named_keeps_its_gpus():
     check_policy(FirstComeFirstServed())
 
@@ -79,11 +97,7 @@ def test_mistakes_are_named(mistake, message):
 
 
 def test_gpus_of_a_group_come_back_with_its_last_member():
-    run = Run((0, 1), 2)
-    claims = Claims({None: 4}, [run, run])
-    assert claims.free == {None: 2.0}
-    claims.give_back(run)
-    assert claims.free == {None: 2.0}
-    claims.give_back(run)
-    assert claims.free == {None: 4.0}
-    assert claims.take(Run((2,), 4)) and not claims.take(Run((3,), 1))
+    rows, perf = trace((0, 5, 2), (0, 10, 2), (0, 10, 4)), Alike()
+    assert simulate(rows, "1x4", Pair(10), perf=perf).jobs["end_time"].tolist() == [5, 10, 20]
+    with pytest.raises(PolicyError, match="time 5 s, job 2: gives it 4 GPUs where 2 are left"):
+        simulate(rows, "1x4", Pair(5), perf=perf)
