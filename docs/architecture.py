@@ -9,13 +9,13 @@ import tomllib
 from pathlib import Path
 from typing import NamedTuple
 
+import marks
 import matplotlib
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "repro"
 PAGE = ROOT / "docs" / "architecture.md"
 PICTURE = ROOT / "docs" / "architecture.svg"
-MARKS = "<!-- counts: begin -->", "<!-- counts: end -->"
 LONGEST_FUNCTION, MOST_PARAMETERS = 80, 7
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -173,10 +173,8 @@ def main() -> int:
     """Write the picture and the counts."""
     found = counts()
     draw(found)
-    page = PAGE.read_text()
-    before, after = page.split(MARKS[0])[0], page.split(MARKS[1])[1]
-    PAGE.write_text(f"{before}{MARKS[0]}\n{table(found)}\n{MARKS[1]}{after}")
-    print(f"{PICTURE.relative_to(ROOT)} and {PAGE.relative_to(ROOT)} written")
+    print(f"{PICTURE.name} written")
+    marks.write(PAGE, "counts", table(found))
     return 0
 
 

@@ -8,12 +8,13 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import marks
+
 from repro.batch.check import headline_lines, stored
 from repro.figures import params
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "README.md"
-MARKS = "<!-- status: begin -->", "<!-- status: end -->"
 KINDS = ("number", "order", "example", "check")
 OTHER = ("partial", "missed", "not comparable")
 
@@ -54,10 +55,7 @@ def table() -> str:
 
 def main() -> int:
     """Write the table."""
-    page = PAGE.read_text()
-    before, after = page.split(MARKS[0])[0], page.split(MARKS[1])[1]
-    PAGE.write_text(f"{before}{MARKS[0]}\n{table()}\n{MARKS[1]}{after}")
-    print(f"{PAGE.name} written")
+    marks.write(PAGE, "status", table())
     return 0
 
 

@@ -88,18 +88,14 @@ def scratch_folder() -> Iterator[Path]:
     """Make the folder of a batch for the while; those of batches that were killed go, too."""
     base = Path(tempfile.gettempdir())
     for old in base.glob(f"{_SCRATCH}*"):
-        if not _alive(old.name.removeprefix(_SCRATCH).split("-")[0]):
+        pid = old.name.removeprefix(_SCRATCH).split("-")[0]
+        if pid.isdecimal() and not psutil.pid_exists(int(pid)):
             shutil.rmtree(old, ignore_errors=True)
     folder = Path(tempfile.mkdtemp(prefix=f"{_SCRATCH}{os.getpid()}-", dir=base))
     try:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _alive(pid: str) -> bool:
-    """Tell whether a process exists, or may exist."""
-    return not pid.isdecimal() or psutil.pid_exists(int(pid))
 
 
 def kill_children() -> None:

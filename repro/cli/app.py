@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
-from collections.abc import Sequence
-from typing import Annotated, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
-from repro.cli.lazy import LazyGroup
 from repro.cli.lines import complain, join_pairs, warnings_in_lines
 from repro.errors import ReproError
 from repro.release import VERSION
@@ -17,6 +18,37 @@ from repro.release import VERSION
 #: What a shell reports of a command that Ctrl-C has ended.
 INTERRUPTED = 130
 _HELP = {"help_option_names": ["--help", "-h"]}
+
+
+class LazyGroup(TyperGroup):
+    """Commands of which only the one asked for is imported."""
+
+    #: name -> ("module:function", the line that the help says of it), modules of `repro.cli`
+    places: ClassVar[Mapping[str, tuple[str, str]]] = {}
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        first = {
+            name: TyperCommand(name, help=line, rich_markup_mode=None)
+            for name, (_, line) in self.places.items()
+        }
+        self.commands = {**first, **self.commands}
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Show the help where no command is given."""
+        return super().parse_args(ctx, args if args or ctx.resilient_parsing else ["--help"])
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Import the command that is asked for."""
+        name, command, rest = super().resolve_command(ctx, args)
+        if name is not None and name in self.places:
+            module, _, function = self.places[name][0].partition(":")
+            app = typer.Typer(
+                add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
+            )
+            app.command(name)(getattr(importlib.import_module(f"repro.cli.{module}"), function))
+            command = typer.main.get_command(app)
+        return name, command, rest
 
 
 class Commands(LazyGroup):
@@ -43,7 +75,7 @@ class Commands(LazyGroup):
         ),
         "policies": ("policies:policies_", "List the scheduling policies with their parameters."),
         "new-policy": (
-            "new_policy:new_policy",
+            "policies:new_policy",
             "Write repro/policies/NAME.py and its test, ready to run and to change.",
         ),
     }

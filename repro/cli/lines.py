@@ -6,7 +6,7 @@ import contextlib
 import re
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import TextIO
+from typing import Any
 
 import typer
 
@@ -48,14 +48,7 @@ def warnings_in_lines() -> Iterator[None]:
     said: set[str] = set()
     of_numbers: list[str] = []
 
-    def show(
-        message: Warning | str,
-        category: type[Warning],
-        filename: str,
-        lineno: int,
-        file: TextIO | None = None,
-        line: str | None = None,
-    ) -> None:
+    def show(message: Warning | str, category: type[Warning], *_: Any, **place: Any) -> None:
         if str(message) in said:
             return
         said.add(str(message))

@@ -1,14 +1,76 @@
-"""``repro policies``: every policy with its parameters."""
+"""``repro policies`` lists them; ``repro new-policy NAME`` writes one to fill in, with its test."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
+import keyword
+import re
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from repro import paths
 from repro.core.policy import policies
+from repro.errors import ParamError
+from repro.files.whole import write_whole
+
+_POLICY = '''"""{title}: say in one line what it does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from repro.core.decision import RunSet
+from repro.core.policy import Policy, register
+from repro.core.view import View
+
+
+@register("{name}")
+@dataclass(frozen=True)
+class {cls}(Policy):
+    """Run the jobs that have received least service first."""
+
+    def decide(self, view: View) -> RunSet:
+        """Return the jobs to run, best first; what does not fit is skipped."""
+        return RunSet(
+            sorted(view.jobs, key=lambda job: (view.attained(job), view.submit(job), job))
+        )
+'''
+
+_TEST = '''"""{title} keeps every rule a policy must keep, and does what it is for."""
+
+from {package}{module} import {cls}
+
+from repro import simulate
+from repro.testing import check_policy, small_trace
+
+
+def test_conformance():
+    check_policy({cls}())
+
+
+def test_every_job_of_a_small_trace_ends():
+    assert simulate(small_trace(), "1x4", "{name}").summary()["n_finished"] == 6
+'''
+
+_PROJECT = """[build-system]
+requires = ["hatchling"]
+build-backend = "hatchling.build"
+
+[project]
+name = "{name}-policy"
+version = "0.1"
+description = "{title}, a scheduling policy for repro."
+requires-python = ">=3.11"
+
+[project.entry-points."repro.policies"]
+{name} = "{module}"
+
+[tool.hatch.build.targets.wheel]
+only-include = ["{module}.py"]
+"""
 
 
 def policies_(
@@ -45,3 +107,46 @@ def _default(field: dataclasses.Field[Any]) -> str:
     if field.default is not dataclasses.MISSING:
         return repr(field.default)
     return "…" if field.default_factory is dataclasses.MISSING else repr(field.default_factory())
+
+
+def new_policy(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Registered name, such as my-las.")],
+    package: Annotated[
+        bool, typer.Option("--package", help="Write a package of its own into the folder NAME.")
+    ] = False,
+) -> None:
+    """Write repro/policies/NAME.py and its test, ready to run and to change.
+
+    With --package, and outside a checkout, it is a package of its own: once it is installed, its
+    policy is found by name like any other.
+    """
+    if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name) or keyword.iskeyword(name):
+        raise ParamError(
+            f"policy name {name!r}: use lower-case letters, digits and single hyphens, "
+            "beginning with a letter, such as my-las"
+        )
+    module = name.replace("-", "_")
+    root = paths.checkout()
+    # a package that was installed does not read the files of a checkout
+    inside = not package and root is not None and root == paths.PACKAGE.parent
+    if inside and root is not None:
+        code, test = f"repro/policies/{module}.py", f"tests/unit/policies/test_{module}.py"
+        more: dict[str, str] = {}
+    else:
+        root = Path.cwd() / name
+        code, test, more = f"{module}.py", f"test_{module}.py", {"pyproject.toml": _PROJECT}
+    files = {root / place: text for place, text in {code: _POLICY, test: _TEST, **more}.items()}
+    if name in policies or any(path.exists() for path in files):
+        raise ParamError(f"policy {name!r} exists already; choose another name")
+    words = {
+        "name": name,
+        "module": module,
+        "package": "repro.policies." if inside else "",
+        "cls": "".join(part.capitalize() for part in name.split("-")),
+        "title": name.replace("-", " ").capitalize(),
+    }
+    for path, text in files.items():
+        write_whole(path, text.format(**words).encode())
+        typer.echo(f"wrote {path.relative_to(root if inside else Path.cwd())}")
+    then = f"pytest -k {module}" if inside else f"pip install -e ./{name} and pytest {name}"
+    typer.echo(f"next: fill in decide(), then {then}")

@@ -79,13 +79,19 @@ def run(
         told = Told(tasks, len(entries), debug=context.obj["debug"])
         for line in told.before(outcomes):
             say(line)
-        _heed_signals()
+        # A shell that starts a job in the background makes it ignore Ctrl-C.
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.default_int_handler)
         try:
             for done in _executed(tasks, told, jobs=workers, backend=backend, scheduler=scheduler):
                 outcomes.append(done)
         except KeyboardInterrupt:
             _stop(len(outcomes), len(entries), scratch)
-    _finish(folder, everywhere, entries, [one for one in outcomes if one.status == FAILED])
+    page = write_report(folder, check.stored(everywhere, folder))
+    typer.echo(f"verdicts: {check.tally_line(check.stored(entries, folder))}")
+    typer.echo(f"gallery:  {page}")
+    if any(outcome.status == FAILED for outcome in outcomes):
+        raise typer.Exit(1)
 
 
 def _executed(tasks: Sequence[Task], told: Told, **how: Any) -> Iterator[Outcome]:
@@ -111,25 +117,9 @@ def parse_pairs(pairs: Sequence[str]) -> dict[str, Any]:
     return {name.strip(): parse_value(value) for name, _, value in split}
 
 
-def _finish(
-    folder: Path, everywhere: Sequence[Any], entries: Sequence[Any], failed: Sequence[Outcome]
-) -> None:
-    page = write_report(folder, check.stored(everywhere, folder))
-    typer.echo(f"verdicts: {check.tally_line(check.stored(entries, folder))}")
-    typer.echo(f"gallery:  {page}")
-    if failed:
-        raise typer.Exit(1)
-
-
 def _cpus() -> int:
     here = hasattr(os, "sched_getaffinity")
     return len(os.sched_getaffinity(0)) if here else os.cpu_count() or 1
-
-
-def _heed_signals() -> None:
-    # A shell that starts a job in the background makes it ignore Ctrl-C.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 def _stop(done: int, total: int, scratch: Path) -> None:

@@ -41,23 +41,28 @@ _LEVELS = 3
 _CERTAINTY = re.compile(r"(paper|artifact|derived|calibrated)\b.*|plot ±\s*\d.*")
 
 
-class Claim(Strict):
-    """One thing a paper says about a figure, with its source and how sure we are of it.
-
-    A claim about a ``series`` of points has no ``published`` of its own: it judges every point.
-    """
+class Said(Strict):
+    """What a parameter file and a result both say of a claim."""
 
     id: Text
     kind: Kind
     what: Text
     published: Any = None
     series: Text | None = None
-    accept: Accept | None = None
-    relation: Relation | None = None
     source: Text
     certainty: Text
     stand_in: bool = False
     deviation: Text | None = None
+
+
+class Claim(Said):
+    """One thing a paper says about a figure, with its source and how sure we are of it.
+
+    A claim about a ``series`` of points has no ``published`` of its own: it judges every point.
+    """
+
+    accept: Accept | None = None
+    relation: Relation | None = None
 
     @field_validator("certainty")
     @classmethod

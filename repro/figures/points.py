@@ -43,16 +43,12 @@ class Point(Strict):
             raise ValueError(f"is {published}; a published number is finite")
         return published
 
-    @property
-    def distance(self) -> float | None:
-        """Signed relative distance of ours from the published value; None where there is none."""
-        if self.ours is None or not math.isfinite(self.ours) or self.published == 0:
-            return None
-        return self.ours / self.published - 1
-
     def row(self) -> dict[str, Any]:
         """Return the point as ``result.json`` and the points file hold it."""
-        return {name: getattr(self, name) for name in COLUMNS}
+        row: dict[str, Any] = dict.fromkeys(COLUMNS) | dict(self)
+        if self.ours is not None and math.isfinite(self.ours) and self.published != 0:
+            row["distance"] = self.ours / self.published - 1
+        return row
 
 
 def read_points(frame: pd.DataFrame, **default: str) -> list[Point]:

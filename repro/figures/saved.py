@@ -18,9 +18,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from repro import paths
 from repro.errors import ReproError
 from repro.figures.cache import RECORDED, versions
-from repro.figures.claims import Kind, Verdict, worst
+from repro.figures.claims import Said, Verdict, worst
 from repro.figures.params import FigureSpec
-from repro.figures.points import Certainty, Data, Point
+from repro.figures.points import Point
 from repro.figures.tolerance import show
 from repro.files.spreadsheet import safe_cells
 from repro.files.whole import read_small
@@ -40,32 +40,16 @@ class _Saved(BaseModel):
     model_config = ConfigDict(strict=True, extra="ignore")
 
 
-class _Row(_Saved):
-    id: str
-    kind: Kind
-    what: str
+class _Row(Said, _Saved):
     published: Any
     ours: Any
     tolerance: str
-    source: str
-    certainty: str
     verdict: _Outcome
-    stand_in: bool = False
-    series: str | None = None
-    deviation: str | None = None
 
 
-class _Point(_Saved):
-    series: str
-    x: float | str | None
-    quantity: str
-    published: float
-    ours: float | str | None
-    unit: str
+class _Point(Point, _Saved):
+    ours: float | str | None  # type: ignore[assignment]
     distance: float | None
-    certainty: Certainty
-    data: Data
-    rules: str
 
 
 class _Used(_Saved):

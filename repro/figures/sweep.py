@@ -100,39 +100,25 @@ class MeasuredJobs:
 
 @dataclass(frozen=True)
 class Case:
-    """One simulation and what is kept of it.
+    """One simulation and what is kept of it; cluster, policy and rules as for ``repro.simulate``.
 
-    Parameters
-    ----------
-    trace : str or DataFrame
-        Name of a generator or a public trace, path of an own file, or a trace.
-    cluster, policy, rules
-        As for ``repro.simulate``.
-    seed : int
-        Seed of what the trace and the simulation draw.
-    options : mapping
-        Options of the trace's generator or format.
-    settings : mapping
-        Further arguments of ``repro.simulate``, such as ``rounds``; ``perf`` may be the name of a
-        throughput table.
-    measure : callable
-        What is kept: a function of this package, or a dataclass with ``__call__``, from the case to
-        a Result or a small dict.
-
-    Examples
-    --------
     >>> from repro.testing import small_trace
     >>> len(outcome(Case(small_trace(), "1x4", "srtf").resolved()).jobs)
     6
     """
 
+    #: name of a generator or a public trace, path of an own file, or a trace
     trace: str | pd.DataFrame
     cluster: Cluster | str
     policy: Policy | str
     rules: str = "paper"
+    #: seed of what the trace and the simulation draw
     seed: int = 0
+    #: options of the trace's generator or format
     options: Mapping[str, Any] = field(default_factory=dict)
+    #: further arguments of ``repro.simulate``; ``perf`` may be the name of a throughput table
     settings: Mapping[str, Any] = field(default_factory=dict)
+    #: a function of this package, or a dataclass with ``__call__``, to a Result or a small dict
     measure: Callable[[Case], Outcome] = whole
 
     def __post_init__(self) -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
-import sys
+import importlib
 from pathlib import Path
 
 import pytest
@@ -17,12 +16,9 @@ SLOW = {"repro.compiled.sources", "repro.batch.execute.run"}
 
 @pytest.fixture(scope="module")
 def architecture():
-    spec = importlib.util.spec_from_file_location("architecture", ROOT / "docs/architecture.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["architecture"] = module
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules["architecture"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(ROOT / "docs")
+        yield importlib.import_module("architecture")
 
 
 def test_the_library_keeps_its_limits(architecture):

@@ -1,4 +1,4 @@
-"""What Gavel's cost policies spend and which deadlines they miss."""
+"""What runs cost under Gavel: money and missed deadlines (Fig A7), time of preemption (Table 4)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from repro.core.records import Result
+from repro.core.records import Result, durations
 from repro.experiments.gavel.series import HOUR_S
 from repro.perf.prices import usd_per_hour
 from repro.plot import look
@@ -43,3 +43,30 @@ def compare(
     table["missed"] = [missed(result, trace) for result in results.values()]
     table["jct_h"] = [result.jobs["jct"].mean() / HOUR_S for result in results.values()]
     return table
+
+
+def lost_time(result: Result) -> float:
+    """Return the part of the time jobs hold GPUs in which they load or save instead of training."""
+    held = float(durations(result).sum())
+    return float(result.meta["overhead_s"]) / held if held > 0 else 0.0
+
+
+def at_every_round(result: Result, overhead_s: float, round_s: float) -> float:
+    """Return the part lost if each round but the first of each job began with the overhead."""
+    spans = result.intervals
+    first = (spans["start"] // round_s).astype(int)
+    # the last instant of an interval belongs to the round it ends
+    last = ((spans["end"] - 1e-9) // round_s).astype(int)
+    rounds = int((last - first + 1).sum())
+    return overhead_s * (rounds - len(result.jobs)) / float(durations(result).sum())
+
+
+def overhead_row(result: Result, overhead_s: float, lease: str) -> dict[str, object]:
+    """Return one row of the table of overheads; ``lease``: whether it is renewed, in words."""
+    return {
+        "lease": lease,
+        "overhead_s": overhead_s,
+        "lost_percent": 100 * lost_time(result),
+        "avg_jct_h": float(result.jobs["jct"].mean()) / HOUR_S,
+        "resumptions": float(result.meta["overhead_s"]) / overhead_s if overhead_s else 0.0,
+    }

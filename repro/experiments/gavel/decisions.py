@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
+import timeit
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
@@ -138,13 +139,8 @@ def uncollapsed_s(policy: Policy, view: View, trials: int) -> float:
 
 
 def _fastest(run: Callable[[], object], trials: int) -> float:
-    times = []
-    for _ in range(trials):
-        # CPU time: what else the machine does must not show
-        start = time.process_time()
-        run()
-        times.append(time.process_time() - start)
-    return min(times)
+    # CPU time: what else the machine does must not show.
+    return min(timeit.repeat(run, "gc.enable()", time.process_time, trials, 1))
 
 
 def allocation_times(

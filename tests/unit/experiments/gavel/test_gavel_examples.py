@@ -13,6 +13,7 @@ from repro import figure, make, simulate
 from repro.errors import ParamError, PolicyError
 from repro.experiments.gavel import examples
 from repro.experiments.gavel import models as motivation
+from repro.experiments.gavel.cost import at_every_round, lost_time
 from repro.experiments.gavel.decisions import (
     NONE,
     feature_cells,
@@ -22,7 +23,6 @@ from repro.experiments.gavel.decisions import (
 )
 from repro.experiments.gavel.hierarchy import entity_shares, stages
 from repro.experiments.gavel.models import configurations
-from repro.experiments.gavel.overhead import at_every_round, lost_time
 from repro.optimise.counted import counted_solves
 from repro.paths import figures_dir
 from repro.perf.synthetic_throughputs import gavel_like
