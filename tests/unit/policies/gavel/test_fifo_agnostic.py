@@ -8,7 +8,7 @@ import pytest
 
 from repro import simulate
 from repro.perf.throughput_files import load_throughputs
-from repro.policies.gavel.fifo import FifoAgnostic
+from repro.policies.gavel.fifo_agnostic import FifoAgnostic
 from repro.trace.synth.gavel import PUBLIC, gavel_single, gavel_static
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from repro import make, simulate
 from repro.perf.throughput import ThroughputTable
-from repro.policies.gavel.fifo import fifo_pairs
+from repro.policies.gavel.fifo_ss import fifo_pairs
 
 MODELS = ("a", "b", "c")
 KINDS = ("k80", "p100", "v100")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from repro.core.kinds import Kinds
-from repro.policies.gavel.by_duration import GavelSjf
+from repro.policies.gavel.sjf import GavelSjf
 
 
 def shares(speeds, left, widths=None):

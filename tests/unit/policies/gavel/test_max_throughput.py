@@ -12,7 +12,7 @@ from scipy.optimize import linprog
 from repro import simulate
 from repro.optimise.linear import best_shares
 from repro.perf.throughput import ThroughputTable
-from repro.policies.gavel.totals import GavelMaxThroughput
+from repro.policies.gavel.max_throughput import GavelMaxThroughput
 
 
 def instance(seed):

@@ -1,4 +1,4 @@
-"""Jobs by remaining duration on unequal GPU types: shortest first, and AlloX's matching."""
+"""AlloX: jobs matched to the queues of GPUs by remaining duration."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,37 +11,8 @@ from repro.core.typed_shares import TypedShares
 from repro.core.view import View
 from repro.errors import PolicyError
 from repro.matching.slots import start_now
-from repro.policies.gavel.fifo import whole_time
+from repro.policies.gavel._one_type import remaining_s, whole_time
 from repro.typing import Floats
-
-
-@register("gavel-sjf")
-@dataclass(frozen=True)
-class GavelSjf(TypedShares):
-    """Minimise the shortest remaining duration, min_X min_i rem_i / thr_i(X), one job at a time.
-
-    The programme for one job gives it all its time on the type that ends it soonest; the same is
-    then solved for the other jobs on the GPUs left. So pairs of job and type are taken by
-    remaining duration, those without room skipped; equal durations go by order of arrival.
-
-    Reference: Gavel, OSDI 2020, section 4.2 (shortest job first).
-    """
-
-    needs = frozenset({"throughput", "duration"})
-
-    def shares(self, kinds: Kinds) -> Floats:
-        """Return X; every row is one job."""
-        free = kinds.gpus.copy()
-        durations = remaining_s(kinds.steps_left, kinds.speeds)
-        place: dict[int, int] = {}
-        for pair in np.argsort(durations, axis=None, kind="stable").tolist():
-            row, column = divmod(pair, len(free))
-            if not np.isfinite(durations[row, column]) or not free.any():
-                break
-            if row not in place and kinds.widths[row] <= free[column]:
-                place[row] = column
-                free[column] -= kinds.widths[row]
-        return whole_time(kinds, place)
 
 
 @register("allox")
@@ -94,9 +65,3 @@ class Allox(TypedShares):
         left = view.steps_left([jobs.jobs[row] for row in rows])
         durations = remaining_s(left, jobs.speeds[rows])
         return {rows[at]: column for at, column in start_now(durations, free)}
-
-
-def remaining_s(left: Floats, speeds: Floats) -> Floats:
-    """Return the seconds left of each row on each GPU type, infinite where it cannot run."""
-    able = speeds > 0
-    return np.where(able, left[:, None] / np.where(able, speeds, 1.0), np.inf)

@@ -1,0 +1,92 @@
+"""First in, first out on GPU types drawn at random."""
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from repro.core.kinds import Kinds
+from repro.core.policy import register
+from repro.core.view import View
+from repro.policies.gavel._one_type import InOrder, whole_time
+from repro.typing import Floats
+
+
+@register("fifo-agnostic")
+@dataclass(frozen=True)
+class FifoAgnostic(InOrder):
+    """Jobs in order of arrival, each on one type with room, where it stays to the end.
+
+    The first job that finds no room blocks all behind it.
+
+    Parameters
+    ----------
+    assign : {"drawn", "last"}, optional
+        ``drawn``: a type is drawn among those with room on which the job can run. ``last``: as
+        the public simulator does, the last type of the list of types with free GPUs, even without
+        room for the gang; the draw only decides which type leaves that list when the last has no
+        GPU left. A job that cannot run on that type waits, and those behind it pass. Types given
+        too much share it. The first job in line takes the type of one that finishes if it can run
+        there and fits beside the older jobs, and steps aside for this decision if not. Default:
+        ``drawn`` under the paper's rules, ``last`` under Gavel's.
+
+    Reference: Gavel, OSDI 2020, section 4.2 (FIFO).
+    """
+
+    assign: Literal["drawn", "last"] | None = None
+
+    tells_types = False
+    rule_values: ClassVar = {"paper": {"assign": "drawn"}, "gavel": {"assign": "last"}}
+
+    def formula(self, view: View) -> Callable[[Kinds], Floats]:
+        """Return X of one run, which remembers who is where."""
+        types = DrawnTypes(view.seed, last=self.assign == "last")
+        return lambda jobs: whole_time(jobs, types.update(jobs))
+
+
+class DrawnTypes:
+    """Which job is on which GPU type in one run of `FifoAgnostic`."""
+
+    def __init__(self, seed: int, last: bool) -> None:
+        self._draw, self._last = random.Random(seed), last
+        #: column of the type and GPUs of each job that has a type
+        self._held: dict[int, tuple[int, float]] = {}
+
+    def update(self, jobs: Kinds) -> dict[int, int]:
+        """Place jobs from the head of the queue; return the column of each row that has a type."""
+        held, present, free = self._held, set(jobs.jobs), jobs.gpus.tolist()
+        waiting = ((row, job) for row, job in enumerate(jobs.jobs) if job not in held)
+        # the places of finished jobs go to the head of the queue; what the public simulator has
+        # counted when it comes to a finished job are the older ones
+        for job in sorted(held):
+            column, width = held[job]
+            if job in present:
+                free[column] -= width
+                continue
+            del held[job]
+            if self._last and (head := next(waiting, None)):
+                width = jobs.widths.item(head[0])
+                if width <= free[column] and jobs.speeds[head[0], column] > 0:
+                    held[head[1]] = column, width
+                    free[column] -= width
+        self._admit(jobs, waiting, free)
+        return {row: held[job][0] for row, job in enumerate(jobs.jobs) if job in held}
+
+    def _admit(self, jobs: Kinds, waiting: Iterator[tuple[int, int]], free: list[float]) -> None:
+        """Place (row, job) from the head of the queue on until one finds no room."""
+        columns = [column for column, gpus in enumerate(free) if gpus > 0]
+        for row, job in waiting:
+            width, able = jobs.widths.item(row), jobs.speeds[row] > 0
+            room = [column for column in columns if free[column] >= width]
+            if not self._last:
+                room = [column for column in room if able[column]]
+            if not room:
+                return
+            drawn = room[self._draw.randrange(len(room))]
+            column = columns[-1] if self._last else drawn
+            if not able[column]:
+                continue
+            self._held[job] = column, width
+            free[column] -= width
+            if free[column] == 0:
+                columns.remove(drawn)

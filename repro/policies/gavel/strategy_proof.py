@@ -1,0 +1,27 @@
+"""Shares that no job gains by misreporting."""
+
+from dataclasses import dataclass
+
+from repro.core.kinds import Kinds
+from repro.core.policy import register
+from repro.core.typed_shares import TypedShares
+from repro.optimise.nash import strategy_proof_shares
+from repro.typing import Floats
+
+
+@register("gavel-strategy-proof")
+@dataclass(frozen=True)
+class GavelStrategyProof(TypedShares):
+    """Maximise the geometric mean of throughputs, then discount each job by its cost to others.
+
+    Job i gets its share times prod_{l != i} thr_l(with i) / thr_l(without i), so GPUs are left
+    idle. Gang sizes and weights multiply a throughput and change neither.
+
+    Reference: Gavel, OSDI 2020, section 4.4; Cole, Gkatzelis and Goel, EC 2013.
+    """
+
+    needs = frozenset({"throughput"})
+
+    def shares(self, kinds: Kinds) -> Floats:
+        """Return X."""
+        return strategy_proof_shares(kinds.speeds, kinds.counts, kinds.widths, kinds.gpus)
