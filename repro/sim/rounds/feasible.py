@@ -29,38 +29,15 @@ def checked(
     ``members`` has shape (rows, 2) with -1 for none, ``widths`` the GPUs of all jobs of the trace;
     ``ids``, ``who`` and ``now`` are for messages.
     """
+    from repro.sim.rounds.ledger_kernels import trim
 
-    def wrong(rule: str, what: str) -> PolicyError:
-        return PolicyError(f"{who}: {rule}: at {now:g} s {what}")
-
-    types, limits = speeds.gpu_types, speeds.gpu_counts
-    one, two = members[:, 0], members[:, 1]
-    # a NaN is reported before other violations
-    if not x.min(initial=0.0) >= -TOLERANCE:
-        row, column = (int(at) for at in np.unravel_index(x.argmin(), x.shape))
-        whose = f"that of {_named(members[row], ids)} in {types[column]!r} is {x[row, column]:g}"
-        raise wrong("shares must be >= 0", whose)
-    pairs, gangs = two >= 0, widths[one]
-    unequal = pairs & (gangs != widths[two])
-    if unequal.any():
-        row = int(unequal.argmax())
-        asked = f"{_named(members[row], ids)} ask for {gangs[row]} and {widths[two[row]]} GPUs"
-        raise wrong("jobs that share GPUs must be of one size", asked)
-    row_time = x.sum(axis=1)
-    time = np.bincount(one, row_time, len(widths))
-    time += np.bincount(two[pairs], row_time[pairs], len(widths))
-    if time.max() > 1 + TOLERANCE:
-        job = int(time.argmax())
-        whose = f"those of job {ids[job]!r} sum to {time[job]:.9g}"
-        raise wrong("shares must sum to at most 1 per job", whose)
-    # added row by row, not by blocks: the last bit decides between jobs
-    used = np.add.accumulate(gangs[:, None] * x)[-1] if len(x) else np.zeros(len(types))
-    if (used > limits * (1 + TOLERANCE)).any():
-        column = int((used / np.maximum(limits, 1e-300)).argmax())
-        taken = f"they take {used[column]:.9g} of {limits[column]:g} GPUs of {types[column]!r}"
-        raise wrong("shares must fit the GPUs of each type", taken)
-    factor = np.minimum(1.0, limits / np.maximum(used, 1e-300))
-    return np.maximum(x, 0.0) * factor
+    x = np.ascontiguousarray(x, dtype=float)
+    possible, trimmed = trim(members, x, widths, speeds.gpu_counts, TOLERANCE)
+    if not possible:
+        rule, what = _violated(members, x, widths, speeds, ids)
+        raise PolicyError(f"{who}: {rule}: at {now:g} s {what}")
+    found: Floats = trimmed
+    return found
 
 
 def in_order(members: Ints, x: Floats) -> tuple[Ints, Floats]:
@@ -82,6 +59,36 @@ def in_order(members: Ints, x: Floats) -> tuple[Ints, Floats]:
         return members, x
     order = np.argsort(place, kind="stable")
     return members[order], x[order]
+
+
+def _violated(
+    members: Ints, x: Floats, widths: Ints, speeds: Speeds, ids: Sequence[object]
+) -> tuple[str, str]:
+    """Say which rule impossible shares violate, and where or by whom most."""
+    types, limits = speeds.gpu_types, speeds.gpu_counts
+    # a NaN is reported before other violations
+    if not x.min() >= -TOLERANCE:
+        row, column = (int(at) for at in np.unravel_index(x.argmin(), x.shape))
+        whose = f"that of {_named(members[row], ids)} in {types[column]!r} is {x[row, column]:g}"
+        return "shares must be >= 0", whose
+    one, two = members[:, 0], members[:, 1]
+    pairs, gangs = two >= 0, widths[one]
+    unequal = pairs & (gangs != widths[two])
+    if unequal.any():
+        row = int(unequal.argmax())
+        asked = f"{_named(members[row], ids)} ask for {gangs[row]} and {widths[two[row]]} GPUs"
+        return "jobs that share GPUs must be of one size", asked
+    row_time = x.sum(axis=1)
+    time = np.bincount(one, row_time, len(widths))
+    time += np.bincount(two[pairs], row_time[pairs], len(widths))
+    if time.max() > 1 + TOLERANCE:
+        job = int(time.argmax())
+        whose = f"those of job {ids[job]!r} sum to {time[job]:.9g}"
+        return "shares must sum to at most 1 per job", whose
+    used = gangs @ x
+    column = int((used / np.maximum(limits, 1e-300)).argmax())
+    taken = f"they take {used[column]:.9g} of {limits[column]:g} GPUs of {types[column]!r}"
+    return "shares must fit the GPUs of each type", taken
 
 
 def _named(row: Sequence[int] | Ints, ids: Sequence[object]) -> str:

@@ -66,9 +66,7 @@ class Ledger:
 
     def finish(self, job: int) -> None:
         """Take the rows of a finished job out."""
-        gone = (self.members == job).any(axis=1)
-        self.alive[gone] = False
-        self.able[gone] = False
+        self._kernels.leave(self.members, job, self.alive, self.able)
 
     def give(self, rows: Ints, types: Ints, seconds: Floats | float) -> None:
         """Book that rows, each named once, held GPUs of a type."""

@@ -1,4 +1,4 @@
-"""Compiled loops over the rows of an allocation matrix: deficits of jobs and pairs.
+"""Compiled loops over the rows of an allocation matrix: checks, deficits of jobs and pairs.
 
 ``members`` has shape (rows, 2), -1 for none; X, time and deficits have shape (rows, GPU types).
 """
@@ -10,6 +10,46 @@ from typing import Any
 import numpy as np
 
 from repro.compiled import njit
+
+
+@njit()
+def trim(members: Any, x: Any, widths: Any, gpus: Any, tolerance: float) -> tuple[bool, Any]:
+    """Tell whether shares are possible, and return them without rounding errors."""
+    count, types = x.shape
+    used, possible = np.zeros(types), True
+    first, last = len(widths), -1
+    for a in range(count):
+        for job in members[a]:
+            if job >= 0:
+                first, last = min(first, job), max(last, job)
+    spent = np.zeros(max(0, last - first + 1))
+    for a in range(count):
+        time = 0.0
+        for j in range(types):
+            possible &= x[a, j] >= -tolerance
+            time += x[a, j]
+            used[j] += widths[members[a, 0]] * x[a, j]
+        for job in members[a]:
+            if job >= 0:
+                spent[job - first] += time
+                possible &= spent[job - first] <= 1.0 + tolerance
+                possible &= widths[job] == widths[members[a, 0]]
+    trimmed = np.empty((count, types))
+    for j in range(types):
+        possible &= used[j] <= gpus[j] * (1.0 + tolerance)
+        factor = min(1.0, gpus[j] / max(used[j], 1e-300))
+        for a in range(count):
+            trimmed[a, j] = max(x[a, j], 0.0) * factor
+    return possible, trimmed
+
+
+@njit()
+def leave(members: Any, job: int, alive: Any, able: Any) -> None:
+    """Mark the rows of a job that has finished."""
+    for a in range(len(members)):
+        if members[a, 0] == job or members[a, 1] == job:
+            alive[a] = False
+            able[a, :] = False
 
 
 @njit()
