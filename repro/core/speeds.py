@@ -42,9 +42,10 @@ class Speeds:
     ) -> None:
         self.gpu_types: tuple[str | None, ...] = tuple(sorted(capacity, key=str))
         self.gpu_counts = np.array([capacity[kind] for kind in self.gpu_types], dtype=float)
-        typed = isinstance(perf, ByType) and None not in capacity
         #: the performance model, if it knows GPU types; otherwise all speeds are ones
-        self.perf: ByType | None = perf if typed and isinstance(perf, ByType) else None
+        self.perf: ByType | None = (
+            perf if isinstance(perf, ByType) and None not in capacity else None
+        )
         self.known = self.perf is not None
         self._table = table
         self._alone: dict[Hashable, Floats] = {}

@@ -100,7 +100,6 @@ class Muri(Grouped):
     }
 
     def __post_init__(self) -> None:
-        """Refuse settings out of range."""
         if self.max_group not in range(2, RESOURCES + 1):
             raise ParamError(
                 f"{self.name}: max_group is {self.max_group}; give 2 to {RESOURCES}, as many jobs "
@@ -236,7 +235,6 @@ class _BestFirst(_Run):
         self.kinds = GroupsByKind(self.profiles, self.rounds, view.cluster.num_gpus)
 
     def leave(self, view: View, jobs: list[int]) -> None:
-        """Forget jobs that finished."""
         for job in jobs:
             self.kinds.remove(job, view.gpus(job))
 
@@ -337,7 +335,6 @@ class _InList(_Run):
         self.runs: dict[Group, Run] = {}
 
     def leave(self, view: View, jobs: list[int]) -> None:
-        """Forget jobs that finished."""
         for job in jobs:
             self.held[view.gpus(job)].discard(job)
 

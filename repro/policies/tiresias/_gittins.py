@@ -8,7 +8,7 @@ import numpy as np
 
 from repro.typing import Array
 
-#: Index of a job by its attained service (GPU-seconds); larger runs first.
+#: Index of a job by its attained service (GPU-seconds), larger first; 0 beyond the last sample.
 Index = Callable[[float], float]
 
 
@@ -58,11 +58,9 @@ class GittinsIndex(_Samples):
             self.next[i] = j
 
     def _slope(self, i: int, j: int) -> float:
-        """Return the slope between two vertices."""
         return (self.y[j] - self.y[i]) / (self.x[j] - self.x[i])
 
     def __call__(self, attained: float) -> float:
-        """Return the index at ``attained`` GPU-seconds; 0 beyond the largest sample."""
         i = bisect_right(self.samples, attained)
         if i == self.n:
             return 0.0
@@ -93,7 +91,6 @@ class MeanServiceIndex(_Samples):
     """
 
     def __call__(self, attained: float) -> float:
-        """Return the index at ``attained`` GPU-seconds."""
         i, n = bisect_right(self.samples, attained), self.n
         return (n - i) / (self.prefix[n] - self.prefix[i]) if i < n else 0.0
 
@@ -106,7 +103,6 @@ class TotalServiceIndex(_Samples):
     """
 
     def __call__(self, attained: float) -> float:
-        """Return the index at ``attained`` GPU-seconds; 0 beyond the largest sample."""
         i = bisect_right(self.samples, attained)
         if i == self.n:
             return 0.0
@@ -141,7 +137,6 @@ class TotalServiceTable(_Samples):
         ]
 
     def __call__(self, attained: float) -> float:
-        """Return the index at ``attained`` GPU-seconds."""
         i = bisect_right(self.samples, attained)
         return self.index[i] if i < len(self.index) else 0.0
 

@@ -1,7 +1,5 @@
 """Gandiva as Tiresias simulates it (section 5.3): time slicing of gangs inside sets of nodes."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,6 +9,47 @@ from repro.core.decision import Decision, RunSet
 from repro.core.policy import Policy, register
 from repro.core.view import View
 from repro.errors import ParamError
+
+
+@register("gandiva")
+@dataclass(frozen=True)
+class Gandiva(Policy):
+    """Time slicing only: gangs of one size share node sets, each set rotates every slice.
+
+    Parameters
+    ----------
+    slice_s : float
+        Seconds between rotations.
+    step_s : float, optional
+        Fixed step (s) at which arrivals, completions and rotations are noticed, counted from the
+        last arrival; infinity (rules ``paper``): they are noticed when they happen.
+    count_by_gang : bool, optional
+        Rebalance as the public simulator does: the node sets to open or close are counted in gangs,
+        not in sets (so that a size overshoots its target), and sets that are opened get no jobs.
+        False (rules ``paper``): whole surplus sets close, opened ones take jobs from overfull ones.
+
+    Reference: Tiresias, NSDI 2019, sections 5.1 and 5.3 (its Gandiva baseline); Gandiva, OSDI 2018.
+    """
+
+    slice_s: float = 60.0
+    step_s: float | None = None
+    count_by_gang: bool | None = None
+
+    time_fields = ("slice_s", "step_s")
+    rule_values: ClassVar = {
+        "paper": {"step_s": math.inf, "count_by_gang": False},
+        "tiresias": {"step_s": 10.0, "count_by_gang": True},
+    }
+
+    def polled(self) -> bool:
+        """Completions wait for the next step."""
+        return self.step_s is not None and self.step_s < math.inf
+
+    def session(self, view: View) -> Callable[[View], Decision]:
+        """Return the node sets of one run."""
+        if not self.slice_s > 0 or (self.step_s is not None and not self.step_s > 0):
+            raise ParamError("gandiva: slice_s and step_s are positive numbers of seconds")
+        return _Slicer(self, view)
 
 
 @dataclass
@@ -28,7 +67,6 @@ class _NodeSet:
 
 
 def _least_used(sets: list[_NodeSet]) -> _NodeSet:
-    """Return the set of fewest jobs."""
     return min(sets, key=lambda node_set: len(node_set.jobs))
 
 
@@ -153,44 +191,3 @@ class _Slicer:
                 return
             while len(fresh.jobs) < fresh.capacity and any(s.overfull for s in crowded):
                 fresh.jobs.append(max(crowded, key=lambda s: len(s.jobs)).jobs.pop())
-
-
-@register("gandiva")
-@dataclass(frozen=True)
-class Gandiva(Policy):
-    """Time slicing only: gangs of one size share node sets, each set rotates every slice.
-
-    Parameters
-    ----------
-    slice_s : float
-        Seconds between rotations.
-    step_s : float, optional
-        Fixed step (s) at which arrivals, completions and rotations are noticed, counted from the
-        last arrival; infinity (rules ``paper``): they are noticed when they happen.
-    count_by_gang : bool, optional
-        Rebalance as the public simulator does: the node sets to open or close are counted in gangs,
-        not in sets (so that a size overshoots its target), and sets that are opened get no jobs.
-        False (rules ``paper``): whole surplus sets close, opened ones take jobs from overfull ones.
-
-    Reference: Tiresias, NSDI 2019, sections 5.1 and 5.3 (its Gandiva baseline); Gandiva, OSDI 2018.
-    """
-
-    slice_s: float = 60.0
-    step_s: float | None = None
-    count_by_gang: bool | None = None
-
-    time_fields = ("slice_s", "step_s")
-    rule_values: ClassVar = {
-        "paper": {"step_s": math.inf, "count_by_gang": False},
-        "tiresias": {"step_s": 10.0, "count_by_gang": True},
-    }
-
-    def polled(self) -> bool:
-        """Completions wait for the next step."""
-        return self.step_s is not None and self.step_s < math.inf
-
-    def session(self, view: View) -> Callable[[View], Decision]:
-        """Return the node sets of one run."""
-        if not self.slice_s > 0 or (self.step_s is not None and not self.step_s > 0):
-            raise ParamError("gandiva: slice_s and step_s are positive numbers of seconds")
-        return _Slicer(self, view)

@@ -1,7 +1,5 @@
 """Continuous 2D-Gittins (Tiresias, section 3.2.1), with the three readings of its formula."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -23,18 +21,6 @@ INDICES: dict[str, Callable[[Array], Index]] = {
     "mean": MeanServiceIndex,
     "total": TotalServiceIndex,
 }
-
-
-class _Ordering(Ordering):
-    """Largest index of the attained service first; the index is built once per run."""
-
-    def __init__(self, policy: Gittins2D, view: View) -> None:
-        super().__init__(policy, view)
-        self.index, self.selection = policy.ranking(), Resort
-
-    def key(self, job: int, now: float) -> Key:
-        """Return minus the index."""
-        return -self.index(self.view.attained(job))
 
 
 @register("gittins-2d")
@@ -88,3 +74,14 @@ class Gittins2D(Order):
     def ordering(self, view: View) -> Ordering:
         """Return the order of one run."""
         return _Ordering(self, view)
+
+
+class _Ordering(Ordering):
+    """Largest index of the attained service first; the index is built once per run."""
+
+    def __init__(self, policy: Gittins2D, view: View) -> None:
+        super().__init__(policy, view)
+        self.index, self.selection = policy.ranking(), Resort
+
+    def key(self, job: int, now: float) -> Key:
+        return -self.index(self.view.attained(job))

@@ -8,15 +8,15 @@ from repro.core.policy import register
 from repro.errors import ParamError
 from repro.estimate.history import PUBLIC_SAMPLE, history
 from repro.policies.tiresias._gittins import GittinsIndex, Index, TotalServiceTable
-from repro.policies.tiresias._queues import Discretised
+from repro.policies.tiresias.tiresias_l import TiresiasL
 
 
 @register("tiresias-g")
 @dataclass(frozen=True)
-class TiresiasG(Discretised):
+class TiresiasG(TiresiasL):
     """Discretised 2D-Gittins: queues as Tiresias-L, ranked inside by the Gittins index.
 
-    Further fields as of `Discretised`.
+    Further fields as of `TiresiasL`.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class TiresiasG(Discretised):
     time_fields = ("thresholds", "history", "delta")
     rule_values: ClassVar = {
         rules: {**values, "index": "total" if rules == "tiresias" else "remaining"}
-        for rules, values in Discretised.rule_values.items()
+        for rules, values in TiresiasL.rule_values.items()
     }
 
     def indices(self) -> list[Index | None]:
