@@ -49,16 +49,19 @@ def _start(rows: int, columns: int, rank: int, seed: int) -> tuple[Floats, Float
 def slowdowns(table: ThroughputTable, models: Sequence[str], gpu_types: Sequence[str]) -> Floats:
     """Return the part of its speed, (model, GPU type), kept beside each model; 0 = cannot share."""
     kept = np.zeros((len(models), len(gpu_types), len(models)))
+    alone = _alone(table, models, gpu_types)
     for i, one in enumerate(models):
+        runs = alone[i] > 0
         for k, other in enumerate(models):
-            pair, own = table.pairs.get((one, other, 1)), 0
-            if pair is None:
-                pair, own = table.pairs.get((other, one, 1), {}), 1
-            for j, gpu_type in enumerate(gpu_types):
-                alone = table.rows[one, 1].get(gpu_type, 0.0)
-                if alone > 0 and gpu_type in pair:
-                    kept[i, j, k] = min(1.0, pair[gpu_type][own] / alone)
+            pair = table.pair_speeds(one, 1, other, 1, gpu_types)[0]
+            kept[i, runs, k] = np.minimum(1.0, pair[runs] / alone[i, runs])
     return kept
+
+
+def _alone(table: ThroughputTable, models: Sequence[str], gpu_types: Sequence[str]) -> Floats:
+    """Return steps/s on one GPU, shape (models, GPU types)."""
+    rows = [table.rows[model, 1] for model in models]
+    return np.array([[row.get(gpu_type, 0.0) for gpu_type in gpu_types] for row in rows])
 
 
 class PairEstimator:
@@ -110,9 +113,7 @@ class PairEstimator:
         self._rng = random.Random(seed + STREAM)
         chosen = sorted(self._rng.sample(range(len(models)), references))
         self.references = tuple(models[row] for row in chosen)
-        self._alone = np.array(
-            [[table.rows[model, 1].get(held, 0.0) for held in gpu_types] for model in models]
-        )
+        self._alone = _alone(table, models, gpu_types)
         self._true = slowdowns(table, models, gpu_types)
         #: rows of the references beside each other, flattened over GPU types
         self._known = self._true[chosen][:, :, chosen].reshape(references, -1)

@@ -35,17 +35,14 @@ class Hierarchy:
         places: dict[object, list[int]] = {}
         for row, entity in enumerate(entities):
             places.setdefault(entity, []).append(row)
-        for entity in places:
-            if not self.weights.get(entity, 1.0) > 0:
-                raise ParamError(f"entity {entity!r} has weight {self.weights[entity]!r}; give > 0")
-
-        def inner(entity: object) -> Inner:
-            return self.inner if isinstance(self.inner, str) else self.inner.get(entity, "fairness")
-
-        return [
-            (np.array(rows), float(self.weights.get(entity, 1.0)), inner(entity))
-            for entity, rows in places.items()
-        ]
+        found = []
+        for entity, rows in places.items():
+            weight, inner = self.weights.get(entity, 1.0), self.inner
+            if not weight > 0:
+                raise ParamError(f"entity {entity!r} has weight {weight!r}; give > 0")
+            one = inner if isinstance(inner, str) else inner.get(entity, "fairness")
+            found.append((np.array(rows), float(weight), one))
+        return found
 
 
 def hierarchical_shares(

@@ -9,7 +9,7 @@ import numpy as np
 
 from repro.optimise.centre import Centre, Crowd, central_level
 from repro.optimise.ecos import ecos_level
-from repro.optimise.vertex import vertex_centre, vertex_level
+from repro.optimise.vertex import improvable, vertex_level
 from repro.typing import Flags, Floats
 
 #: Relative slack given to floors: one that is just met would leave no interior.
@@ -39,10 +39,12 @@ def level_shares(
         answer = ecos_level(crowd, scale, floor)
     if answer is not None:
         return answer
+    shares, level = vertex_level(crowd, scale, floor)
     if floor is None:
         nothing = np.zeros(len(scale))
-        return Centre(*vertex_level(crowd, scale), nothing, nothing)
-    return vertex_centre(crowd, scale, floor)
+        return Centre(shares, level, nothing, nothing)
+    free = improvable(crowd, scale, floor, level).astype(float)
+    return Centre(shares, level, free, 1.0 - free)
 
 
 def bisected(best: float, tolerance: float) -> float:

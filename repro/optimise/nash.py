@@ -23,11 +23,8 @@ def nash_shares(speeds: Floats, counts: Floats, widths: Floats, gpus: Floats) ->
     where Y is the time of all jobs of a kind together, by a primal-dual interior-point path. A
     Newton step costs one small system per kind and one for the GPU types. ``speeds`` (a) have
     shape (kinds, types), ``counts`` (c) shape (kinds,) or (problems, kinds), where 0 leaves a kind
-    out; the shares of one job of each kind have shape (kinds, types) or (problems, kinds, types).
-
-    References
-    ----------
-    Gavel, OSDI 2020, section 4.4; Eisenberg and Gale 1959.
+    out; the shares of one job of each kind have shape (kinds, types) or (problems, kinds, types)
+    (Gavel, OSDI 2020, section 4.4; Eisenberg and Gale 1959).
     """
     c = np.atleast_2d(counts).astype(float)
     present = c > 0
@@ -106,11 +103,8 @@ def strategy_proof_shares(speeds: Floats, counts: Floats, widths: Floats, gpus: 
 
     Row i is multiplied by prod_{l != i} thr_l(with i) / thr_l(without i). What i then gets is
     the highest product of throughputs, divided by a number its report has no part in, so that no
-    other report serves it better.
-
-    References
-    ----------
-    Gavel, OSDI 2020, section 4.4; Cole, Gkatzelis and Goel, EC 2013 (partial allocation).
+    other report serves it better (Gavel, OSDI 2020, section 4.4; the partial allocation of Cole,
+    Gkatzelis and Goel, EC 2013).
     """
     problems = np.vstack([counts, counts - np.eye(len(speeds))])
     shares = nash_shares(speeds, problems, widths, gpus)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from repro.errors import PolicyError
-from repro.optimise.centre import Centre, Crowd, central_level
+from repro.optimise.centre import Crowd, central_level
 from repro.optimise.linear import minimise, time_and_gpus
 from repro.typing import Flags, Floats
 
@@ -94,13 +94,6 @@ def _constraints(crowd: Crowd, floor: Floats) -> tuple[Any, Floats, Floats, Floa
     limits = np.concatenate([each, crowd.gpus.astype(float), -least])
     upper = np.where(crowd.usable, each[:, None], 0.0).ravel()
     return vstack([time, used, value]), limits, upper, need
-
-
-def vertex_centre(crowd: Crowd, scale: Floats, floor: Floats | None = None) -> Centre:
-    """Return `vertex_level` with the bottlenecks found by `improvable`, as a `Centre`."""
-    shares, level = vertex_level(crowd, scale, floor)
-    free = improvable(crowd, scale, np.zeros(len(scale)) if floor is None else floor, level)
-    return Centre(shares, level, free.astype(float), (~free).astype(float))
 
 
 def vertex_ratio(crowd: Crowd, left: Floats, due: Floats, spent: Floats) -> tuple[Floats, float]:

@@ -12,28 +12,13 @@ from repro.perf.muri_models import start_overhead
 
 
 @dataclass(frozen=True)
-class ResumeOverhead(Overhead):
-    """A job that resumes holds its GPUs for a while before it progresses; nothing else costs.
-
-    The while, ``seconds``, is the same for every job.
-
-    Gavel, OSDI 2020, section 5 (preemption overhead, Table 4).
-    """
-
-    seconds: float
-
-    def resume_s(self, table: JobTable, job: int) -> float:
-        """Return the same for every job."""
-        return self.seconds
-
-
-@dataclass(frozen=True)
 class CheckpointOverhead(Overhead):
     """A preempted job keeps its GPUs to checkpoint, a resumed one holds them before it progresses.
 
     Seconds to checkpoint by model (``pause``, else ``default_pause``), and to resume any model.
 
-    Tiresias, NSDI 2019, Figure 4 (pause) and section 5.2.4 (mean cost of a preemption).
+    Tiresias, NSDI 2019, Figure 4 (pause) and section 5.2.4 (mean cost of a preemption); without a
+    pause, Gavel, OSDI 2020, section 5 (preemption overhead, Table 4).
     """
 
     pause: Mapping[str, float]
@@ -42,6 +27,9 @@ class CheckpointOverhead(Overhead):
 
     def pause_s(self, table: JobTable, job: int) -> float:
         """Return the seconds the job keeps its GPUs to checkpoint."""
+        if not self.pause:
+            # so that no column of models is read for nothing
+            return self.default_pause
         return self.pause.get(table.models[job] or "", self.default_pause)
 
     def resume_s(self, table: JobTable, job: int) -> float:

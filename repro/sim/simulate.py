@@ -15,7 +15,7 @@ from repro.core.policy import Policy, make
 from repro.core.records import Result
 from repro.core.rules import Rules, rules_named
 from repro.errors import ParamError, TraceError
-from repro.perf.overhead import ResumeOverhead, StartOverhead
+from repro.perf.overhead import CheckpointOverhead, StartOverhead
 from repro.perf.throughput_files import throughputs_of
 from repro.placement import base as placement_base
 from repro.placement.base import Placement
@@ -146,7 +146,7 @@ def _overhead(rules: Rules, rounds: RoundSettings) -> Overhead | None:
     if rules.start_overhead:
         return StartOverhead()
     if rounds.preemption_overhead_s and not rounds.whole_steps:
-        return ResumeOverhead(rounds.preemption_overhead_s)
+        return CheckpointOverhead({}, resume=rounds.preemption_overhead_s)
     return None
 
 

@@ -15,12 +15,10 @@ of all are pooled and every other job is a class of its own.
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 
 from repro.optimise.max_min import bisected
-from repro.optimise.pairs.programme import PairCrowd, programme, shares, solve
+from repro.optimise.pairs.programme import PairCrowd, programme, shares
 from repro.optimise.pairs.rows import spread_thinly
 from repro.typing import Floats, Ints
 
@@ -91,6 +89,6 @@ def makespan_pairs(
     end = unit / given.level
     if tolerance > 0:
         end = bisected(end, tolerance)
-        given = shares(problem, partial(solve, given=unit / end))
+        given = shares(problem, given=unit / end)
     parts = left / total[of_job]
     return *spread_thinly(np.arange(len(left)), of_job, parts, given), end

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -141,11 +140,9 @@ def _vertex(problem: Programme) -> tuple[Floats, float]:
     return np.asarray(answer.x[:-1], dtype=float), float(answer.x[-1])
 
 
-def shares(
-    problem: Programme, solver: Callable[[Programme], tuple[Floats, float]] = solve
-) -> KindShares:
+def shares(problem: Programme, method: str = "centre", given: float | None = None) -> KindShares:
     """Solve and sort the answer into single jobs and pairs; what cannot run is dropped."""
-    x, level = solver(problem)
+    x, level = solve(problem, method, given)
     a, b, j = problem.first, problem.second, problem.column
     kinds, types = problem.blocks[-1] // 2, len(problem.limits) - problem.blocks[-1]
     # a column that brings a member nothing was only offered

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -13,7 +12,7 @@ from repro.core.policy import register
 from repro.core.typed_shares import Solved, TypedShares
 from repro.core.view import View
 from repro.optimise.max_min import equal_share
-from repro.optimise.pairs.programme import KindShares, PairCrowd, programme, shares, solve
+from repro.optimise.pairs.programme import KindShares, PairCrowd, programme, shares
 from repro.optimise.pairs.rows import spread_evenly, spread_thinly
 from repro.policies.gavel._pair_table import EstimatedPairs, Pairs, PairTable
 from repro.typing import Floats
@@ -89,4 +88,4 @@ class GavelLasSS(TypedShares):
         scale = (kinds.widths / (kinds.weights * equal))[:, None]
         crowd = PairCrowd(kinds.speeds * scale, paired * scale[:, None], kinds.widths, kinds.gpus)
         problem = programme(crowd, kinds.counts, pairs=self.pairs)
-        return shares(problem, partial(solve, method=self.optimum))
+        return shares(problem, self.optimum)

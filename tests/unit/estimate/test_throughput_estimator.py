@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import random
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from repro.errors import ParamError
 from repro.estimate.throughput import PairEstimator, complete, slowdowns
+from repro.perf.throughput import ThroughputTable
 from repro.perf.throughput_files import load_throughputs
 
 TYPES = ("k80", "p100", "v100")
@@ -32,7 +32,7 @@ def measured(models=20, seed=5):
                 kind: (alone[i, j] * kept[j], alone[k, j] * other[j])
                 for j, kind in enumerate(TYPES)
             }
-    return SimpleNamespace(rows=rows, pairs=pairs)
+    return ThroughputTable(rows, "v100", pairs)
 
 
 TABLE = measured()
@@ -146,7 +146,7 @@ def test_measurements_at_the_columns_of_the_artifact_belong_to_other_models():
 def test_jobs_that_cannot_share_keep_nothing():
     rows = {("a", 1): {"v100": 10.0}, ("b", 1): {"v100": 0.0}}
     pairs = {("b", "a", 1): {"v100": (3.0, 4.0)}}
-    kept = slowdowns(SimpleNamespace(rows=rows, pairs=pairs), ["a", "b"], ["v100", "k80"])
+    kept = slowdowns(ThroughputTable(rows, "v100", pairs), ["a", "b"], ["v100", "k80"])
     assert kept[:, 0].tolist() == [[0, 0.4], [0, 0]]
     assert not kept[:, 1].any()
 
