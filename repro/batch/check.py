@@ -103,10 +103,7 @@ def tally_line(found: Sequence[Stored]) -> str:
 
 
 def headline(found: Sequence[Stored]) -> dict[str, Any]:
-    """Return published numbers judged and how near they are, then claims by kind.
-
-    Checks hold or do not: they are never counted as reproduced.
-    """
+    """Return published numbers judged and how near they are, then claims by kind."""
     rows, points = _rows(found), _points(found)
     by_paper: dict[str, list[dict[str, Any]]] = {}
     by_data: dict[str, list[dict[str, Any]]] = {}

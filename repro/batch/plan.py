@@ -38,8 +38,7 @@ def plan(
     """Check everything that can be checked before a kernel starts, and sort out what is current.
 
     Returned are the tasks, the longest first, and the outcomes of what is current or cannot be
-    read. If the figures were ``named``, one that cannot be read is an error. ``given`` are
-    parameters of the command line, ``scratch`` is for sockets and notebooks under execution.
+    read, which is an error if the figures were ``named``.
     """
     tasks: list[tuple[float, Task]] = []
     skipped: list[Outcome] = []

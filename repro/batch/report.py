@@ -44,10 +44,7 @@ _VOID = frozenset({"img"})
 
 
 def write_report(out: Path, found: Sequence[Stored]) -> Path:
-    """Write ``index.html`` into the folder of results and return its path.
-
-    The page needs no network and holds no date, so equal results give equal bytes.
-    """
+    """Write ``index.html``, which needs no network; equal results give equal bytes."""
     papers = [(paper, list(group)) for paper, group in groupby(found, lambda one: one.entry.paper)]
     body: list[str] = [
         element("h1", "Figures and tables, regenerated"),

@@ -37,8 +37,7 @@ def run(
         int | None, typer.Option("-j", metavar="N", help="Notebooks at a time (default: CPUs).")
     ] = None,
     out: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Folder of results (default: build/figures)."),
+        Path | None, typer.Option(metavar="DIR", help="Folder of results (default: build/figures).")
     ] = None,
     pairs: Annotated[
         list[str] | None,

@@ -82,7 +82,8 @@ def simulate(
     machines = Cluster.parse(cluster)
     own, rounds = round_settings(policy, parse_settings(settings or []))
     chosen = make(policy, rules, **own)
-    speeds = _speeds(throughputs, reference_gpu)
+    named = {"throughputs": throughputs, "reference_gpu": reference_gpu}
+    speeds = {option: value for option, value in named.items() if value is not None}
     opened = _trace(trace, format, machines.num_gpus, seed, speeds)
     frame = opened.frame
     result = repro.simulate(
@@ -160,11 +161,6 @@ def _trace(name: str, format: str | None, gpus: int, seed: int, speeds: dict[str
     taken = inspect.signature(synth.generators[name]).parameters
     options = {key: speeds[key] for key in speeds if key in taken}
     return _Opened(open_trace(name, seed, **options)[0], frozenset(options), True)
-
-
-def _speeds(throughputs: str | None, reference_gpu: str | None) -> dict[str, str]:
-    given = {"throughputs": throughputs, "reference_gpu": reference_gpu}
-    return {key: value for key, value in given.items() if value is not None}
 
 
 def _performance(

@@ -188,10 +188,7 @@ def judge(claim: Claim, value: Any) -> Verdict:
 def judge_all(
     claims: Sequence[Claim], values: Mapping[str, Any], points: Sequence[Point] = ()
 ) -> list[Verdict]:
-    """Judge every claim of a figure, those about a series by its points, the others by ``values``.
-
-    A ClaimError names the claims without a value and the values without a claim.
-    """
+    """Judge claims about a series by its points, the others by ``values``, one for each."""
     known = [claim.id for claim in claims if claim.series is None]
     missing = [name for name in known if name not in values]
     extra = [name for name in values if name not in known]

@@ -20,13 +20,11 @@ _INJECTED = "# Parameters\n"
 def cells(notebook: Path) -> list[tuple[str, str, list[str]]]:
     """Return type, source and tags of each cell; outputs and counters do not matter."""
     try:
+        found = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+        tags = [list(cell.get("metadata", {}).get("tags", [])) for cell in found]
         return [
-            (
-                str(cell["cell_type"]),
-                "".join(cell["source"]),
-                [*cell.get("metadata", {}).get("tags", [])],
-            )
-            for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+            (str(cell["cell_type"]), "".join(cell["source"]), names)
+            for cell, names in zip(found, tags, strict=True)
         ]
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ParamError(

@@ -92,10 +92,7 @@ class _Error(_Saved):
 
 
 def lock(root: Path) -> dict[str, Any] | None:
-    """Return the lock file of a checkout and the libraries that differ from it, None without one.
-
-    ``differs`` is {library: [locked version, installed one or None]}.
-    """
+    """Return a checkout's lock file and ``{library: [locked, installed]}`` where they differ."""
     path = root / LOCK
     if not path.is_file():
         return None
@@ -165,10 +162,7 @@ def verdict_frame(verdicts: Sequence[Verdict], stand_in: str | None) -> pd.DataF
 
 
 def read_result(folder: Path) -> tuple[dict[str, Any], str]:
-    """Return the ``result.json`` of a figure, and in one line what is wrong with it.
-
-    Without a file both are empty; a damaged file has no content.
-    """
+    """Return the ``result.json`` of a figure, and in one line what is wrong with it; or empty."""
     return _read(folder / RESULT, _Result, "`repro run` makes it again")
 
 

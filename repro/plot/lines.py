@@ -50,13 +50,6 @@ def line_chart(
         Columns of the lower and upper edge of a shaded band.
     markers, steps : bool
         Mark every point; hold each value until the next point (counts over time).
-
-    Examples
-    --------
-    >>> rows = pd.DataFrame({"K": [2, 3, 4], "jct": [1.0, 0.99, 0.99]})
-    >>> chart = line_chart(rows, x="K", y="jct", xlabel="queues", ylabel="normalised JCT")
-    >>> chart.axes[0].get_xlabel()
-    'queues'
     """
     axes = panel_axes(panel)
     if not pd.api.types.is_numeric_dtype(frame[x]):

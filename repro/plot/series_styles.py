@@ -115,8 +115,6 @@ _SOLE = Look("", "#1f5fb4", "-", "o", "")
 def look(name: object) -> Look:
     """Return the look of a series: bound to it if it is a known policy, else by a hash of its name.
 
-    Examples
-    --------
     >>> look("tiresias-l").label, look("K=2") == look("K=2")
     ('Tiresias-L', True)
     """

@@ -21,10 +21,7 @@ def hours(
     measured: Sequence[int],
     published: Sequence[Mapping[str, Any]],
 ) -> pd.DataFrame:
-    """Return average JCT of the continuous and makespan of the static workload, in hours (Table 3).
-
-    ``results`` go by workload and policy; ``measured`` are the first and the last job that count.
-    """
+    """Return mean JCT (continuous) or makespan (static workload) of each run in hours (Table 3)."""
     first, last = measured
     known = {row["policy"]: row for row in published}
     rows = []
@@ -38,10 +35,7 @@ def hours(
 
 
 def part_cases(fig: FigureRun) -> dict[str, dict[Label, Case]]:
-    """Return the cluster sweep: for each part of V100s, policies that know speeds or do not.
-
-    Series are ``V100s: <part> <role>`` over job rates, and ``all <role>`` over the parts.
-    """
+    """Return ``V100s: <part> <role>`` over job rates, and ``all <role>`` over parts of V100s."""
     jct, static = dict(fig.inputs.jct), dict(fig.inputs.makespan)
     found: dict[str, dict[Label, Case]] = {"jct": {}, "makespan": {}}
     for part, rates in jct["rates"].items():

@@ -88,9 +88,8 @@ def policy_table(
 ) -> pd.DataFrame:
     """Return what each policy optimises and reads, and the problems one decision of it solves.
 
-    ``rows``: row of the table to the registered name. The columns are row, policy, objective (first
-    line of its docstring), reads (list), solver (sorts of problems), solves (their number),
-    most_time and most_gpus (largest sum of shares of a job, largest use of a GPU type).
+    ``rows``: row of the table to the registered name; ``most_time`` and ``most_gpus`` are the
+    largest sum of shares of a job and the largest use of a GPU type.
     """
     records = []
     for row, name in rows.items():
@@ -98,19 +97,13 @@ def policy_table(
         with counted_solves() as counts:
             shares = first_shares(trace, cluster, name, list(gpus))
         sums = constraint_sums(shares, trace["num_gpus"].tolist(), list(gpus.values()))
-        records.append(
-            {
-                "row": row,
-                "policy": name,
-                "objective": (declared.__doc__ or "").strip().splitlines()[0],
-                "reads": [word for need, word in READS.items() if need in declared.needs],
-                "solver": ", ".join(sorted(counts)) or NONE,
-                "solves": sum(counts.values()),
-                "most_time": max(sums["time"]),
-                "most_gpus": max(sums["gpus"]),
-            }
-        )
-    return pd.DataFrame(records)
+        objective = (declared.__doc__ or "").strip().splitlines()[0]
+        reads = [word for need, word in READS.items() if need in declared.needs]
+        solver = ", ".join(sorted(counts)) or NONE, sum(counts.values())
+        most = max(sums["time"]), max(sums["gpus"])
+        records.append((row, name, objective, reads, *solver, *most))
+    columns = ["row", "policy", "objective", "reads", "solver", "solves", "most_time", "most_gpus"]
+    return pd.DataFrame(records, columns=columns)
 
 
 def feature_cells(table: pd.DataFrame) -> pd.DataFrame:
@@ -154,8 +147,7 @@ def allocation_times(
 
     ``traces``: number of jobs to the jobs, on a quarter as many GPUs of each type of ``perf``;
     ``policies``: series to the policy and the largest number of jobs it is asked for; ``whole``:
-    series whose programme has a row per job. The fastest of ``trials`` counts: the others are
-    disturbed by the machine. The columns are series, x (jobs), seconds.
+    series whose programme has a row per job. The fastest of ``trials`` counts.
     """
     rows: list[dict[str, Any]] = []
     for name, (policy, most) in policies.items():

@@ -25,11 +25,7 @@ def cells(matrix: npt.ArrayLike, rows: Sequence[str], columns: Sequence[str]) ->
 def played(
     fractions: npt.ArrayLike, widths: Sequence[int], capacity: Sequence[int], rounds: int
 ) -> pd.DataFrame:
-    """Return who runs where in each round of one allocation: round, job, type (from 0).
-
-    ``fractions`` is X, shape (jobs, GPU types), ``widths`` the GPUs of each job and ``capacity``
-    those of each type (Gavel, section 5).
-    """
+    """Return who runs where in each round of one allocation X (Gavel, section 5)."""
     shares = np.asarray(fractions, dtype=float)
     received = np.zeros_like(shares)
     records = []
@@ -67,10 +63,7 @@ def received_rounds(rounds: pd.DataFrame, shape: tuple[int, int]) -> Floats:
 def constraint_sums(
     fractions: npt.ArrayLike, widths: Sequence[int], capacity: Sequence[int]
 ) -> dict[str, list[float]]:
-    """Return what the constraints of Gavel's section 3.1 bound, each at most 1.
-
-    ``time``: sum of each row of X; ``gpus``: GPUs used of each type over those there are.
-    """
+    """Return each job's time and each type's GPUs in use, at most 1 (Gavel, section 3.1)."""
     shares = np.asarray(fractions, dtype=float)
     used = np.asarray(widths, dtype=float) @ shares / np.asarray(capacity, dtype=float)
     return {"time": shares.sum(axis=1).tolist(), "gpus": used.tolist()}

@@ -20,9 +20,8 @@ def entity_shares(jobs: Table, entities: Table, gpus: Mapping[str, int]) -> pd.D
     """Return the allocation of the hierarchical policy, one row per job.
 
     ``jobs``: job to entity, weight and steps_per_s by GPU type (1 if left out); ``entities``:
-    entity to weight (1 if left out) and inner (``fairness`` or ``fifo``). The columns are job,
-    entity, time shares by GPU type, share (their sum), normalised (effective throughput over that
-    of an equal share of all GPUs, for one GPU's time).
+    entity to weight (1 if left out) and inner (``fairness`` or ``fifo``). ``normalised`` is the
+    effective throughput over that of an equal share of all GPUs, for one GPU's time.
     """
     types = list(gpus)
     speeds = np.array(
@@ -54,11 +53,7 @@ def entity_shares(jobs: Table, entities: Table, gpus: Mapping[str, int]) -> pd.D
 def stages(
     jobs: Table, entities: Table, gpus: Mapping[str, int], leaving: Sequence[str]
 ) -> pd.DataFrame:
-    """Return `entity_shares` of all jobs, then again after each of some jobs has left.
-
-    The columns are stage (``all jobs``, ``job 4 ends`` …), present, and those of `entity_shares`;
-    jobs that have left have a share of 0.
-    """
+    """Return `entity_shares` of all jobs, then again after each of some jobs has left."""
     frames = []
     for number in range(len(leaving) + 1):
         gone = set(leaving[:number])
@@ -72,16 +67,9 @@ def stages(
 
 
 def weighted_cases(
-    jobs: Table,
-    inner: Mapping[str, str],
-    cases: Mapping[str, Mapping[str, Mapping[str, float]]],
-    gpus: Mapping[str, int],
+    jobs: Table, inner: Mapping[str, str], cases: Mapping[str, Table], gpus: Mapping[str, int]
 ) -> pd.DataFrame:
-    """Return `entity_shares` for several choices of weights, with a column case.
-
-    ``cases``: case to weights of ``entities`` and of ``jobs`` (1 for those left out); ``inner``:
-    entity to the policy inside it.
-    """
+    """Return `entity_shares` for several choices of weights (1 for those left out)."""
     frames = []
     for name, case in cases.items():
         entities = {
@@ -98,8 +86,7 @@ def joining_jobs(
     """Return one-GPU jobs of ``models`` that join one by one and outlast the timeline.
 
     Each of the entities, named from ``0``, has the next equal part of the jobs, with weights going
-    round from 1 to ``weights``. One joins every ``every`` of ``steps`` timesteps of ``step_s``
-    seconds.
+    round from 1 to ``weights``. One joins every ``every`` timesteps of ``step_s`` seconds.
     """
     number = np.arange(len(models))
     size = len(models) // entities
@@ -127,11 +114,7 @@ def throughput_steps(
     every: int,
     steps: int,
 ) -> pd.DataFrame:
-    """Return each job's throughput over that of its equal share of all GPU types, while it runs.
-
-    Jobs are those of `joining_jobs`, run without rounds; the columns are timestep (from 1; that
-    of each arrival), job_id, entity, throughput (Gavel, section 4.3).
-    """
+    """Return each job's throughput over that of its equal share of all GPUs (section 4.3)."""
     types = list(gpus)
     counts = np.array([gpus[one] for one in types], dtype=float)
     speeds = np.array([perf.speeds(model, 1, types) for model in trace["model"]])
@@ -164,10 +147,7 @@ def parts(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def farthest_total(sums: pd.DataFrame, known: pd.DataFrame, series: str, published: str) -> float:
-    """Return the largest distance of a series' `totals` from the published curve.
-
-    ``known`` has the columns series, x (timestep) and mean.
-    """
+    """Return the largest distance of a series' `totals` from the published curve."""
     ours = sums[sums["series"] == series].set_index("timestep")["total"]
     theirs = known[known["series"] == published].set_index("x")["mean"]
     return float((ours - theirs).abs().max())

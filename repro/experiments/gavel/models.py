@@ -18,12 +18,7 @@ GPU_TYPES = ("k80", "p100", "v100")
 
 
 def motivation() -> pd.DataFrame:
-    """Return the measurements behind Figures 1 and 4, one row per model and batch size.
-
-    The columns are model, batch_size (NaN where the model has one only), steps/s alone (k80, p100,
-    v100), steps/s on a P100 beside each of six models (p100_beside_<model>, 0 out of memory) and of
-    the second of two equal jobs (p100_second_of_two).
-    """
+    """Return the steps/s behind Figures 1 and 4, by model and batch size; 0 is out of memory."""
     return ModelTable(_FILE, ("model", "batch_size", *GPU_TYPES, _SECOND)).frame
 
 
@@ -49,30 +44,20 @@ def from_throughputs(
         model if batch is None else f"{model} (batch size {batch})"
         for model, batch in models.items()
     ]
-    columns = {
-        gpu_type: [throughputs.steps_per_s(name, 1, gpu_type) for name in names]
-        for gpu_type in GPU_TYPES
-    }
-    return pd.DataFrame({"model": list(models), **columns})
+    frame = pd.DataFrame({"model": list(models)})
+    for gpu_type in GPU_TYPES:
+        frame[gpu_type] = [throughputs.steps_per_s(name, 1, gpu_type) for name in names]
+    return frame
 
 
 def relative_speed(table: pd.DataFrame, prices: Mapping[str, float]) -> pd.DataFrame:
-    """Return each model's speed on each GPU type over the first of ``prices``, and per dollar.
-
-    ``prices`` are USD/h by type; the columns are model, gpu_type (capitals), speed, per_dollar.
-    """
+    """Return each model's speed by GPU type over the first of ``prices``, and per dollar."""
     unit = next(iter(prices))
-    frames = [
-        pd.DataFrame(
-            {
-                "model": table["model"],
-                "gpu_type": gpu_type.upper(),
-                "speed": table[gpu_type] / table[unit],
-                "per_dollar": table[gpu_type] / table[unit] * prices[unit] / price,
-            }
-        )
-        for gpu_type, price in prices.items()
-    ]
+    frames = []
+    for gpu_type, price in prices.items():
+        speed = table[gpu_type] / table[unit]
+        frame = table[["model"]].assign(gpu_type=gpu_type.upper(), speed=speed)
+        frames.append(frame.assign(per_dollar=speed * prices[unit] / price))
     return pd.concat(frames).sort_index(kind="stable").reset_index(drop=True)
 
 
@@ -83,10 +68,7 @@ def labels(relative: pd.DataFrame, column: str) -> list[list[float]]:
 
 
 def shared_speeds(table: pd.DataFrame, models: Sequence[str]) -> pd.DataFrame:
-    """Return what two models keep of their speeds when they share a P100, the upper triangle.
-
-    The columns are row, column, first and second (speed in the pair over speed alone), total, text.
-    """
+    """Return what two models keep of their speeds when they share a P100, the upper triangle."""
     by_model = table.set_index("model")
     alone = by_model["p100"]
     records = []
@@ -101,11 +83,7 @@ def shared_speeds(table: pd.DataFrame, models: Sequence[str]) -> pd.DataFrame:
 
 
 def configurations(throughputs: ThroughputTable, gpu_type: str, unit: str) -> pd.DataFrame:
-    """Return the models and batch sizes of the workload with their speeds on one GPU (Table 2).
-
-    The columns are model, batch_size (None where there is only one), distributed, job_type, rank
-    (of the batch size within the model, from 1), steps_per_s, speedup (over ``unit``), text.
-    """
+    """Return the models and batch sizes of the workload, their speeds on one GPU (Table 2)."""
     frame = pd.DataFrame(
         [(one.model, one.batch_size, one.distributed, one.name) for one in job_types()],
         columns=["model", "batch_size", "distributed", "job_type"],

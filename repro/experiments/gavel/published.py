@@ -44,11 +44,7 @@ def comparable(inputs: Mapping[str, Any], seed: int = 0) -> bool:
 def means(
     jobs: pd.DataFrame, value: str = "jct_h", known: pd.DataFrame | None = None
 ) -> pd.DataFrame:
-    """Return the average of a value over the jobs of each point, and over its seeds.
-
-    Columns are series, x, mean, low and high (one standard deviation of the seeds), seed0 (the
-    first seed), seeds (their number), and from ``known`` curves published and published_seed0.
-    """
+    """Return the average of a value over the jobs of each point, and over its seeds, ± one s.d."""
     # A point with jobs that have no value has no average.
     whole = jobs[value].isna().groupby([jobs["series"], jobs["x"]]).transform("sum").eq(0)
     each = jobs[whole].groupby(["series", "x", "seed"], sort=False)[value].mean().reset_index()

@@ -82,10 +82,7 @@ def cases(fig: FigureRun, **changes: Any) -> dict[Label, Case]:
 
 
 def jobs(fig: FigureRun, cases: Mapping[Label, Case]) -> pd.DataFrame:
-    """Return all measured jobs of simulations, times in hours; a job without end has no jct_h.
-
-    Columns are series, x, seed, job_id, submit_h, end_h, jct_h, duration_h and the trace's own.
-    """
+    """Return all measured jobs of simulations, times in hours; a job without end has no jct_h."""
     results = fig.sweep(cases, fig.inputs.workers)
     frames = [
         result.jobs.assign(series=series, x=x, seed=seed)

@@ -14,11 +14,7 @@ Stages = Mapping[str, Sequence[float]]
 
 
 def bars(rows: pd.DataFrame, resources: Sequence[str], until: float | None = None) -> pd.DataFrame:
-    """Return the rows of a micro-simulation as bars of a chart, one lane per group and resource.
-
-    Without those that last no time or start at ``until`` or later, in the order of lanes; added are
-    lane and text (job and iteration).
-    """
+    """Return the rows of a micro-simulation before ``until``, a lane per group and resource."""
     lasting = rows[rows["end"] > rows["start"]]
     if until is not None:
         lasting = lasting[lasting["start"] < until]
@@ -46,12 +42,10 @@ def offset_period(stages: Stages, offsets: Mapping[str, int]) -> float:
 def simulate_plans(
     plans: Mapping[str, Sequence[Sequence[str]]], stages: Stages, resources: Sequence[str]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Run every group of some grouping plans and set the closed forms beside it.
+    """Run every group of some grouping plans and set the closed forms (Eq 3 and 4) beside it.
 
     ``plans``: plan to its groups of jobs; ``stages``: job to its time on each resource (s).
-    Returned are every stage, with plan and group (``A+B``), and one row per group: plan, group,
-    period (s) and gamma of the run, idle share (``idle CPU``), period_closed and gamma_closed by Eq
-    3 and 4.
+    Returned are every stage, and one row per group.
     """
     frames, records = [], []
     for plan, groups in plans.items():

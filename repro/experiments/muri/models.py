@@ -18,11 +18,7 @@ STAGE_OF = {"storage": "data", "cpu": "data", "gpu": "GPU", "network": "network"
 
 
 def stage_shares(num_gpus: int) -> pd.DataFrame:
-    """Return how long each stage of the eight models is, in percent of the iteration (Table 1).
-
-    By model: label, bottleneck, data, GPU, network and their sum, labelled (the stage that the
-    paper's bottleneck is part of), longest. ``num_gpus`` is one of the measured GPU counts.
-    """
+    """Return how long each stage of the models is, in percent of the iteration (Table 1)."""
     table = muri_profiles()
     at = table[table["num_gpus"] == num_gpus].set_index("model")
     parts = {name: 100 * at[column] / at["iteration_time"] for name, column in STAGES.items()}
@@ -46,10 +42,7 @@ def bottleneck_margin(profiles: pd.DataFrame) -> pd.DataFrame:
 
 
 def jobs_off_profile(trace: pd.DataFrame) -> int:
-    """Return how many jobs differ from the table of models, in any time by more than 1 ns.
-
-    ``trace`` has model, num_gpus, iteration_time and the stage times (s), storage and CPU in one.
-    """
+    """Return how many jobs differ from the table of models, in any time by more than 1 ns."""
     table = muri_profiles().rename(columns={"stage_data": "stage_storage"})
     columns = ["iteration_time", "stage_storage", "stage_gpu", "stage_network"]
     ours = table.set_index(["model", "num_gpus"])[columns]
@@ -64,9 +57,7 @@ def group_throughput(
 ) -> pd.DataFrame:
     """Return the throughput of 2 to 4 models alone and together in one group (Table 2).
 
-    The factors are measured time over the profile's iteration time, and over the period T. One row
-    per model and ordering (best, worst): label, period (s, without the factor), alone, together
-    (iterations/s), normalised (together / alone).
+    The factors are measured time over the profile's iteration time, and over the period T.
     """
     table = muri_profiles()
     rows = table[table["num_gpus"] == num_gpus].set_index("model").loc[list(models)]

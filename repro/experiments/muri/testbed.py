@@ -27,10 +27,7 @@ HOUR_S = 3600.0
 def series(
     results: Mapping[str, Result], trace: pd.DataFrame, step: float, drawn: float
 ) -> pd.DataFrame:
-    """Return `over_time` under several policies, averaged over spans of ``drawn`` seconds.
-
-    A column policy comes first; hours are those of the beginning of the span.
-    """
+    """Return `over_time` under several policies, averaged over spans of ``drawn`` seconds."""
     parts = []
     for policy, result in results.items():
         table = over_time(result, trace, step)
@@ -47,11 +44,10 @@ def means(
     step: float,
     published: Sequence[Mapping[str, Any]] = (),
 ) -> pd.DataFrame:
-    """Return means over each run, beside those of the testbed's logs.
+    """Return means over each run, beside those of the testbed's logs (``<column>_log``).
 
     ``step``: seconds between two instants at which the blocking index is read; ``published``: rows
-    ``{policy, queue_length, …}``. The columns are policy, queue_length and queue_max (exact),
-    blocking_index, data_percent, gpu_percent, network_percent, and ``<column>_log`` (NaN if none).
+    ``{policy, queue_length, …}``.
     """
     rows = []
     for policy, result in results.items():
@@ -72,11 +68,7 @@ def over_muri(values: pd.Series[float], parts: Mapping[str, Sequence[str]]) -> l
 
 
 def over_time(result: Result, trace: pd.DataFrame, step: float) -> pd.DataFrame:
-    """Return the state of the cluster every ``step`` seconds up to the last completion.
-
-    The columns are hours, queue_length (jobs), blocking_index, data_percent, gpu_percent and
-    network_percent (of the cluster). ``trace`` has iterations and stage times (s per iteration).
-    """
+    """Return the state of the cluster every ``step`` seconds up to the last completion."""
     times = _instants(result, step)
     columns = {
         "hours": times / HOUR_S,

@@ -36,9 +36,8 @@ def compare(
     """Return every metric of every run, over that of the reference, beside the published values.
 
     ``results``: (trace, series) to records; ``published``: rows ``{policy, metric, <trace>:
-    seconds}``, compared with nothing on the stand-ins named in ``drawn``. The columns are trace,
-    policy, metric, value (s), published (s, NaN if none), deviation (relative), ratio (over the
-    reference on the same trace), published_ratio.
+    seconds}``, compared with nothing on the stand-ins named in ``drawn``. Ratios are over the
+    reference on the same trace.
     """
     rows = [
         {"trace": trace, "policy": series, "metric": metric, "value": value}
@@ -65,9 +64,8 @@ def compare(
 def over_noise(results: Mapping[tuple[float, str, int], Result]) -> pd.DataFrame:
     """Return every metric of runs with profiling noise, over that of the same policy without.
 
-    ``results``: (noise, policy, seed) to records, noise 0 for every policy among them. The columns
-    are noise, policy, metric, value (s, mean over seeds), ratio (mean), lowest, highest (ratio of
-    a single seed; Figure 14).
+    ``results``: (noise, policy, seed) to records, noise 0 for every policy among them; lowest and
+    highest are of a single seed (Figure 14).
     """
     rows = [
         {"noise": noise, "policy": policy, "metric": metric, "value": value}

@@ -45,8 +45,7 @@ def queue_spans(
     """Cut the intervals of a run where a job changes queue; found from the records alone.
 
     ``thresholds`` are the upper limits of queues 1 to K-1 (GPU-seconds), ``promote_knob`` is
-    PROMOTEKNOB (section 3.2.3). The columns are job_id, start, end (s), gpus, queue (1 to K),
-    event: what put the job into this span (``start``, ``resume``, ``demoted``, ``promoted``).
+    PROMOTEKNOB (section 3.2.3); ``event`` is what put the job into the span.
     """
     limits = [*thresholds, math.inf]
     rows: list[tuple[object, float, float, float, int, str]] = []
@@ -69,10 +68,7 @@ def queue_spans(
 
 
 def attained(result: Result, times: Sequence[float]) -> pd.DataFrame:
-    """Return the attained service W_J t_J (GPU-seconds) of each unfinished job at some times (s).
-
-    The columns are job_id, time, attained; NaN before submission and after completion.
-    """
+    """Return the attained service W_J t_J (GPU-seconds) of each unfinished job at some times."""
     rows = []
     jobs = result.jobs
     alive = zip(jobs["job_id"], jobs["submit_time"], jobs["end_time"], strict=True)

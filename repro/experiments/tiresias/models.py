@@ -78,12 +78,11 @@ def resume_parts(
     node_gpus: int,
     read_mb_s: float,
 ) -> pd.DataFrame:
-    """Return a model of the seconds to resume: model, label, workers, part, seconds.
+    """Return a model of the seconds to resume, by part.
 
     Restoring is taken to cost per tensor what saving costs (``pause``). The workers of one machine
-    (at most ``node_gpus``) read the checkpoint over one link of ``read_mb_s`` MB/s. What is left
-    of ``mean_resume``, the same for every job, is called building and warming up: nothing
-    published separates the two. ``models`` has model, label, size_mb and tensors.
+    read the checkpoint over one link of ``read_mb_s`` MB/s. What is left of ``mean_resume``, the
+    same for every job, is called building and warming up: nothing published separates the two.
     """
     grid = models[["model", "label", "size_mb", "tensors"]].merge(
         pd.DataFrame({"workers": list(workers)}), how="cross"

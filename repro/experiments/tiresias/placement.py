@@ -44,9 +44,8 @@ def drawn(
 ) -> list[Instance]:
     """Draw ``count`` instances small enough for exhaustive search.
 
-    ``models`` has size_mb and largest_ratio (share of the largest tensor) by model; ``nodes`` and
-    ``workers`` are the smallest and largest number. A node has 1 to ``node_gpus`` idle GPUs, and
-    half of the nodes carry up to ``busy_mb`` of traffic already (MB per iteration).
+    ``nodes`` and ``workers`` are the smallest and largest number. A node has 1 to ``node_gpus``
+    idle GPUs, and half of the nodes carry up to ``busy_mb`` of traffic already (MB per iteration).
     """
     found = []
     for number in range(count):
@@ -134,9 +133,7 @@ def compare(
 ) -> pd.DataFrame:
     """Return the busiest node's traffic (MB per iteration) under the programme and the rules.
 
-    Random placement is the mean of ``draws``; the skew rule reads largest_ratio of ``models``;
-    without ``search`` the column exhaustive is NaN. The columns are instance, model, workers,
-    nodes, exhaustive, ilp, yarn, skew, random.
+    Random placement is the mean of ``draws``; without ``search`` the column exhaustive is NaN.
     """
     shares = models["largest_ratio"].to_dict()
     rows = [

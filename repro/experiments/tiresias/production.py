@@ -47,15 +47,9 @@ def pick_jobs(
 
 
 def ratio_table(
-    results: Mapping[Run, Result],
-    reference: str,
-    published: Sequence[Mapping[str, Any]] = (),
+    results: Mapping[Run, Result], reference: str, published: Sequence[Mapping[str, Any]] = ()
 ) -> pd.DataFrame:
-    """Return average, median and 95th percentile of completion times over the reference's.
-
-    ``published`` holds policies with their average, median and 95th as printed (Tables 1 and 5).
-    The columns are rules, policy, statistic, jct (s), ratio, published (NaN where nothing is).
-    """
+    """Return statistics of JCTs over the reference's, beside the printed ones (Tables 1 and 5)."""
     known = {row["policy"]: row for row in published}
     rows = []
     for (rules, policy), result in results.items():
@@ -85,8 +79,7 @@ def sweep_table(
     """Return one statistic of every variant of a parameter over that of its base setting.
 
     A sweep has ``panel``, ``statistic`` (average, median, 95th or max), ``base`` (the label divided
-    by) and ``variants``, each a ``label`` and maybe ``published``; ``results``: (panel, label) to
-    records. The columns are panel, variant, statistic, jct (s), normalised, published, promotions.
+    by) and ``variants``, each a ``label`` and maybe ``published``; results go by (panel, label).
     """
     rows = []
     for sweep in sweeps:
@@ -114,8 +107,7 @@ def _statistic(result: Result, name: str) -> float:
 def with_iteration_time(jobs: pd.DataFrame) -> pd.DataFrame:
     """Return the jobs with iteration_s of their model on their GPUs; NaN if none is published.
 
-    From 60_job.csv of the public simulator: duration over iterations, the same for all jobs of a
-    model and a number of GPUs (1 to 8).
+    From 60_job.csv of the public simulator: duration over iterations.
     """
     columns = ("model", "num_gpus", "iteration_s")
     times = ModelTable("tiresias_iterations.csv", columns).frame

@@ -24,10 +24,7 @@ BINS = {"SS": "Bin1", "SL": "Bin2", "LS": "Bin3", "LL": "Bin4"}
 def job_table(
     results: Mapping[Run, Result], *, small_gpus: int = 4, short_s: float = 800.0
 ) -> pd.DataFrame:
-    """Return the jobs of all runs under each other, with rules, policy, seed and bin (Table 3).
-
-    Jobs of at most ``small_gpus`` are small, those below ``short_s`` short.
-    """
+    """Return the jobs of all runs under each other, with their bins (Table 3)."""
     frames = []
     for (rules, policy, seed), result in results.items():
         named = bins(result.jobs, small_gpus, short_s).map(BINS)
@@ -98,16 +95,10 @@ def count_bins(traces: Mapping[int, pd.DataFrame], small_gpus: int, short_s: flo
 
 def run_table(results: Mapping[Run, Result]) -> pd.DataFrame:
     """Return one row per run: makespan (s), preemptions, seconds they cost, mean JCT (s)."""
-    rows = [
-        (
-            *run,
-            makespan(result),
-            int(result.jobs["preemptions"].sum()),
-            float(result.meta["overhead_s"]),
-            float(result.jobs["jct"].mean()),
-        )
-        for run, result in results.items()
-    ]
+    rows = []
+    for run, result in results.items():
+        lost = int(result.jobs["preemptions"].sum()), float(result.meta["overhead_s"])
+        rows.append((*run, makespan(result), *lost, float(result.jobs["jct"].mean())))
     return pd.DataFrame(rows, columns=[*RUN, "makespan", "preemptions", "overhead", "avg_jct"])
 
 
@@ -120,12 +111,7 @@ def over_tiresias(table: pd.DataFrame, column: str, reference: str = "tiresias-l
 def allocated_cdf(
     results: Mapping[Run, Result], shares: Sequence[float], *, window_s: float = 10.0
 ) -> pd.DataFrame:
-    """Return the fraction of time in which at most a share of the GPUs was allocated (Figure 11).
-
-    Allocation is averaged over windows of ``window_s``, from the first submission to the last
-    completion; ``shares`` (0 to 1) are read off. The columns are share, fraction, rules, policy,
-    seed.
-    """
+    """Return the fraction of time in which at most each share of the GPUs was allocated."""
     frames = []
     for (rules, policy, seed), result in results.items():
         share = np.sort(busy_gpus(result, window_s).to_numpy() / result.meta["num_gpus"])
@@ -145,11 +131,7 @@ def training_time(result: Result) -> pd.Series[float]:
 def placement_ratios(
     random: Mapping[int, Result], tiresias: Mapping[int, Result], sensitive: Sequence[str]
 ) -> pd.DataFrame:
-    """Return how much longer each distributed job trained where its GPUs were drawn at random.
-
-    The runs of each seed are under the two placements; the columns are seed, job_id, model,
-    num_gpus, group (``sensitive`` models, which lose from being spread, or ``other``), ratio.
-    """
+    """Return how much longer each distributed job trained where its GPUs were drawn at random."""
     frames = []
     for seed, result in random.items():
         ratio = training_time(result) / training_time(tiresias[seed])

@@ -34,8 +34,7 @@ def gavel_values(
 ) -> dict[str, Any]:
     """Return what the lecture example says of allocation and rounds.
 
-    ``rounds`` is aware LAS realised by rounds, ``ideal`` the ideal execution of aware and of
-    agnostic LAS; ``example`` holds steps_per_s, reference, round_s, rounds and drawn.
+    ``rounds`` is aware LAS by rounds, ``ideal`` the ideal execution of aware and of agnostic LAS.
     """
     until = example["rounds"] * example["round_s"]
     unit = np.array([row[example["reference"]] for row in example["steps_per_s"].values()])
