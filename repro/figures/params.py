@@ -16,7 +16,8 @@ from repro.errors import ClaimError, ParamError, ReproError
 from repro.figures.claims import Claim
 from repro.figures.points import Data
 from repro.figures.tolerance import Strict
-from repro.files.strict_yaml import KeyPath, Located, read_yaml
+from repro.files.strict_yaml import MAX_BYTES, KeyPath, Located, parse_yaml
+from repro.files.whole import read_small
 
 PROFILES = ("quick", "paper")
 #: Folders of notebooks/ that hold no figures.
@@ -142,7 +143,7 @@ def load(path: Path) -> FigureSpec:
     Errors are a `ParamError`, of claims a `ClaimError`: ``file:line:key: what is wrong``.
     """
     name = _shown(path)
-    located = read_yaml(path, name)
+    located = parse_yaml(read_small(path, MAX_BYTES, ParamError, name), name, ParamError)
     if not isinstance(located.value, dict):
         raise ParamError(f"{name}:1: must be a mapping with the keys title, paper, reference, …")
     try:

@@ -6,13 +6,11 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import yaml
 
 from repro.errors import ParamError, ReproError
-from repro.files.whole import read_small
 
 MAX_BYTES = 1 << 20
 MAX_NODES = 100_000
@@ -101,13 +99,8 @@ def parse_value(text: str) -> Any:
         ) from None
 
 
-def read_yaml(path: Path, name: str) -> Located:
-    """Read a YAML file and the line of each of its keys."""
-    return parse_yaml(read_small(path, MAX_BYTES, ParamError, name), name, ParamError)
-
-
 def parse_yaml(text: str, name: str, error: type[ReproError]) -> Located:
-    """Parse YAML text as :func:`read_yaml` does."""
+    """Return the value of the text of a YAML file, and the line of each of its keys."""
     try:
         return _parse(text)
     except _Refused as refused:

@@ -75,10 +75,6 @@ def best_shares(
     ``cost`` s is 1; with it sum cost Y is 1 (Charnes and Cooper), which makes the ratio linear.
     Of several optima, a second pass under ``cost`` takes those that run the jobs the most (least
     s), and a last pass the one with the largest least share of time z, sum_j Y_kj >= c_k z.
-
-    >>> values, cost = np.array([[1.0, 3.0], [1.0, 2.0]]), np.array([[1.0, 4.0], [1.0, 4.0]])
-    >>> best_shares(values, [1, 1], [1, 1], [1, 1], cost=cost).round(6).tolist()
-    [[0.5, 0.0], [0.5, 0.0]]
     """
     from scipy.sparse import csr_array, hstack, vstack
 

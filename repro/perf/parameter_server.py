@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -111,22 +112,17 @@ class IterationModel:
         if not servers or not workers:
             raise ParamError(f"tasks {tuple(tasks)}: need a parameter server and a worker")
         volume = 2 * model_mb / num_ps
-        pairs: dict[tuple[int, int], float] = defaultdict(float)
-        outside: dict[int, float] = defaultdict(float)
-        inside: dict[int, float] = defaultdict(float)
-        for server in servers:
-            for worker in workers:
-                if server == worker:
-                    inside[server] += volume
-                else:
-                    pairs[min(server, worker), max(server, worker)] += volume
-                    outside[server] += volume
-                    outside[worker] += volume
-        return max(
-            max(pairs.values(), default=0.0) / self.pair_mb_s,
-            max(outside.values(), default=0.0) / self.node_mb_s,
-            max(inside.values(), default=0.0) / self.local_mb_s,
-        )
+        bandwidth = {"local": self.local_mb_s, "pair": self.pair_mb_s, "node": self.node_mb_s}
+        moved: dict[tuple[str, frozenset[int]], float] = defaultdict(float)
+        for server, worker in itertools.product(servers, workers):
+            both = frozenset((server, worker))
+            if server == worker:
+                moved["local", both] += volume
+                continue
+            moved["pair", both] += volume
+            moved["node", frozenset((server,))] += volume
+            moved["node", frozenset((worker,))] += volume
+        return max(mb / bandwidth[link] for (link, _), mb in moved.items())
 
     def run_s(
         self, model: str, tasks: Sequence[int], batch: float, iterations: float, num_ps: int = 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 import numpy as np
@@ -58,25 +59,23 @@ def _gangs(measured: ThroughputTable) -> Iterator[_Term]:
     for model, members in _models().items():
         if not members[0].distributed:
             continue
-        for gpu_type in GPU_TYPES:
-            for gang in GANGS:
-                held = [
-                    job for job in members if measured.steps_per_s(job.name, gang, gpu_type) > 0
+        for gpu_type, gang in itertools.product(GPU_TYPES, GANGS):
+            near, far = (gang, gpu_type), (gang, gpu_type + UNCONSOLIDATED)
+            for quantity, above, below in (
+                ("scale_out", near, (1, gpu_type)),
+                ("unconsolidated", far, near),
+            ):
+                held = [job for job in members if _speed(measured, job, above) > 0]
+                gains = [
+                    _speed(measured, job, above) / _speed(measured, job, below) for job in held
                 ]
-                near = [_log_ratio(measured, job, (gang, gpu_type), (1, gpu_type)) for job in held]
-                yield "scale_out", model, gpu_type, gang, *_fit([job.size for job in held], near, 1)
-                spread = gpu_type + UNCONSOLIDATED
-                held = [job for job in held if measured.rows[job.name, gang].get(spread, 0) > 0]
-                far = [_log_ratio(measured, job, (gang, spread), (gang, gpu_type)) for job in held]
                 sizes = [job.size for job in held]
-                yield "unconsolidated", model, gpu_type, gang, *_fit(sizes, far, 1)
+                yield quantity, model, gpu_type, gang, *_fit(sizes, np.log2(gains).tolist(), 1)
 
 
-def _log_ratio(
-    measured: ThroughputTable, job: JobType, above: tuple[int, str], below: tuple[int, str]
-) -> float:
-    speeds = [measured.steps_per_s(job.name, *place) for place in (above, below)]
-    return float(np.log2(speeds[0] / speeds[1]))
+def _speed(measured: ThroughputTable, job: JobType, place: tuple[int, str]) -> float:
+    gang, gpu_type = place
+    return measured.rows[job.name, gang].get(gpu_type, 0.0)
 
 
 def _kept(measured: ThroughputTable, gpu_type: str) -> list[_Term]:
