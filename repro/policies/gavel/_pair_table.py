@@ -32,7 +32,6 @@ class EstimatedPairs:
         known = {model for model, gang in table.rows if gang == 1}
         drawn = [one.name for one in job_types() if one.name in known]
         self._view = view
-        self._likeness: dict[int, tuple[str, str] | None] = {}
         self._estimator = PairEstimator(
             table,
             tuple(map(str, view.gpu_types)),
@@ -44,14 +43,9 @@ class EstimatedPairs:
         )
 
     def likeness(self, job: int) -> tuple[str, str] | None:
-        """Return what decides the estimates of a job, its model and the nearest reference model.
-
-        None for a gang.
-        """
-        if job not in self._likeness:
-            model, gang = self._view.kind(job)
-            self._likeness[job] = self._estimator.kind(job, str(model)) if gang == 1 else None
-        return self._likeness[job]
+        """Return the model of a job and the reference nearest to it; None for a gang."""
+        model, gang = self._view.kind(job)
+        return self._estimator.kind(job, str(model)) if gang == 1 else None
 
     def speeds(self, one: int, other: int) -> Floats:
         """Return the estimated steps per second of two jobs on the same GPUs, 0 = out of memory."""

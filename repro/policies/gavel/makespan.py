@@ -1,8 +1,7 @@
 """Gavel's minimum makespan: everything finishes as early as possible, over unequal GPU types."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -16,10 +15,7 @@ from repro.policies.gavel._blind import Blind, MayBeBlind
 from repro.typing import Floats
 
 #: Tolerance of the makespan by rules: 5 % is where the public simulator stops.
-TOLERANCES: Mapping[str, Mapping[str, Any]] = {
-    "paper": {"tolerance": 0.0},
-    "gavel": {"tolerance": 0.05},
-}
+TOLERANCES = {"paper": {"tolerance": 0.0}, "gavel": {"tolerance": 0.05}}
 
 
 def check_tolerance(tolerance: float | None) -> None:

@@ -45,10 +45,7 @@ class AntMan(Grouped):
     residue: bool | None = None
 
     needs = frozenset({"priority"})
-    rule_values: ClassVar = {
-        "paper": {"residue": False},
-        "muri": {"residue": True},
-    }
+    rule_values: ClassVar = {"paper": {"residue": False}, "muri": {"residue": True}}
 
     def performance(self) -> Sharing:
         """Return the speed of opportunistic jobs beside guaranteed ones."""
