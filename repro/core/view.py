@@ -18,8 +18,8 @@ class Progress(Protocol):
     def write_back(self) -> None:
         """Bring the job table up to date."""
 
-    def units_left(self, jobs: Sequence[int]) -> Floats | None:
-        """Return the units of work left of several jobs; None: ask the job table."""
+    def units_left(self, jobs: Sequence[int]) -> Floats:
+        """Return the units of work left of several jobs when the last round ended."""
 
 
 class View:
@@ -217,10 +217,10 @@ class View:
     def steps_left(self, jobs: Sequence[int]) -> Floats:
         """Return the training steps left of jobs, seconds if none are counted; needs "duration"."""
         self._require("duration")
-        units = self._rounds.units_left(jobs) if self._rounds else None
-        if units is None:
-            table, now = self._progress, self.now
-            units = np.array([table.remaining(job, now) for job in jobs])
+        if self._rounds:
+            units = self._rounds.units_left(jobs)
+        else:
+            units = np.array([self._table.remaining(job, self.now) for job in jobs])
         return units * self._speeds.steps_per_unit(jobs)
 
     def capacity(self) -> Mapping[str | None, int]:

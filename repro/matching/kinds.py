@@ -26,7 +26,7 @@ from functools import lru_cache
 import numpy as np
 
 from repro.matching.jobs import heaviest_pairs
-from repro.matching.relaxation import Basis, Pair, PairValues, first_basis, pair_values
+from repro.matching.relaxation import Basis, PairValues, first_basis, pair_values
 from repro.typing import Floats, Ints
 
 Counts = tuple[int, ...]
@@ -51,16 +51,13 @@ class KindMatcher:
 
     def __init__(self, weights: Floats) -> None:
         self._values = pair_values(np.asarray(weights, np.float64))
-        self._table = lru_cache(_TABLES)(self._of)
+        #: the table of the kinds that have nodes
+        self._table = lru_cache(_TABLES)(lambda kinds: _Table(self._values.among(list(kinds))))
         self._answer = lru_cache(_MEMORY)(self._solve)
 
     def pairs(self, counts: Counts) -> PairCounts:
         """Return (a, b, number of pairs > 0), a <= b, ascending, for so many nodes of each kind."""
         return self._answer(counts)
-
-    def _of(self, present: Counts) -> _Table:
-        """Return the table of the kinds that have nodes."""
-        return _Table(self._values.among(list(present)))
 
     def _solve(self, counts: Counts) -> PairCounts:
         """Return the pairs, in the numbers of all kinds."""
@@ -91,17 +88,15 @@ class _Table:
             row = int(doubled.argmin())
             if doubled[row] >= 0:
                 numbers = [*zip(basis.ends, doubled.tolist(), strict=True)]
-                return self._answer([*numbers, *((pair, 2.0) for pair in extra)])
+                numbers += ((pair, 2.0) for pair in extra)
+                # without the idle nodes, which are paired with nobody
+                nobody = self._values.kinds
+                return [(a, b, int(n) // 2) for (a, b), n in numbers if n and b != nobody]
             following = basis.neighbour(row, self._bases)
             if following is None:
                 break
             basis = following
         return self._search(nodes)
-
-    def _answer(self, doubled: list[tuple[Pair, float]]) -> list[tuple[int, int, int]]:
-        """Return the pairs made, without the idle nodes, from twice their numbers."""
-        nobody = self._values.kinds
-        return [(a, b, int(number) // 2) for (a, b), number in doubled if number and b != nobody]
 
     def _relax(self, nodes: Floats) -> Basis:
         """Return the basis that is optimal for the relaxation (dual simplex from the last one)."""

@@ -133,15 +133,13 @@ class Basis:
 
         ``bases`` holds all bases met so far, by their pairs; a new one is added.
         """
-        if row not in self._next:
-            self._next[row] = self._pivot(row, bases)
-        return self._next[row]
-
-    def _pivot(self, row: int, bases: dict[tuple[Pair, ...], Basis]) -> Basis | None:
+        if row in self._next:
+            return self._next[row]
         line = np.append(self.inverse[row], 0)
         rates = line[:, None] + line
         enters = self.values.allowed & (rates < 0)
         if not enters.any():
+            self._next[row] = None
             return None
         a, b = np.nonzero(enters)
         # rates are -1, -2 or -4: compare the quotients as whole numbers
@@ -155,6 +153,7 @@ class Basis:
             inverse = self.inverse - np.outer(column, self.inverse[row] / column[row])
             inverse[row] = 2 * self.inverse[row] / column[row]
             bases[name] = Basis(self.values, ends, inverse)
+        self._next[row] = bases[name]
         return bases[name]
 
     def _column(self, pair: Pair) -> Floats:

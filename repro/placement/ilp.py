@@ -10,13 +10,7 @@ import numpy as np
 
 from repro.cluster.spec import Cluster
 from repro.errors import ParamError
-from repro.optimise.placement_ilp import (
-    MAX_NODES,
-    MAX_WORKERS,
-    IlpPlacement,
-    node_traffic,
-    solve,
-)
+from repro.optimise.placement_ilp import MAX_NODES, MAX_WORKERS, IlpPlacement, node_traffic, solve
 from repro.placement.base import Allocation, Placement, Placer, register
 from repro.placement.skew import by_model, look_up
 from repro.placement.yarn import YarnPlacer

@@ -280,11 +280,12 @@ class Engine:
         if holdings.settles:
             holdings.settle(now)
         stops, starts = driver.step(now)
-        rounds = driver.rounds
-        holdings.ends_given = rounds is not None and rounds.predicts_ends
+        steps = driver.rounds.steps if driver.rounds else None
+        holdings.ends_given = steps is not None
         holdings.apply(stops, starts, now, driver.rate_changed)
-        if rounds is not None and (ends := rounds.predicted_ends()) is not None:
-            holdings.expect(ends)
+        if steps is not None and steps.ends is not None:
+            holdings.expect(steps.ends)
+            steps.ends = None
         if holdings.settles:
             holdings.predict_all(now, driver.running(), self._tie_rel)
 
@@ -316,8 +317,8 @@ class Engine:
 
     def result(self, **known: Any) -> Result:
         """Return the records of the finished run; ``known`` is added to their ``meta``."""
-        if self.driver.rounds:
-            self.driver.rounds.write_back()
+        if self.driver.rounds and self.driver.rounds.steps:
+            self.driver.rounds.steps.write_back()
         table, holdings = self.table, self.holdings
         meta = {
             "policy": self.policy.name,

@@ -55,18 +55,12 @@ def predictions(
         zip(order["job_id"], order["submit_time"], strict=True), start=1
     ):
         jobs = playout(trace, cluster, policy, seen, **settings).jobs
-        left = jobs[jobs["end_time"] > now]
-        tables.append(
-            pd.DataFrame(
-                {
-                    "arrival": arrival,
-                    "time": now,
-                    "job_id": left["job_id"],
-                    "predicted_end": left["end_time"],
-                }
-            )
-        )
-    return pd.concat(tables, ignore_index=True)
+        left = jobs.loc[jobs["end_time"] > now, ["job_id", "end_time"]]
+        tables.append(left.assign(arrival=arrival, time=now))
+    found: pd.DataFrame = pd.concat(tables, ignore_index=True).rename(
+        columns={"end_time": "predicted_end"}
+    )
+    return found.reindex(columns=["arrival", "time", "job_id", "predicted_end"])
 
 
 def prediction_errors(result: Result, predicted: pd.DataFrame) -> pd.Series[float]:

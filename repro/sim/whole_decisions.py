@@ -20,11 +20,7 @@ class DecidedDriver:
     """Drives a policy that returns whole decisions; `Shares` go through the round mechanism."""
 
     def __init__(
-        self,
-        table: JobTable,
-        policy: Policy,
-        view: View,
-        mechanism: Callable[[], RoundMechanism],
+        self, table: JobTable, policy: Policy, view: View, mechanism: Callable[[], RoundMechanism]
     ) -> None:
         self.table, self.policy, self.view = table, policy, view
         self.decide = policy.session(view)
@@ -121,7 +117,8 @@ class DecidedDriver:
             return NOTHING
         self.view.changed, self._changed = self._changed, False
         if rounds:
-            self.view.read_from(rounds)
+            if rounds.steps:
+                self.view.read_from(rounds.steps)
             self.view.together = rounds.together
         decision = self.decide(self.view)
         self.view.finished.clear()

@@ -312,18 +312,9 @@ def play(
     while True:
         rank = ranks(rows.x, rows.time, rows.total, rule.counts_rounds)
         chosen, columns = walk(
-            rows.members,
-            widths,
-            rows.able,
-            rank,
-            rows.deficit,
-            rows.x,
-            rule.capacity,
-            orders[number],
-            rule.whole_queue,
-            rule.idle_ok,
-            jobs.taken,
-        )
+            rows.members, widths, rows.able, rank, rows.deficit, rows.x, rule.capacity,
+            orders[number], rule.whole_queue, rule.idle_ok, jobs.taken,
+        )  # fmt: skip
         if rule.drop:
             kept = rows.allocated[chosen]
             chosen, columns = chosen[kept], columns[kept]
@@ -343,11 +334,8 @@ def play(
         for n in range(len(chosen)):
             a, j = chosen[n], columns[n]
             if fresh[n] and rows.members[a, 1] >= 0:
-                began[pairs, 0], began[pairs, 1], began[pairs, 2] = (
-                    rows.members[a, 0],
-                    rows.members[a, 1],
-                    j,
-                )
+                began[pairs, 0], began[pairs, 1] = rows.members[a, 0], rows.members[a, 1]
+                began[pairs, 2] = j
                 pairs += 1
             for member in range(2):
                 job = rows.members[a, member]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -62,13 +61,15 @@ class RoundMechanism:
         #: jobs that arrived since X was computed and have no row yet
         self._unplaced: list[int] = []
         self._computed = -math.inf
-        #: what keeps count of progress itself; None: the engine does
-        self._steps: WholeSteps | Ideal | None = None
+        #: every job progresses at its shares, without rounds
+        self.fluid = settings.ideal == "fluid"
+        #: what keeps count of progress and foresees completions; None: the engine does
+        self.steps: WholeSteps | Ideal | None = None
         if settings.ideal == "artifact" or (self.fluid and silent and speeds.known):
             whole = settings.ideal == "artifact"
-            self._steps = Ideal(table, speeds, policy.name, whole=whole, silent=silent)
+            self.steps = Ideal(table, speeds, policy.name, whole=whole, silent=silent)
         elif settings.whole_steps and not self.fluid:
-            self._steps = WholeSteps(table, speeds, settings, policy.idle_ok, silent)
+            self.steps = WholeSteps(table, speeds, settings, policy.idle_ok, silent)
         #: orders of the types in the rounds to come
         self._orders = np.array([self._order] * (0 if self.shuffles else _AT_ONCE), dtype=np.int64)
         #: pairs that began to share GPUs, and where
@@ -78,33 +79,16 @@ class RoundMechanism:
     # what the driver asks ------------------------------------------------------------------------
 
     @property
-    def fluid(self) -> bool:
-        """Whether every job progresses at its shares, without rounds."""
-        return self.settings.ideal == "fluid"
-
-    @property
     def takes_late_events(self) -> bool:
         """Whether rounds of whole steps are simulated in one call until something happens."""
-        return isinstance(self._steps, WholeSteps) and self._steps.silent
-
-    @property
-    def predicts_ends(self) -> bool:
-        """Whether completions follow from the steps of a round, not from rates."""
-        return self._steps is not None
-
-    def predicted_ends(self) -> Sequence[tuple[float, int]] | None:
-        """Return the predicted completions, replacing earlier predictions; None if unchanged."""
-        if self._steps is None:
-            return None
-        found, self._steps.ends = self._steps.ends, None
-        return found
+        return isinstance(self.steps, WholeSteps) and self.steps.silent
 
     def boundary(self, now: float) -> bool:
         """Tell whether a round begins now."""
         if self.fluid:
             return True
-        if self._steps:
-            return now >= self._steps.until
+        if self.steps:
+            return now >= self.steps.until
         length = self.settings.round_s
         return abs(now / length - round(now / length)) < 1e-9
 
@@ -112,9 +96,9 @@ class RoundMechanism:
         """Return the beginning of the next round (s)."""
         if self.fluid:
             return math.inf
-        if self._steps:
-            if self._steps.until > now:
-                return self._steps.until
+        if self.steps:
+            if self.steps.until > now:
+                return self.steps.until
             # nobody runs: the next arrival is the next round, and without one the next X
             again = self._computed + self.settings.min_realloc_interval_s
             return math.inf if self.table.arrived < self.table.count else max(again, now + 1.0)
@@ -134,22 +118,13 @@ class RoundMechanism:
         """Forget a finished job."""
         self._ledger.finish(job)
         self._held[job] = -1
-        if self._steps:
-            self._steps.finish(job, now)
+        if self.steps:
+            self.steps.finish(job, now)
 
     def settle(self, now: float) -> None:
         """Book the round that has just ended."""
-        if self._steps:
-            self._steps.settle(self._ledger, now)
-
-    def write_back(self) -> None:
-        """Bring the job table up to date."""
-        if self._steps:
-            self._steps.write_back()
-
-    def units_left(self, jobs: Sequence[int]) -> Floats | None:
-        """Return the units of work left when the last round ended; None: ask the job table."""
-        return self._steps.units_left(jobs) if self._steps else None
+        if self.steps:
+            self.steps.settle(self._ledger, now)
 
     def adopt(self, shares: Shares, now: float) -> None:
         """Take over a new allocation matrix after checking it; rounding errors are trimmed."""
@@ -176,7 +151,7 @@ class RoundMechanism:
 
     def clear(self, now: float) -> bool:
         """Begin a round without jobs; tell whether that counts as a computation of X."""
-        if self._steps is None or self.fluid:
+        if self.steps is None or self.fluid:
             return False
         self._draw_orders()
         self._drop_orders(1)
@@ -190,8 +165,8 @@ class RoundMechanism:
 
     def next_round(self, now: float, changed: bool = False) -> RunSet:
         """Choose the runs of the round that begins now; ``changed`` if X waits to be computed."""
-        if isinstance(self._steps, Ideal):
-            return self._steps.begin(self._ledger, now)
+        if isinstance(self.steps, Ideal):
+            return self.steps.begin(self._ledger, now)
         if self.fluid:
             return RunSet(spread(self._ledger, self.speeds, self.table, self.policy.name), "exact")
         if self._unplaced:
@@ -199,8 +174,8 @@ class RoundMechanism:
             self._unplaced.clear()
             rows = self._newcomers(fresh)
             self._ledger.add(rows, self._pace(rows))
-        if self._steps:
-            return self._whole_rounds(self._steps, now, changed)
+        if self.steps:
+            return self._whole_rounds(self.steps, now, changed)
         return self._grid_round()
 
     # the choice ----------------------------------------------------------------------------------
@@ -268,19 +243,12 @@ class RoundMechanism:
         from repro.sim.rounds.kernel import ranks, walk
 
         ledger, held, partner, settings = self._ledger, self._held, self._partner, self.settings
+        rank = ranks(ledger.x, ledger.time, ledger.total, settings.prior_rounds == 0)
         rows, columns = walk(
-            ledger.members,
-            self._widths[ledger.members[:, 0]],
-            ledger.able,
-            ranks(ledger.x, ledger.time, ledger.total, settings.prior_rounds == 0),
-            ledger.deficit,
-            ledger.x,
-            self._capacity,
-            self._draw_orders()[0],
-            settings.whole_queue,
-            self.policy.idle_ok,
-            self._taken,
-        )
+            ledger.members, self._widths[ledger.members[:, 0]], ledger.able, rank, ledger.deficit,
+            ledger.x, self._capacity, self._draw_orders()[0], settings.whole_queue,
+            self.policy.idle_ok, self._taken,
+        )  # fmt: skip
         self._drop_orders(1)
         if settings.drop_unallocated:
             kept = ledger.allocated[rows]

@@ -117,17 +117,8 @@ class WholeSteps:
         return found
 
     def _rows(self, ledger: Ledger) -> kernel.Rows:
-        plain = np.ascontiguousarray
-        return self._kernel.Rows(
-            plain(ledger.members),
-            ledger.able,
-            ledger.allocated,
-            plain(ledger.x),
-            plain(ledger.deficit),
-            ledger.time,
-            ledger.total,
-            plain(ledger.speeds),
-        )
+        kind = self._kernel.Rows
+        return kind(*(np.ascontiguousarray(getattr(ledger, name)) for name in kind._fields))
 
     def write_back(self) -> None:
         """Bring the job table up to date: how far jobs are and, if silent, what they hold."""

@@ -139,6 +139,7 @@ class Backlog:
                         return job, True
                 return None, False
         reach = max((gpus[job] for _, job in heads), default=0) - idle
+        #: running jobs, and the GPUs held by those of still lower priority
         below: list[tuple[Entry, int]] = []
         total = 0
         victim: Entry | None = None
@@ -154,17 +155,10 @@ class Backlog:
         for head in heads:
             if victim is not None and victim < head:
                 break
-            if gpus[head[1]] <= idle + self._beneath(head, below, total):
+            beneath = next((gpus_under for entry, gpus_under in below if entry < head), total)
+            if gpus[head[1]] <= idle + beneath:
                 return head[1], True
         return (None, False) if victim is None else (victim[1], False)
-
-    @staticmethod
-    def _beneath(head: Entry, below: list[tuple[Entry, int]], total: int) -> int:
-        """Return the GPUs held by running jobs of lower priority than ``head``."""
-        for entry, beneath in below:
-            if entry < head:
-                return beneath
-        return total
 
     def _fill(self, now: float, starts: list[int]) -> None:
         """Start what fits, best first; nothing running is touched."""

@@ -226,7 +226,7 @@ def test_rounds_on_a_grid():
 def test_fluid_execution_has_no_rounds():
     found = mechanism(jobs([1]), ideal="fluid")
     assert found.fluid and found.boundary(12.3) and found.next_boundary(12.3) == math.inf
-    assert not found.predicts_ends
+    assert found.steps is None
 
 
 def test_x_may_be_computed_again_after_a_while():
@@ -243,9 +243,7 @@ def test_whole_steps_foretell_completions_once():
     found = mechanism(jobs([80, 16_000]), {"v100": 2}, steps=True)
     found.adopt(shares((0, 1), [[1.0], [1.0]], ("v100",)), 0.0)
     found.next_round(0.0)
-    assert found.predicts_ends
-    assert list(found.predicted_ends()) == [(10.0, 0)]
-    assert found.predicted_ends() is None
+    assert found.steps.ends == [(10.0, 0)]
     assert not found.boundary(359.0) and found.boundary(360.0)
     assert found.next_boundary(10.0) == 360.0
 
