@@ -16,9 +16,8 @@ DONE, SKIPPED, FAILED = "done", "skipped", "failed"
 class Task:
     """A notebook to execute; plain values only, so that it may travel to another machine.
 
-    ``parameters`` go into the parameters cell, ``fingerprint`` into the result once the notebook
-    has ended well. ``scratch`` is a folder for sockets; ``scheduler`` the address of the dask
-    scheduler that takes the simulations, or empty.
+    ``parameters`` go into the parameters cell, ``fingerprint`` into the result. ``scratch`` is a
+    folder for sockets; ``scheduler`` the address of a dask scheduler for the simulations, or empty.
     """
 
     entry: Entry

@@ -18,11 +18,7 @@ _LONGEST = 2000
 
 
 def visible(text: str) -> str:
-    r"""Return text that a terminal shows and never obeys.
-
-    >>> visible("a\x1b]0;b\x07")
-    'a\\x1b]0;b\\x07'
-    """
+    """Return text that a terminal shows and never obeys."""
     return _HIDDEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 

@@ -31,8 +31,7 @@ OWN = "own file"
 class Used:
     """Provenance of one data set.
 
-    ``name`` is what was asked for (of an own file its path from the project's root), ``sha256`` the
-    checksum of the file or of the generated values.
+    ``name`` is what was asked for, of an own file its path; ``sha256`` that of file or values.
     """
 
     name: str

@@ -231,7 +231,7 @@ class FigureRun:
         values: Mapping[str, Any] | None = None,
         points: pd.DataFrame | None = None,
     ) -> pd.DataFrame:
-        """Judge the claims and write picture, table, points and saved.
+        """Judge the claims and write picture, table, points and ``result.json``.
 
         Parameters
         ----------

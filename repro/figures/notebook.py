@@ -67,8 +67,7 @@ def _plain(value: ast.expr) -> Any:
 class Kernel:
     """The kernel that regenerates a figure, as far as it runs the figure's notebook.
 
-    ``code`` are the code cells of the file when the figure was opened, ``given`` what papermill
-    assigned.
+    ``code`` are the file's code cells when the figure was opened, ``given`` what papermill gave.
     """
 
     code: list[str]

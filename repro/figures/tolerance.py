@@ -159,8 +159,7 @@ def show(value: Any) -> str:
 def within(accept: Accept, published: Any, value: Any) -> bool:
     """Tell whether a plain value lies within the tolerance of the published one.
 
-    A published list is compared element by element (None, unknown, is passed over); a published
-    text with ``exact`` asks for True.
+    Lists are compared element by element, None passed over; a text with ``exact`` asks for True.
     """
     if isinstance(published, str):
         if accept.exact:

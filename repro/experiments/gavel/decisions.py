@@ -38,9 +38,6 @@ NONE = "greedy or closed form"
 class _Reached(BaseException):
     """Ends a run at its first decision; not an `Exception`, which the simulator might handle."""
 
-    def __init__(self, view: View) -> None:
-        self.view = view
-
 
 def first_view(
     trace: pd.DataFrame, cluster: str, policy: Policy, perf: Performance | None = None
@@ -58,7 +55,8 @@ def first_view(
     try:
         simulate(trace, cluster, cast(Policy, Stopping(**values)), perf=perf)
     except _Reached as reached:
-        return reached.view
+        view: View = reached.args[0]
+        return view
     raise PolicyError(f"policy {policy.name!r} only ranks jobs; give one that decides")
 
 
@@ -118,22 +116,17 @@ def feature_cells(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(cells, columns=["policy", "column", "value", "text"])
 
 
-def allocation_s(policy: Policy, view: View, trials: int) -> float:
-    """Return the CPU time (s) of one allocation from nothing, the least of several trials."""
-    return _fastest(lambda: policy.session(view)(view), trials)
+def _allocation(policy: Policy, view: View) -> Callable[[], object]:
+    """Return what makes one allocation from nothing."""
+    return lambda: policy.session(view)(view)
 
 
-def uncollapsed_s(policy: Policy, view: View, trials: int) -> float:
-    """Return the CPU time (s) of gavel-las's programme with a row per job instead of per kind."""
+def _uncollapsed(policy: Policy, view: View) -> Callable[[], object]:
+    """Return gavel-las's programme with a row per job instead of per kind."""
     speeds = np.array([view.speeds(job) for job in view.jobs])
     ones, widths = np.ones(len(speeds)), np.array([view.gpus(job) for job in view.jobs], float)
     jobs = Kinds(speeds, view.gpu_counts, ones, widths, ones)
-    return _fastest(lambda: GavelLas(lp_backend="highs").shares(jobs), trials)
-
-
-def _fastest(run: Callable[[], object], trials: int) -> float:
-    # CPU time: what else the machine does must not show.
-    return min(timeit.repeat(run, "gc.enable()", time.process_time, trials, 1))
+    return lambda: GavelLas(lp_backend="highs").shares(jobs)
 
 
 def allocation_times(
@@ -151,14 +144,16 @@ def allocation_times(
     """
     rows: list[dict[str, Any]] = []
     for name, (policy, most) in policies.items():
-        timed = uncollapsed_s if name in whole else allocation_s
+        make_run = _uncollapsed if name in whole else _allocation
         sized = [(jobs, trace) for jobs, trace in traces.items() if jobs <= most]
         for number, (jobs, trace) in enumerate(sized):
             cluster = ",".join(f"{max(1, jobs // 4)}x{one}" for one in perf.gpu_types)
             view = first_view(trace.assign(submit_time=0.0), cluster, policy, perf)
-            # The first call of all loads and compiles.
-            seconds = timed(policy, view, trials + (number == 0))
-            rows.append({"series": name, "x": jobs, "seconds": seconds})
+            # The first call of all loads and compiles. CPU time: other work must not show.
+            calls = trials + (number == 0)
+            run = make_run(policy, view)
+            seconds = timeit.repeat(run, "gc.enable()", time.process_time, calls, 1)
+            rows.append({"series": name, "x": jobs, "seconds": min(seconds)})
     return pd.DataFrame(rows)
 
 

@@ -70,8 +70,7 @@ def distance(
 ) -> float:  # fmt: skip
     """Return a series' largest relative distance from the published one where low < x <= high.
 
-    The first seed is compared where its value is published and ``first_seed`` is set, else the mean
-    over the seeds. NaN if nothing published lies there.
+    The first seed is compared where that is published and ``first_seed`` is set, else the mean.
     """
     rows = table[(table["series"] == series) & (table["x"] > low) & (table["x"] <= high + 1e-9)]
     ratio = rows["mean"] / rows["published"]

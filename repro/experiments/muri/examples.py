@@ -45,7 +45,6 @@ def simulate_plans(
     """Run every group of some grouping plans and set the closed forms (Eq 3 and 4) beside it.
 
     ``plans``: plan to its groups of jobs; ``stages``: job to its time on each resource (s).
-    Returned are every stage, and one row per group.
     """
     frames, records = [], []
     for plan, groups in plans.items():

@@ -46,8 +46,7 @@ def means(
 ) -> pd.DataFrame:
     """Return means over each run, beside those of the testbed's logs (``<column>_log``).
 
-    ``step``: seconds between two instants at which the blocking index is read; ``published``: rows
-    ``{policy, queue_length, …}``.
+    ``published`` holds the logs; the blocking index is read every ``step`` seconds.
     """
     rows = []
     for policy, result in results.items():

@@ -64,8 +64,7 @@ def compare(
 def over_noise(results: Mapping[tuple[float, str, int], Result]) -> pd.DataFrame:
     """Return every metric of runs with profiling noise, over that of the same policy without.
 
-    ``results``: (noise, policy, seed) to records, noise 0 for every policy among them; lowest and
-    highest are of a single seed (Figure 14).
+    ``results``: (noise, policy, seed) to records; lowest and highest are of one seed (Fig 14).
     """
     rows = [
         {"noise": noise, "policy": policy, "metric": metric, "value": value}
