@@ -36,22 +36,20 @@ def is_installed() -> bool:
 def ecos_level(crowd: Crowd, scale: Floats, floor: Floats | None = None) -> Centre | None:
     """Return ECOS's answer to `central_level`; None if it finds none."""
     kind = np.repeat(np.arange(len(crowd.value)), crowd.counts.astype(int))
-    each = np.arange(len(kind))
     least = np.zeros(len(kind)) if floor is None else floor[kind]
     held = least > -np.inf
     led = (scale[kind] > 0) & held
     unit = np.where(led, scale[kind], 1.0)
-    rows, parts, heights, values = _shares(crowd, kind)
-    row = np.tile(each, crowd.value.shape[1])
+    parts, heights, values = _shares(crowd, kind)
     # a job without a scale has an empty row, which holds whatever z is
-    places, entries = [row, len(each) + rows], [np.where(led, -values / unit, 0.0).ravel(), parts]
+    entries = [np.where(led, -values / unit, 0.0).ravel(), parts]
     tops = [np.where(led, -least / unit, 1.0), heights]
     if floor is not None:
         # the simulator writes the floors down once more by themselves
-        places.append(len(each) + len(heights) + row)
         entries.append(np.where(held, -values, 0.0).ravel())
         tops.append(np.where(held, -least, 1.0))
-    answer = _solve(-1.0, [([each[None]], [led[None]]), (places, entries)], np.concatenate(tops))
+    matrix = _level_matrix(len(kind), len(values), floor is not None)
+    answer = _solve(-1.0, matrix, [led, np.column_stack(entries)], np.concatenate(tops))
     if answer is None:
         return None
     shares = _by_job(answer["x"][1:], crowd, kind)[np.searchsorted(kind, np.arange(len(scale)))]
@@ -69,10 +67,11 @@ def ecos_point(crowd: Crowd, floor: Floats) -> Floats | None:
     An answer of reduced accuracy counts as none, as in the simulator.
     """
     each = np.arange(len(crowd.value))
-    rows, parts, heights, values = _shares(crowd, each)
-    last = len(heights) + np.tile(each, crowd.value.shape[1])
-    entries = ([rows, last], [parts, -values.ravel()])
-    answer = _solve(0.0, [entries], np.append(heights, -floor))
+    parts, heights, values = _shares(crowd, each)
+    last = len(heights) + np.tile(each, len(values))
+    matrix = _matrix([np.column_stack([_rows(*crowd.value.shape), last])])
+    entries = np.column_stack([parts, -values.ravel()])
+    answer = _solve(0.0, matrix, [entries], np.append(heights, -floor))
     if answer is None or answer["info"]["exitFlag"]:
         return None
     return _by_job(answer["x"], crowd, each)
@@ -86,17 +85,19 @@ def ecos_ratio(crowd: Crowd, left: Floats, due: Floats, spent: Floats) -> Centre
     """
     jobs = len(crowd.value)
     each, one, zero = np.arange(jobs), np.ones(jobs), np.zeros(jobs)
-    rows, parts, heights, values = _shares(crowd, each)
+    parts, heights, values = _shares(crowd, each)
     # |(u - q, 2)| <= u + q
     cone, speed = jobs + len(heights) + 3 * each, -values.ravel()
-    mine = np.tile(cone, crowd.value.shape[1])
-    columns = [
-        ([each[None]], [-one[None]]),
-        ([jobs + rows, mine, mine + 1, mine + 2], [parts, speed, speed, 0.0 * speed]),
-        ([each, cone, cone + 1, cone + 2], [left / due, -one, one, zero]),
+    mine, rows = np.tile(cone, len(values)), jobs + _rows(*crowd.value.shape)
+    shares, inverses = [rows, mine, mine + 1, mine + 2], [each, cone, cone + 1, cone + 2]
+    matrix = _matrix([each[None], np.column_stack(shares), np.column_stack(inverses)])
+    entries = [
+        -one,
+        np.column_stack([parts, speed, speed, 0.0 * speed]),
+        np.column_stack([left / due, -one, one, zero]),
     ]
     tops = np.concatenate([-spent / due, heights, np.tile([0.0, 0.0, 2.0], jobs)])
-    answer = _solve(1.0, columns, tops, cones=jobs)
+    answer = _solve(1.0, matrix, entries, tops, cones=jobs)
     if answer is None:
         return None
     found = _by_job(answer["x"][1 : 1 + len(rows)], crowd, each)
@@ -114,19 +115,43 @@ def worth_as_written(speeds: Floats, widths: Floats, weights: Floats, gpus: Floa
     return scaled
 
 
-def _shares(crowd: Crowd, kind: Ints) -> tuple[Ints, Floats, Floats, Floats]:
-    """Return rows and entries of each share, the rows' limits, and values, shape (types, jobs).
+def _shares(crowd: Crowd, kind: Ints) -> tuple[Floats, Floats, Floats]:
+    """Return entries of each share in its `_rows`, limits of these, and values (types, jobs).
 
-    A share is in its own row (share >= 0), in that of its GPU type and in that of its job, whose
-    row of the crowd is ``kind``.
+    ``kind`` is the row of the crowd of each job.
     """
     jobs, types = len(kind), crowd.value.shape[1]
-    size, parts = jobs * types, np.ones((jobs * types, 3))
+    size = jobs * types
+    parts, heights = np.ones((size, 3)), np.ones(size + types + jobs)
     parts[:, 0], parts[:, 1] = -1.0, np.tile(crowd.widths[kind], types)
-    heights = np.concatenate([np.zeros(size), crowd.gpus, np.ones(jobs)])
+    heights[:size], heights[size : size + types] = 0.0, crowd.gpus
+    return parts, heights, crowd.usable_value[kind].T
+
+
+@functools.lru_cache(maxsize=1024)
+def _rows(jobs: int, types: int) -> Ints:
+    """Return the rows of each share: its own (share >= 0), that of its GPU type, of its job."""
+    size = jobs * types
     of_type, of_job = np.repeat(np.arange(types), jobs), np.tile(np.arange(jobs), types)
-    rows = np.column_stack([np.arange(size), size + of_type, size + types + of_job])
-    return rows, parts, heights, crowd.usable_value[kind].T
+    return np.column_stack([np.arange(size), size + of_type, size + types + of_job])
+
+
+@functools.lru_cache(maxsize=1024)
+def _level_matrix(jobs: int, types: int, floors: bool) -> Any:
+    """Return the places in the matrix of `ecos_level`: z, then the shares type by type."""
+    each, of_job = np.arange(jobs), np.tile(np.arange(jobs), types)
+    last = [2 * jobs + jobs * types + types + of_job] * floors
+    return _matrix([each[None], np.column_stack([of_job, jobs + _rows(jobs, types), *last])])
+
+
+def _matrix(columns: list[Ints]) -> Any:
+    """Return a sparse matrix of ones, from the rows of some unknowns after the other."""
+    from scipy.sparse import csc_matrix
+
+    ends = np.cumsum(np.repeat([one.shape[1] for one in columns], [len(one) for one in columns]))
+    rows = np.concatenate([one.ravel() for one in columns])
+    places = (np.ones(len(rows)), rows, np.append(0, ends))
+    return csc_matrix(places, shape=(int(rows.max()) + 1, len(ends)))
 
 
 def _by_job(found: Floats, crowd: Crowd, each: Ints) -> Floats:
@@ -139,11 +164,13 @@ def _by_job(found: Floats, crowd: Crowd, each: Ints) -> Floats:
     return shares / worst if worst > 1.0 + ROOM else shares
 
 
-def _solve(level: float, columns: list[Any], heights: Floats, cones: int = 0) -> Any:
+def _solve(
+    level: float, matrix: Any, entries: list[Floats], heights: Floats, cones: int = 0
+) -> Any:
     """Minimise ``level`` times the first unknown, heights - G x in the cones; None if it fails.
 
-    ``columns`` holds the rows and entries in G of some unknowns after the other, each as lists that
-    are put side by side; the last of ``heights`` are those of the second-order ``cones``.
+    ``entries`` are those of G at the places of ``matrix``, column by column; the last of
+    ``heights`` are those of the second-order ``cones``.
     """
     if not is_installed():
         raise ParamError(
@@ -151,19 +178,13 @@ def _solve(level: float, columns: list[Any], heights: Floats, cones: int = 0) ->
             "run pip install ecos, or use lp_backend=centre"
         )
     import ecos
-    from scipy.sparse import csc_matrix
 
-    rows, parts = (
-        [np.column_stack(side) for side in sides] for sides in zip(*columns, strict=True)
-    )
-    ends = np.cumsum(np.repeat([one.shape[1] for one in rows], [len(one) for one in rows]))
-    entries = np.concatenate([one.ravel() for one in parts]).astype(float)
-    places = np.concatenate([one.ravel() for one in rows])
-    matrix = csc_matrix((entries, places, np.append(0, ends)), shape=(len(heights), len(ends)))
-    if not cones:
+    matrix.data = np.concatenate([one.ravel() for one in entries]).astype(float)
+    if not cones and not matrix.data.all():
         # as in the simulator: zeros change the order of elimination, and with it the last bits
+        matrix = matrix.copy()
         matrix.eliminate_zeros()
-    cost = np.zeros(len(ends))
+    cost = np.zeros(matrix.shape[1])
     cost[0] = level
     dims = {"l": len(heights) - 3 * cones, "q": [3] * cones, "e": 0}
     answer = ecos.solve(cost, matrix, heights, dims, verbose=False)
