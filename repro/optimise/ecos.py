@@ -49,7 +49,9 @@ def ecos_level(crowd: Crowd, scale: Floats, floor: Floats | None = None) -> Cent
         entries.append(np.where(held, -values, 0.0).ravel())
         tops.append(np.where(held, -least, 1.0))
     matrix = _level_matrix(len(kind), len(values), floor is not None)
-    answer = _solve(-1.0, matrix, [led, np.column_stack(entries)], np.concatenate(tops))
+    answer = _solve(
+        -1.0, matrix, [led.astype(float), np.column_stack(entries)], np.concatenate(tops)
+    )
     if answer is None:
         return None
     shares = _by_job(answer["x"][1:], crowd, kind)[np.searchsorted(kind, np.arange(len(scale)))]
@@ -179,7 +181,7 @@ def _solve(
         )
     import ecos
 
-    matrix.data = np.concatenate([one.ravel() for one in entries]).astype(float)
+    matrix.data = np.concatenate([one.ravel() for one in entries])
     if not cones and not matrix.data.all():
         # as in the simulator: zeros change the order of elimination, and with it the last bits
         matrix = matrix.copy()
