@@ -15,10 +15,6 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 _DIGITS = 300  # a number beyond is infinite as a float
 
 
-class _TwiceError(Exception):
-    """A key is given twice in one object."""
-
-
 def parse(document: Document) -> Any:
     """Return the value of a JSON file."""
     value, end = _value(document, _skip(document, 0))
@@ -53,10 +49,11 @@ def _whole(digits: str) -> int | float:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object; KeyError for a key that it has twice."""
     held = dict(pairs)
     if len(held) < len(pairs):
         names = [name for name, _ in pairs]
-        raise _TwiceError(next(name for name in held if names.count(name) > 1))
+        raise KeyError(next(name for name in held if names.count(name) > 1))
     return held
 
 
@@ -72,8 +69,8 @@ def _value(document: Document, start: int) -> tuple[Any, int]:
         raise _error(document, error.pos, why) from None
     except RecursionError:
         raise _error(document, start, "JSON nested too deeply; fetch the file again") from None
-    except _TwiceError as error:
-        why = f"the key {shown(error)} stands twice in one JSON object; give it once"
+    except KeyError as error:
+        why = f"the key {shown(error.args[0])} stands twice in one JSON object; give it once"
         raise _error(document, start, why) from None
 
 

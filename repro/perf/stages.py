@@ -41,9 +41,9 @@ def interleaving_time(
     return shortest if ordering == "best" else longest
 
 
-def efficiency(members: Sequence[Stages], ordering: StageOrder = "best") -> float:
+def efficiency(members: Sequence[Stages]) -> float:
     """Return the grouping efficiency gamma, the mean busy share of the k resources (Eq 2 and 4)."""
-    period = interleaving_time(members, ordering)
+    period = interleaving_time(members)
     # summed in sorted order: the same group has the same gamma to the last bit
     return sum(map(sum, sorted(members))) / (len(members[0]) * period)
 

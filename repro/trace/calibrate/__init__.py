@@ -1,4 +1,1 @@
-"""What is measured of real traces: the tables in ``traces/`` that ``repro.trace.synth`` draws from.
-
-``python -m repro.trace.calibrate`` measures them again; it needs the public files.
-"""
+"""Measures the tables in ``traces/`` from public files: ``python -m repro.trace.calibrate``."""
