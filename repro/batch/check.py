@@ -104,7 +104,7 @@ def tally_line(found: Sequence[Stored]) -> str:
 
 def headline(found: Sequence[Stored]) -> dict[str, Any]:
     """Return published numbers judged and how near they are, then claims by kind."""
-    rows, points = _rows(found), _points(found)
+    rows, points = _rows(found), _rows(found, "points")
     by_paper: dict[str, list[dict[str, Any]]] = {}
     by_data: dict[str, list[dict[str, Any]]] = {}
     for point in points:
@@ -159,7 +159,7 @@ def as_json(out: Path, found: Sequence[Stored]) -> dict[str, Any]:
         "headline": headline(found),
         "figures": figures,
         "claims": _rows(found),
-        "points": _points(found),
+        "points": _rows(found, "points"),
     }
 
 
@@ -185,14 +185,8 @@ def lines(found: Sequence[Stored]) -> list[str]:
     return shown
 
 
-def _rows(found: Sequence[Stored]) -> list[dict[str, Any]]:
-    return [{"figure": one.entry.id, **row} for one in found for row in one.claims]
-
-
-def _points(found: Sequence[Stored]) -> list[dict[str, Any]]:
-    return [
-        {"figure": one.entry.id, **row} for one in found for row in one.result.get("points", [])
-    ]
+def _rows(found: Sequence[Stored], sort: str = "claims") -> list[dict[str, Any]]:
+    return [{"figure": one.entry.id, **row} for one in found for row in one.result.get(sort, [])]
 
 
 def _short(value: Any) -> str:
