@@ -1,7 +1,7 @@
 """Gandiva-style packing: random pairs share GPUs while more are asked for than there are."""
 
 import random
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar
@@ -47,11 +47,13 @@ class GandivaSS(Policy):
     def session(self, view: View) -> Callable[[View], Decision]:
         """Return the decision function of one run, which remembers the pairs."""
         gpus = np.asarray(view.gpu_counts, dtype=float)
-        pairs = RandomPairs(view.seed, pair_gains(view), self.worth)
+        kinds: dict[int, Hashable] = {}
+        pairs = RandomPairs(view.seed, pair_gains(view, kinds), self.worth)
 
         def decide(view: View) -> Shares:
             jobs = view.jobs
             width = {job: view.gpus(job) for job in jobs}
+            kinds.update((job, view.kind(job)) for job in jobs if job not in kinds)
             members = pairs.update(jobs, list(width.values()), int(gpus.sum()))
             wide = np.array([width[job] for job, _ in members], dtype=float)
             # who is packed may still run alone on GPUs that are left over
@@ -110,12 +112,12 @@ class RandomPairs:
         return [(job, mate.get(job, -1)) for job in jobs if job < mate.get(job, job + 1)]
 
 
-def pair_gains(view: View) -> Callable[[int, int], float]:
+def pair_gains(view: View, kinds: Mapping[int, Hashable]) -> Callable[[int, int], float]:
     """Return the gain of two jobs over all GPU types, remembered by their kinds."""
     gains: dict[Hashable, float] = {}
 
     def gain(one: int, other: int) -> float:
-        pair = view.kind(one), view.kind(other)
+        pair = kinds[one], kinds[other]
         if pair not in gains:
             together = view.pair_speeds(one, other)
             alone = np.stack([view.speeds(one), view.speeds(other)])
