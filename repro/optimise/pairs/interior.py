@@ -208,6 +208,16 @@ def solve_blocks(matrix: Any, blocks: Any, inverse: Any, x: Any) -> None:
 
 
 @njit(error_model="numpy", fastmath=SUMS)
+def largest(values: Any) -> float:
+    """Return the largest absolute value."""
+    most = 0.0
+    for k in range(len(values)):
+        if abs(values[k]) > most:
+            most = abs(values[k])
+    return most
+
+
+@njit(error_model="numpy", fastmath=SUMS)
 def dot(one: Any, other: Any) -> float:
     """Return the inner product."""
     total = 0.0
@@ -329,8 +339,8 @@ def centre(
         gap = kappa - goal * v + priced
         mu = (dot(s, y) + dot(s_low, y_low) + kappa * tau) / weights
         value = max(abs(v) / tau, 1e-12) if goal > 0.0 else 1.0
-        wrong = max(np.abs(primal).max(), np.abs(low).max()) / tau / norm
-        off = max(np.abs(dual).max(), abs(dual_free)) / tau
+        wrong = max(largest(primal), largest(low)) / tau / norm
+        off = max(largest(dual), abs(dual_free)) / tau
         apart = abs(priced - goal * v) / tau / value
         if wrong < tolerance and off < tolerance and apart < tolerance:
             return x * scale_low / tau, v / tau, y / scale / tau, number
