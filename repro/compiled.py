@@ -45,14 +45,6 @@ def njit(**options: Any) -> Callable[[Function], Function]:
 
     It is kept in ``compiled`` below ``$NUMBA_CACHE_DIR``, or else below the cache folder; if there
     can be no folder, one `CacheWarning` says so. ``options`` are those of ``numba.njit``.
-
-    Examples
-    --------
-    >>> @njit(error_model="numpy")
-    ... def double(x):
-    ...     return 2 * x
-    >>> double(4)
-    8
     """
 
     def decorate(function: Function) -> Function:

@@ -47,14 +47,7 @@ def unfairness(result: Result, fair: Result) -> pd.Series[float]:
 
 
 def time_by_type(result: Result, until: float = np.inf) -> pd.DataFrame:
-    """Return the seconds each job has held GPUs of each type (one column per type).
-
-    Parameters
-    ----------
-    result : Result
-        Records on a cluster with GPU types.
-    until : float
-        Count up to this instant (s).
+    """Return the seconds up to ``until`` (s) that each job has held GPUs of each type, by column.
 
     Examples
     --------

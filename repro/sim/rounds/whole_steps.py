@@ -27,12 +27,7 @@ class WholeSteps:
     """
 
     def __init__(
-        self,
-        table: JobTable,
-        speeds: Speeds,
-        settings: RoundSettings,
-        idle_ok: bool = False,
-        silent: bool = False,
+        self, table: JobTable, speeds: Speeds, settings: RoundSettings, idle_ok: bool, silent: bool
     ) -> None:
         from repro.sim.rounds import kernel
 

@@ -69,8 +69,10 @@ class Backlog:
         return self._place if self.preemptive else self._kept
 
     def arrive(self, job: int, now: float) -> None:
-        """Add a new job."""
-        self._enqueue(job, self.ordering.key(job, now))
+        """Add a job to those that wait."""
+        key = self._key[job] = self.ordering.key(job, now)
+        self._count += 1
+        heappush(self._waiting.setdefault(self.table.gpus[job], []), (key, job))
 
     def finish(self, job: int) -> None:
         """Take a finished job out."""
@@ -89,7 +91,7 @@ class Backlog:
                 heappush(self._loading, (self.table.since[job], job))
         elif job in self._key:
             self._count -= 1
-            self._enqueue(job, self.ordering.key(job, now))
+            self.arrive(job, now)
 
     def select(self, now: float) -> tuple[list[int], list[int]]:
         """Return the jobs that lose and those that get their GPUs, in order of decision."""
@@ -121,7 +123,7 @@ class Backlog:
                 self._unlane(job)
                 self.idle += self.table.gpus[job]
                 self.ordering.stop(job, now)
-                self._enqueue(job, self.ordering.key(job, now))
+                self.arrive(job, now)
                 stops.append(job)
 
     def _topmost_change(
@@ -155,7 +157,11 @@ class Backlog:
         for head in heads:
             if victim is not None and victim < head:
                 break
-            beneath = next((gpus_under for entry, gpus_under in below if entry < head), total)
+            beneath = total
+            for entry, under in below:
+                if entry < head:
+                    beneath = under
+                    break
             if gpus[head[1]] <= idle + beneath:
                 return head[1], True
         return (None, False) if victim is None else (victim[1], False)
@@ -181,11 +187,6 @@ class Backlog:
                 heads = heads[1:]
 
     # waiting jobs ------------------------------------------------------------------------------
-
-    def _enqueue(self, job: int, key: Key) -> None:
-        self._key[job] = key
-        self._count += 1
-        heappush(self._waiting.setdefault(self.table.gpus[job], []), (key, job))
 
     def _dequeue(self, job: int) -> None:
         """Take the head of its queue out."""

@@ -41,8 +41,12 @@ class Refill:
         return self._held
 
     def arrive(self, job: int, now: float) -> None:
-        """Add a new job."""
-        self._enqueue(job, now)
+        """Add a job to those that wait."""
+        key = self._key[job] = self.ordering.key(job, now)
+        width = self.table.gpus[job]
+        if width not in self._waiting:
+            self._waiting[width] = SortedList()
+        self._waiting[width].add((key, job))
 
     def finish(self, job: int) -> None:
         """Take a finished job out."""
@@ -52,14 +56,7 @@ class Refill:
         """Read the key of a re-queued job again."""
         if job in self._key:
             self._dequeue(job)
-            self._enqueue(job, now)
-
-    def _enqueue(self, job: int, now: float) -> None:
-        key = self._key[job] = self.ordering.key(job, now)
-        width = self.table.gpus[job]
-        if width not in self._waiting:
-            self._waiting[width] = SortedList()
-        self._waiting[width].add((key, job))
+            self.arrive(job, now)
 
     def _dequeue(self, job: int) -> None:
         self._waiting[self.table.gpus[job]].remove((self._key.pop(job), job))
@@ -71,7 +68,7 @@ class Refill:
         stops = [job for job in self._held if job not in chosen]
         for job in stops:
             self.ordering.stop(job, now)
-            self._enqueue(job, now)
+            self.arrive(job, now)
         for job in starts:
             self.ordering.start(job, now)
             self._dequeue(job)
