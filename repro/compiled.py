@@ -4,8 +4,6 @@ Numba looks only at the file of the outermost function to see whether kept code 
 code of a module lies in a folder named by a hash of that module and of all it imports.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import hashlib

@@ -1,7 +1,5 @@
 """Every error the package raises on purpose; one line tells what, where and what to do."""
 
-from __future__ import annotations
-
 
 class ReproError(Exception):
     """Base of all errors a user can cause; the command line prints one line and exits with 2."""

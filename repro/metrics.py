@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from repro.core.records import Result, durations
+from repro.core.records import Result, durations, makespan
 from repro.typing import Array
 
 
@@ -25,6 +25,27 @@ def statistics(values: pd.Series[float] | Array) -> dict[str, float]:
     data = np.asarray(values, dtype=float)
     median, p95 = np.percentile(data, [50, 95])
     return {"avg": float(data.mean()), "median": float(median), "p95": float(p95)}
+
+
+def improvement(result: Result, reference: Result, metric: str = "jct") -> dict[str, float]:
+    """Return the factor of improvement of ``reference`` over ``result`` (Tiresias section 5.1).
+
+    Parameters
+    ----------
+    result, reference : Result
+        Value under X and value under Tiresias-L.
+    metric : str
+        Column of ``jobs``.
+
+    Returns
+    -------
+    dict
+        avg, median, p95 of X divided by those of the reference, and makespan.
+    """
+    ours = statistics(result.jobs[metric])
+    base = statistics(reference.jobs[metric])
+    factors = {k: ours[k] / base[k] if base[k] else float("nan") for k in ours}
+    return factors | {"makespan": makespan(result) / makespan(reference)}
 
 
 def unfairness(result: Result, fair: Result) -> pd.Series[float]:
@@ -47,7 +68,14 @@ def unfairness(result: Result, fair: Result) -> pd.Series[float]:
 
 
 def time_by_type(result: Result, until: float = np.inf) -> pd.DataFrame:
-    """Return the seconds up to ``until`` (s) that each job has held GPUs of each type, by column.
+    """Return the seconds each job has held GPUs of each type (one column per type).
+
+    Parameters
+    ----------
+    result : Result
+        Records on a cluster with GPU types.
+    until : float
+        Count up to this instant (s).
 
     Examples
     --------
@@ -88,7 +116,14 @@ def bins(jobs: pd.DataFrame, small_gpus: int, short_s: float) -> pd.Series[str]:
 
 
 def busy_gpus(result: Result, step: float) -> pd.Series[float]:
-    """Return the average number of GPUs held in each step of ``step`` seconds.
+    """Return the average number of GPUs held in each time step.
+
+    Parameters
+    ----------
+    result : Result
+        Records.
+    step : float
+        Step length (s).
 
     Returns
     -------

@@ -1,7 +1,5 @@
 """Every folder and every environment override, in one place."""
 
-from __future__ import annotations
-
 import os
 import stat
 from pathlib import Path

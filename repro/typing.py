@@ -1,7 +1,5 @@
 """Arrays by what they hold."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

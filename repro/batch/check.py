@@ -1,7 +1,5 @@
 """The last results read back: one entry per figure, one row per claim, and whether all is well."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Notebooks in parallel, each in a kernel of its own, here or on dask workers."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import logging

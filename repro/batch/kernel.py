@@ -1,7 +1,5 @@
 """One notebook in one kernel of its own: started over IPC, watched, never half-written."""
 
-from __future__ import annotations
-
 import contextlib
 import contextvars
 import dataclasses

@@ -1,7 +1,5 @@
 """What a batch has to run: everything is checked first, and what is still current is skipped."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The gallery page beside the results: pictures, verdicts, provenance, tracebacks."""
 
-from __future__ import annotations
-
 import html
 import os
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """What the runner hands to a kernel and gets back: plain values that may travel."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The command line: list, run, check, report, simulate, policies, new-policy, trace."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import sys

@@ -1,7 +1,5 @@
 """``repro list``, ``check`` and ``report``: which figures there are, and what came of them."""
 
-from __future__ import annotations
-
 import json
 import webbrowser
 from pathlib import Path

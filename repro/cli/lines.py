@@ -1,7 +1,5 @@
 """What the command line prints: one line per mistake and warning, control characters visible."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 import warnings

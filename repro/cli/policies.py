@@ -1,7 +1,5 @@
 """``repro policies`` lists them; ``repro new-policy NAME`` writes one to fill in, with its test."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import keyword

@@ -1,7 +1,5 @@
 """``--set K=V``: values as they are written on a command line, for a policy and its rounds."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

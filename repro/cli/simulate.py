@@ -1,7 +1,5 @@
 """``repro simulate``: any trace, any cluster, any policy."""
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 from pathlib import Path

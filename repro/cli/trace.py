@@ -1,7 +1,5 @@
 """``repro trace``: list, formats, fetch, info, convert."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import textwrap

@@ -1,7 +1,5 @@
 """Cluster files: the Tiresias CSV, the Alibaba openb node list and YAML."""
 
-from __future__ import annotations
-
 import csv
 import difflib
 import io

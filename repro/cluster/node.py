@@ -1,7 +1,5 @@
 """One machine of a cluster, and how many and how large they may be."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 MAX_NODES = 1_000_000

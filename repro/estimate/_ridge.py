@@ -1,7 +1,5 @@
 """Ridge regressions of many rows on the same factor, compiled."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Service-time histories: the total GPU-time of past jobs, which Gittins-style policies read."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from functools import lru_cache

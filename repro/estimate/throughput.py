@@ -1,7 +1,5 @@
 """Throughput of pairs of jobs that were never run together, from a few measurements (Gavel)."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Hashable, Sequence
 from functools import lru_cache

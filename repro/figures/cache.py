@@ -1,7 +1,5 @@
 """Results computed once: each is filed by what it was made from and the sources that made it."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import functools

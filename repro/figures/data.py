@@ -1,7 +1,5 @@
 """Named data of a figure: generators, public traces, stand-ins, and what was really used."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """What a figure's result depends on, as one hash: a result with the same hash is not run again."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Mapping
 from pathlib import Path

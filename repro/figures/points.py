@@ -1,7 +1,5 @@
 """Points: every published number of a figure beside the value of this run."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """What a notebook tells the batch that runs it: how many of its simulations are done."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a figure leaves in its folder: title line, table, result record; written and read back."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Public traces: which file of which commit, and how to have it here with the right checksum."""
 
-from __future__ import annotations
-
 import csv
 import difflib
 import hashlib

@@ -1,7 +1,5 @@
 """Text in CSV that a spreadsheet would run as a formula: quoted when written, plain when read."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

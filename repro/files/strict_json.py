@@ -1,7 +1,5 @@
 """JSON files read strictly: what is broken is one line that names file, line and column."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """YAML by the rules of version 1.2: ``1e3`` is a number, ``on`` a word; no key may be repeated."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Tables of the checkout, read once: facts in ``params/``, measured quantiles in ``traces/``."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Small text files read whole or refused in one line; files written whole or not at all."""
 
-from __future__ import annotations
-
 import os
 import re
 import secrets

@@ -1,7 +1,5 @@
 """Which jobs to pair: matchings of maximum weight, one answer whatever the ties (Muri)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from repro.typing import Floats

@@ -19,8 +19,6 @@
 #   x_ab and uses at most 2 idle nodes of a kind. A matching that is best when all but 2 of each
 #   x_ab and 2 idle nodes of each kind are left alone is therefore best of all.
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import numpy as np

@@ -1,7 +1,5 @@
 """AlloX's matching of waiting jobs to slots: a GPU, and a place in the queue of that GPU."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from repro.typing import Floats, Ints

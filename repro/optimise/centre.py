@@ -4,8 +4,6 @@
 # the analytic centre of the optimal face; the centre is unique, treats equal jobs equally, and does
 # not depend on the order of the jobs.
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property

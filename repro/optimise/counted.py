@@ -1,7 +1,5 @@
 """How many problems of each sort the optimisers solve; who solves one declares its sort."""
 
-from __future__ import annotations
-
 import functools
 from collections import Counter
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Small dense positive definite systems, compiled."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,8 +4,6 @@
 # simulator hands them over: a row per job, in order of submission, equal jobs not collapsed; of the
 # unknowns, the shares come type by type, those of a type job by job.
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Fairness between entities (organisations, departments) and fairness or FIFO inside each."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal

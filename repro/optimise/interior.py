@@ -49,8 +49,6 @@
 # `repro.optimise.pairs.interior` has another method (a homogeneous embedding, without the curve of
 # (3)); the two share only Mehrotra's prediction and correction (SIAM J. Optim. 2, 1992).
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

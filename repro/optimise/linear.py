@@ -1,7 +1,5 @@
 """Linear programmes by HiGHS; the best total value, or value per cost, of Gavel's shares."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

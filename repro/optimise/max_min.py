@@ -1,7 +1,5 @@
 """The largest level of max-min programmes, by the solver asked for; water filling over levels."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, Literal
 

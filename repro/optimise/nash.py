@@ -1,7 +1,5 @@
 """Nash welfare over shares of time, and the discount that makes it strategy-proof."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from repro.errors import PolicyError

@@ -9,8 +9,6 @@
 # first, on the best nodes. So the answer depends on nothing but the instance, and permuting nodes
 # or servers permutes it.
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The largest level of max-min programmes at a vertex (HiGHS), and what blocks it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """How fast the members of a group run: one iteration each per period T (Muri)."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Container, Sequence

@@ -1,7 +1,5 @@
 """Eight deep-learning models of Muri: iteration time, three stages, start overhead by GPU count."""
 
-from __future__ import annotations
-
 import difflib
 from functools import lru_cache
 

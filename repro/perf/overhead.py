@@ -1,7 +1,5 @@
 """What a start or a preemption costs: load, checkpoint, restore (Tiresias 2.2, 5.2.4; Muri)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

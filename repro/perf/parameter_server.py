@@ -1,7 +1,5 @@
 """Training with parameter servers: how long it takes, given where the tasks sit (Liquid)."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections import defaultdict

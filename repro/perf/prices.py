@@ -1,7 +1,5 @@
 """What an hour on a GPU of each type costs (Gavel, Figure 1 b and section 4.2)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Speed of a job on GPUs that belong to other jobs and lend only the time their stages leave."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Jobs that run on more or fewer GPUs than they ask for: speed-up curves (PCS, AFS, Themis)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Jobs that take turns on several resources: period T and grouping efficiency (Muri, section 4)."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Gavel's job types, and a throughput table like its own: fitted trends, none of the values."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import math

@@ -1,7 +1,5 @@
 """Throughput tables from files: Gavel's JSON, one CSV, a public name, or the stand-in for it."""
 
-from __future__ import annotations
-
 import functools
 import os
 import warnings

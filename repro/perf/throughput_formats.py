@@ -1,7 +1,5 @@
 """The two formats of throughput tables, checked entry by entry: Gavel's JSON, and CSV."""
 
-from __future__ import annotations
-
 import ast
 import functools
 import itertools

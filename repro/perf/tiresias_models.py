@@ -1,7 +1,5 @@
 """Ten deep-learning models of Tiresias: size, tensor skew, checkpoint cost, placement effect."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What a placement rule is (`Placement`) and how it acts on one cluster (`Placer`)."""
 
-from __future__ import annotations
-
 import difflib
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields

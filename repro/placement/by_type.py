@@ -1,7 +1,5 @@
 """Placement within one GPU type: the same rule once per type, on the nodes of that type."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from repro.cluster.spec import Cluster

@@ -1,7 +1,5 @@
 """``count``: only the total number of idle GPUs matters; nodes are not looked at."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

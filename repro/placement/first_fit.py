@@ -1,7 +1,5 @@
 """Consolidated first fit on an empty cluster, for rules that place all gangs anew each time."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from itertools import islice
 

@@ -1,7 +1,5 @@
 """Idle GPUs per node, bucketed so that no search walks over all nodes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush
 

@@ -1,7 +1,5 @@
 """``random``: every gang gets GPUs drawn from all idle ones, so it is usually spread."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """``skew``: consolidate models with one dominant tensor, use the others to fill gaps."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

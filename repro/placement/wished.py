@@ -1,7 +1,5 @@
 """``wished``: every task goes to the node its policy names; without a wish, to the first node."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """``yarn``: consolidated placement on as few nodes as possible, within one switch."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

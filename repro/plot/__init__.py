@@ -1,7 +1,5 @@
 """Charts: every function takes a frame, keywords of `Panel`, and returns a Figure."""
 
-from __future__ import annotations
-
 from repro.plot.bars import bar_chart, stacked_chart
 from repro.plot.gantt import gantt_chart
 from repro.plot.heatmap import heatmap_chart

@@ -1,7 +1,5 @@
 """Bars, grouped or stacked, with published values as open markers on them."""
 
-from __future__ import annotations
-
 from typing import Unpack
 
 import numpy as np

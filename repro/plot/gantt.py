@@ -1,7 +1,5 @@
 """Schedules: one lane per job, GPU or resource, one bar per interval."""
 
-from __future__ import annotations
-
 from typing import Unpack
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Graphs of jobs: weighted edges, the chosen ones bold."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Unpack
 

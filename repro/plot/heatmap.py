@@ -1,7 +1,5 @@
 """Matrices: one cell per pair, shaded by a number, with text in it."""
 
-from __future__ import annotations
-
 from typing import Unpack
 
 import matplotlib as mpl

@@ -1,7 +1,5 @@
 """Curves: lines over a numeric or named axis, and cumulative distributions."""
 
-from __future__ import annotations
-
 from typing import Any, Unpack
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What all charts share: new figures, labels and scales of a panel, published marks, legends."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, TypedDict
 

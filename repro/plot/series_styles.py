@@ -1,7 +1,5 @@
 """Colour, line, marker and hatch of each policy, the same in every figure of every paper."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The style of every figure, captions, and files that are the same bytes wherever they are made."""
 
-from __future__ import annotations
-
 import functools
 import io
 import textwrap

@@ -1,7 +1,5 @@
 """From a policy that only ranks jobs to starts and stops."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable
 

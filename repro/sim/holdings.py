@@ -1,7 +1,5 @@
 """Who holds which GPUs since when: carries decisions out and books what follows from them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

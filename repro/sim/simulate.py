@@ -1,7 +1,5 @@
 """`simulate`: trace, cluster, policy in; records out."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence

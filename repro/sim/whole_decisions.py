@@ -1,7 +1,5 @@
 """Drives policies that return whole decisions, or the changes to the last one."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace

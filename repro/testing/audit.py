@@ -1,7 +1,5 @@
 """Checks of the records of a run: what must hold whatever the policy did."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from typing import Any, NoReturn

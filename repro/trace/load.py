@@ -1,7 +1,5 @@
 """Traces from and to files: read in any published format, write in the package's own, describe."""
 
-from __future__ import annotations
-
 import inspect
 import os
 from pathlib import Path

@@ -10,7 +10,7 @@ import pytest
 
 from repro import simulate
 from repro.core.records import Result, durations, makespan
-from repro.metrics import bins, busy_gpus, statistics
+from repro.metrics import bins, busy_gpus, improvement, statistics
 from repro.testing import small_trace
 
 
@@ -90,6 +90,22 @@ def test_statistics():
         "median": 2.5,
         "p95": pytest.approx(8.95),
     }
+
+
+def test_improvement_is_x_over_the_reference():
+    frame = trace((0, 10, 1), (0, 2, 1))
+    slow, fast = simulate(frame, "1x1", "yarn-cs"), simulate(frame, "1x1", "srtf")
+    factors = improvement(slow, fast)
+    assert factors["avg"] == (10 + 12) / (2 + 12)
+    assert factors["median"] == 11 / 7
+    assert factors["makespan"] == 1
+    assert set(improvement(slow, fast, "queueing")) == {"avg", "median", "p95", "makespan"}
+
+
+def test_improvement_over_nothing_is_undefined():
+    frame = trace((0, 10, 1), (50, 2, 1))
+    result = simulate(frame, "1x1", "yarn-cs")
+    assert math.isnan(improvement(result, result, "queueing")["avg"])
 
 
 def test_bins_at_their_limits():

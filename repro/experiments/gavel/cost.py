@@ -1,7 +1,5 @@
 """What runs cost under Gavel: money and missed deadlines (Fig A7), time of preemption (Table 4)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Gavel's policies at their first decision: shares, problems solved, CPU time (Table 1, Fig 12)."""
 
-from __future__ import annotations
-
 import dataclasses
 import time
 import timeit

@@ -1,7 +1,5 @@
 """Gavel's worked examples: allocation matrices, their rounds, and what they satisfy."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Gavel's hierarchical policy: worked examples (Fig 6, lecture) and timelines (Fig 11)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Gavel's models: unequal GPU types (Fig 1), shared GPUs (Fig 4), batch sizes (Table 2)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import pandas as pd

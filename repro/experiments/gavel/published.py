@@ -1,7 +1,5 @@
 """Gavel's curves: ours over several seeds, the published ones, and how far the two are apart."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Muri's worked examples: charts of the micro-simulation, grouping plans, offsets."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """What Muri's tables say of its models: stage shares, bottlenecks, throughput of a group."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 

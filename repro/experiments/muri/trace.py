@@ -1,7 +1,5 @@
 """Muri on its traces: three metrics, bars over Muri's own, distance from published values."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

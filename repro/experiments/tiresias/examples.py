@@ -1,7 +1,5 @@
 """Tiresias's worked examples: traces of a few jobs, unit slots, queue histories, brute force."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 

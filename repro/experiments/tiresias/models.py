@@ -1,7 +1,5 @@
 """Tiresias's ten models: tensor skew over parameter servers, checkpoint cost, resume cost."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

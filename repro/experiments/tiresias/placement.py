@@ -1,7 +1,5 @@
 """Tiresias's placement programme beside exhaustive search and the placement rules (appendix D)."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

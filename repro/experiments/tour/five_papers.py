@@ -1,7 +1,5 @@
 """The tour's worked examples: what the papers say about each, computed from the records."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Columns of the programme over single jobs and pairs, and rows of its answer, compiled."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

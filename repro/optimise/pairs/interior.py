@@ -25,8 +25,6 @@
 # rows of types alone. Columns come in runs whose first member and type stay while the second goes
 # through consecutive kinds.
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

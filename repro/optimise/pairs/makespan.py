@@ -13,8 +13,6 @@ needs no more time than there is; elsewhere it may, so that only jobs much short
 of all are pooled and every other job is a class of its own.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from repro.optimise.max_min import bisected

@@ -1,7 +1,5 @@
 """Max-min fair shares of single jobs and pairs over GPU types, for kinds of equal jobs."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

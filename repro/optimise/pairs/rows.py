@@ -1,7 +1,5 @@
 """From shares of kinds to rows of jobs and pairs: members (-1 = no second), shares by GPU type."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from repro.optimise.pairs.programme import KindShares

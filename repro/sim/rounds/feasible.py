@@ -1,7 +1,5 @@
 """Whether an allocation matrix can be carried out on a cluster."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Ideal execution: no rounds, every job progresses at its shares of all GPU types."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Compiled rounds: the greedy choice, and rounds of whole steps until something happens."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

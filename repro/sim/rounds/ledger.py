@@ -1,7 +1,5 @@
 """What jobs and pairs received by the round mechanism, and their deficits."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from repro.typing import Flags, Floats, Ints

@@ -3,8 +3,6 @@
 ``members`` has shape (rows, 2), -1 for none; X, time and deficits have shape (rows, GPU types).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

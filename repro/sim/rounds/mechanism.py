@@ -1,7 +1,5 @@
 """The round mechanism of one run: X, what was received of it, and the round that runs."""
 
-from __future__ import annotations
-
 import math
 import random
 

@@ -12,8 +12,6 @@ Both rules concern the topmost change only; everything above it is final. Each s
 running jobs than the widest gang has GPUs, however many jobs wait.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from heapq import heappop, heappush, merge
 from typing import Any

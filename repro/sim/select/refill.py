@@ -1,7 +1,5 @@
 """Selection by nodes: at every event the empty cluster is refilled by first fit, best key first."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from heapq import heapify, heappop, heapreplace, merge
 from typing import Any

@@ -5,8 +5,6 @@ previous event; a demoted job goes to the tail, running jobs may move ahead of w
 Replaying the same list operations is the only way to break ties as they do.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Measures every table of ``traces/`` from the public files and writes it, source first."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 

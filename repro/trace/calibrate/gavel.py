@@ -1,7 +1,5 @@
 """What is fitted to Gavel's throughputs for their synthetic double: trends, none of the values."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 

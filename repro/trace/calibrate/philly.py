@@ -1,7 +1,5 @@
 """What is measured of the Philly trace for its synthetic double: rates, gaps, ranks, quantiles."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

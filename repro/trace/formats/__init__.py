@@ -1,7 +1,5 @@
 """Trace formats: each a function from a `Document` to `Parsed` rows, not validated yet."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from repro.core.registry import Registry

@@ -1,7 +1,5 @@
 """Alibaba's GPU-sharing trace of 2023 (openb): pods that ask for a part of a GPU, or several."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from repro.files.table import Document, Parsed, Table

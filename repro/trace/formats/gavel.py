@@ -1,7 +1,5 @@
 """Gavel's .trace files: work in training steps, turned into seconds by a throughput table."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The Helios job log: a Slurm record of GPU and CPU jobs."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from repro.files.table import Document, Parsed, Table, elapsed

@@ -1,7 +1,5 @@
 """Muri's job CSV: the Tiresias columns in milliseconds, plus stage times per iteration."""
 
-from __future__ import annotations
-
 import difflib
 
 import numpy as np

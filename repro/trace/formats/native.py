@@ -1,7 +1,5 @@
 """The package's own CSV: the columns of the schema under their own names."""
 
-from __future__ import annotations
-
 from repro.files.spreadsheet import plain_cells
 from repro.files.table import Document, Parsed, Table
 from repro.trace.formats import FORMATS

@@ -1,7 +1,5 @@
 """PCS's app CSV: work in GPU-seconds, arrivals as gaps."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from repro.files.table import Document, Parsed, Table

@@ -1,7 +1,5 @@
 """The flat Philly CSV: one row per job of the 2017 trace."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from repro.files.table import Document, Parsed, Table, elapsed

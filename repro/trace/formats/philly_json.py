@@ -1,7 +1,5 @@
 """The published Philly job log (``cluster_job_log``): JSON with every attempt of every job."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo

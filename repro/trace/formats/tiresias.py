@@ -1,7 +1,5 @@
 """The Tiresias simulator's job CSV: times in seconds, one row per job."""
 
-from __future__ import annotations
-
 from repro.errors import TraceError
 from repro.files.table import Document, Parsed, Table
 from repro.trace.formats import FORMATS

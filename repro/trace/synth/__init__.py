@@ -4,8 +4,6 @@ Each draws from the tables in ``traces/`` and from the random generator it is ha
 nothing else: the same generator state gives the same trace.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """What several generators need: checks of options, proportions, stratified draws."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Gavel's workloads, drawn from the same random streams as its simulator draws them."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from random import Random

@@ -1,7 +1,5 @@
 """A Microsoft-like workload, and a history, from published quantiles of GPU-time and a GPU mix."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

@@ -1,7 +1,5 @@
 """Philly-like traces: the real one's marginals and ups and downs, none of its rows."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

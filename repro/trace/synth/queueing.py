@@ -1,7 +1,5 @@
 """Textbook queues as traces: single-GPU jobs whose mean response has a closed form."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

@@ -1,7 +1,5 @@
 """The 480-job workload of the Tiresias testbed, rebuilt from every published fact about it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
