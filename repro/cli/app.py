@@ -15,6 +15,10 @@ from repro.release import VERSION
 
 #: What a shell reports of a command that Ctrl-C has ended.
 INTERRUPTED = 130
+# Typer may bring a click of its own, so the base of its errors is taken from one of them.
+_CLICK_ERROR: type[typer.BadParameter] = next(
+    base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException"
+)
 _HELP = {"help_option_names": ["--help", "-h"]}
 
 
@@ -167,14 +171,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except typer.Abort:
         complain("interrupted")
         return INTERRUPTED
-    except _click_error() as error:
+    except _CLICK_ERROR as error:
         if debug:
             raise
         complain(error.format_message() or "see `repro --help`")
         return 2
-
-
-def _click_error() -> type[typer.BadParameter]:
-    # Typer may bring a click of its own, so the base of its errors is taken from one of them.
-    bases = typer.BadParameter.__mro__
-    return next(base for base in bases if base.__name__ == "ClickException")

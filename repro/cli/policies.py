@@ -14,61 +14,7 @@ from repro.core.policy import policies
 from repro.errors import ParamError
 from repro.files.whole import write_whole
 
-_POLICY = '''"""{title}: say in one line what it does."""
-
-from __future__ import annotations
-
-from dataclasses import dataclass
-
-from repro.core.decision import RunSet
-from repro.core.policy import Policy, register
-from repro.core.view import View
-
-
-@register("{name}")
-@dataclass(frozen=True)
-class {cls}(Policy):
-    """Run the jobs that have received least service first."""
-
-    def decide(self, view: View) -> RunSet:
-        """Return the jobs to run, best first; what does not fit is skipped."""
-        return RunSet(
-            sorted(view.jobs, key=lambda job: (view.attained(job), view.submit(job), job))
-        )
-'''
-
-_TEST = '''"""{title} keeps every rule a policy must keep, and does what it is for."""
-
-from {package}{module} import {cls}
-
-from repro import simulate
-from repro.testing import check_policy, small_trace
-
-
-def test_conformance():
-    check_policy({cls}())
-
-
-def test_every_job_of_a_small_trace_ends():
-    assert simulate(small_trace(), "1x4", "{name}").summary()["n_finished"] == 6
-'''
-
-_PROJECT = """[build-system]
-requires = ["hatchling"]
-build-backend = "hatchling.build"
-
-[project]
-name = "{name}-policy"
-version = "0.1"
-description = "{title}, a scheduling policy for repro."
-requires-python = ">=3.11"
-
-[project.entry-points."repro.policies"]
-{name} = "{module}"
-
-[tool.hatch.build.targets.wheel]
-only-include = ["{module}.py"]
-"""
+_TEMPLATES = paths.PACKAGE / "cli" / "templates"
 
 
 def policies_(
@@ -128,12 +74,15 @@ def new_policy(
     # a package that was installed does not read the files of a checkout
     inside = not package and root is not None and root == paths.PACKAGE.parent
     if inside and root is not None:
-        code, test = f"repro/policies/{module}.py", f"tests/unit/policies/test_{module}.py"
-        more: dict[str, str] = {}
+        folders = {"policy.py": root / "repro/policies", "test.py": root / "tests/unit/policies"}
     else:
         root = Path.cwd() / name
-        code, test, more = f"{module}.py", f"test_{module}.py", {"pyproject.toml": _PROJECT}
-    files = {root / place: text for place, text in {code: _POLICY, test: _TEST, **more}.items()}
+        folders = dict.fromkeys(("policy.py", "test.py", "pyproject.toml"), root)
+    named = {"policy.py": f"{module}.py", "test.py": f"test_{module}.py"}
+    files = {
+        folder / named.get(part, part): (_TEMPLATES / f"{part}.txt").read_text("utf-8")
+        for part, folder in folders.items()
+    }
     if name in policies or any(path.exists() for path in files):
         raise ParamError(f"policy {name!r} exists already; choose another name")
     words = {

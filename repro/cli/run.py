@@ -65,7 +65,8 @@ def run(
     everywhere = params.discover()
     entries = params.select(ids or [], everywhere, paper=paper)
     folder = paths.build_dir() if out is None else out.expanduser().resolve()
-    given = parse_pairs(pairs or [])
+    split = (pair.partition("=") for pair in pairs or [])
+    given = {name.strip(): parse_value(value) for name, _, value in split}
     # A folder that cannot be made only means that nothing is remembered.
     with suppress(OSError):
         paths.private(paths.cache_dir())
@@ -74,7 +75,8 @@ def run(
             entries, profile=profile, out=folder, given=given, force=force, scratch=scratch,
             named=bool(ids),
         )  # fmt: skip
-        workers = jobs or (None if scheduler else min(_cpus(), max(1, len(tasks))))
+        cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        workers = jobs or (None if scheduler else min(cpus or 1, max(1, len(tasks))))
         told = Told(tasks, len(entries), debug=context.obj["debug"])
         for line in told.before(outcomes):
             say(line)
@@ -104,21 +106,6 @@ def _executed(tasks: Sequence[Task], told: Told, **how: Any) -> Iterator[Outcome
         for done in run(tasks, watch=watch, **how):
             show(done)
             yield done
-
-
-def parse_pairs(pairs: Sequence[str]) -> dict[str, Any]:
-    """Return parameters by name, values read as in parameter files.
-
-    >>> parse_pairs(["seed=3", "seeds=[0, 1]", "gap=1e3"])
-    {'seed': 3, 'seeds': [0, 1], 'gap': 1000.0}
-    """
-    split = (pair.partition("=") for pair in pairs)
-    return {name.strip(): parse_value(value) for name, _, value in split}
-
-
-def _cpus() -> int:
-    here = hasattr(os, "sched_getaffinity")
-    return len(os.sched_getaffinity(0)) if here else os.cpu_count() or 1
 
 
 def _stop(done: int, total: int, scratch: Path) -> None:
@@ -165,17 +152,15 @@ class Told:
 
     def _of_failure(self, task: Task) -> list[str]:
         """Return where to look, or the traceback itself."""
-        places = [task.folder / ERROR, task.entry.executed]
-        found = " and ".join(_from_here(path) for path in places if path.is_file())
+        here = Path.cwd()
+        places = [path for path in (task.folder / ERROR, task.entry.executed) if path.is_file()]
+        found = " and ".join(
+            str(path.relative_to(here) if path.is_relative_to(here) else path) for path in places
+        )
         if not self._debug:
             return [f"  see {found}; --debug shows the traceback here"]
         trace = read_error(task.folder)[0].get("traceback", "")
         return [f"  see {found}", *(f"  {line}".rstrip() for line in trace.splitlines())]
-
-
-def _from_here(path: Path) -> str:
-    here = Path.cwd()
-    return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
 @contextmanager

@@ -208,7 +208,11 @@ class FigureRun:
     def _resolved(self, case: Case) -> Case:
         """Return a case with its parts made, and record the data that it names."""
         if isinstance(case.trace, pd.DataFrame):
-            self._note_source(case.trace)
+            # read past :meth:`trace`, so that nothing else says where from
+            read, name = case.trace.attrs.get("sha256"), str(case.trace.attrs.get("name"))
+            if read and read not in {used.sha256 for used in self._used.values()}:
+                kind = data.PUBLIC if public.is_known(name) else data.OWN
+                self._note(data.Used(name, kind, read, False))
         cluster = case.cluster
         if str(cluster).lower().endswith(FILE_SUFFIXES) and not isinstance(cluster, Cluster):
             cluster = str(self.file(cluster))
@@ -285,13 +289,6 @@ class FigureRun:
     def _note(self, used: data.Used) -> None:
         """Record a data set."""
         self._used[used.name, used.kind, used.seed] = used
-
-    def _note_source(self, trace: pd.DataFrame) -> None:
-        """Record a trace that was read past :meth:`trace`; where from is not known."""
-        read, name = trace.attrs.get("sha256"), str(trace.attrs.get("name"))
-        if read and read not in {used.sha256 for used in self._used.values()}:
-            kind = data.PUBLIC if public.is_known(name) else data.OWN
-            self._note(data.Used(name, kind, read, False))
 
     def _stand_in(self) -> str | None:
         """Return what stands in for real data."""

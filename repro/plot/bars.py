@@ -70,20 +70,16 @@ def bar_chart(
     if reference is not None:
         axes.axhline(reference, color="#555555", linewidth=0.7, linestyle=":")
     if panel.pop("log", False):
-        _log_axis(axes)
+        axes.set_yscale("log")
+        low, high = axes.get_ylim()
+        # plain numbers, more of them where there are few decades
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < 100 else (1,)))
+        axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        axes.yaxis.set_minor_formatter(NullFormatter())
     axes.set_xticks(range(len(groups)), [look(name).label for name in groups])
     turn_long_labels(axes, groups)
     axes.grid(False, axis="x")
     return finish(axes, panel, published=published is not None)
-
-
-def _log_axis(axes: Axes) -> None:
-    """Scale the value axis; plain numbers, more of them where there are few decades."""
-    axes.set_yscale("log")
-    low, high = axes.get_ylim()
-    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < 100 else (1,)))
-    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-    axes.yaxis.set_minor_formatter(NullFormatter())
 
 
 @styled
@@ -112,7 +108,11 @@ def stacked_chart(
     """
     axes = panel_axes(panel)
     columns = [bar] if cluster is None else [cluster, bar]
-    places = _places(_names(frame, columns))
+    bars = list(dict.fromkeys(_names(frame, columns)))
+    clusters = list(dict.fromkeys(name[:-1] for name in bars))
+    bars.sort(key=lambda name: clusters.index(name[:-1]))
+    # a gap of half a bar sets clusters apart
+    places = {name: at + clusters.index(name[:-1]) / 2 for at, name in enumerate(bars)}
     below = dict.fromkeys(places, 0.0)
     for style, rows in by_series(part, frame)[0]:
         names, heights = _names(rows, columns), rows[value].to_numpy(float)
@@ -132,13 +132,6 @@ def stacked_chart(
 
 def _names(frame: pd.DataFrame, columns: list[str]) -> list[Key]:
     return list(zip(*(frame[column].astype(str) for column in columns), strict=True))
-
-
-def _places(names: list[Key]) -> dict[Key, float]:
-    """Return where each bar stands; a gap of half a bar sets clusters apart."""
-    clusters = list(dict.fromkeys(name[:-1] for name in names))
-    unique = sorted(dict.fromkeys(names), key=lambda name: clusters.index(name[:-1]))
-    return {name: at + clusters.index(name[:-1]) / 2 for at, name in enumerate(unique)}
 
 
 def _name_clusters(axes: Axes, places: dict[Key, float]) -> None:

@@ -4,11 +4,10 @@ from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from repro.plot.panel import Panel, finish, panel_axes, published_style
-from repro.plot.series_styles import Parts, by_series
+from repro.plot.series_styles import by_series
 from repro.plot.style import styled
 from repro.typing import Floats
 
@@ -64,26 +63,21 @@ def line_chart(
             drawstyle="steps-post" if steps else "default",
         )  # fmt: skip
         if band is not None:
-            low, high = (rows[edge] for edge in band)
-            axes.fill_between(rows[x], low, high, color=style.color, alpha=0.18, linewidth=0)
+            below, above = (rows[edge] for edge in band)
+            axes.fill_between(rows[x], below, above, color=style.color, alpha=0.18, linewidth=0)
     if published_band is not None:
-        _pale_curves(axes, theirs, (x, y), published_band)
+        low, high = published_band
+        for style, rows in theirs:
+            pale: dict[str, Any] = {"color": style.color, "zorder": 1}
+            axes.plot(rows[x], rows[y], linewidth=3.2, alpha=0.4, **pale)
+            axes.fill_between(rows[x], rows[low], rows[high], alpha=0.13, linewidth=0, **pale)
+        if theirs:
+            label = "published curves" if low == high else "published, ±1 s.d."
+            axes.plot([], [], color="#555555", alpha=0.5, linewidth=3.2, label=label)
         return finish(axes, panel)
     for style, rows in theirs:
         axes.plot(rows[x], rows[y], **published_style("D", style.color))
     return finish(axes, panel, published=published is not None)
-
-
-def _pale_curves(axes: Axes, curves: Parts, columns: tuple[str, str], band: Band) -> None:
-    """Draw published curves and their bands, wide and pale below the others."""
-    (x, y), (low, high) = columns, band
-    for style, rows in curves:
-        pale: dict[str, Any] = {"color": style.color, "zorder": 1}
-        axes.plot(rows[x], rows[y], linewidth=3.2, alpha=0.4, **pale)
-        axes.fill_between(rows[x], rows[low], rows[high], alpha=0.13, linewidth=0, **pale)
-    if curves:
-        label = "published curves" if low == high else "published, ±1 s.d."
-        axes.plot([], [], color="#555555", alpha=0.5, linewidth=3.2, label=label)
 
 
 @styled

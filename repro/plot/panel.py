@@ -102,10 +102,6 @@ def published_style(marker: str = "D", color: str = "#000000") -> dict[str, Any]
     }  # fmt: skip
 
 
-def _published_mark() -> Line2D:
-    return Line2D([], [], **published_style(color="#555555"))
-
-
 def _grid(labels: Sequence[str], inches: float, handle_inches: float) -> dict[str, Any]:
     """Return the columns of a legend: as many as its labels leave room for."""
     width = handle_inches + 0.048 * max(map(len, labels), default=1)
@@ -116,7 +112,7 @@ def legend(axes: Axes, *, published: bool = False) -> None:
     """Put the legend above the axes."""
     handles, labels = map(list, axes.get_legend_handles_labels())
     if published:
-        handles.append(_published_mark())
+        handles.append(Line2D([], [], **published_style(color="#555555")))
         labels.append(_PUBLISHED)
     if not handles:
         return
@@ -148,7 +144,7 @@ def shared_legend(figure: Figure) -> None:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             found.setdefault(label, {}).setdefault(type(handle), handle)
     if published:
-        found[_PUBLISHED] = {Line2D: _published_mark()}
+        found[_PUBLISHED] = {Line2D: Line2D([], [], **published_style(color="#555555"))}
     handles: list[Any] = [tuple(by_type.values()) for by_type in found.values()]
     figure.legend(
         handles,

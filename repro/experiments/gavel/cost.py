@@ -1,6 +1,6 @@
 """What runs cost under Gavel: money and missed deadlines (Fig A7), time of preemption (Table 4)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import pandas as pd
 
@@ -8,12 +8,6 @@ from repro.core.records import Result, durations
 from repro.experiments.gavel.series import HOUR_S
 from repro.perf.prices import usd_per_hour
 from repro.plot import look
-
-
-def of_models(trace: pd.DataFrame, models: Sequence[str]) -> pd.DataFrame:
-    """Return the jobs of some models, named without the batch size in brackets."""
-    kept = trace["model"].str.replace(r" \(batch.*", "", regex=True).isin(models)
-    return trace[kept].reset_index(drop=True)
 
 
 def spent_usd(result: Result, market: str) -> float:

@@ -153,9 +153,3 @@ def allocation_times(
             seconds = timeit.repeat(run, "gc.enable()", time.process_time, calls, 1)
             rows.append({"series": name, "x": jobs, "seconds": min(seconds)})
     return pd.DataFrame(rows)
-
-
-def growth_rate(table: pd.DataFrame, series: str, low: float, high: float) -> float:
-    """Return the exponent k of time = c * jobs**k from ``low`` to ``high`` jobs (least squares)."""
-    rows = table[(table["series"] == series) & table["x"].between(low, high)]
-    return float(np.polyfit(np.log(rows["x"]), np.log(rows["seconds"]), 1)[0])

@@ -131,28 +131,8 @@ def throughput_steps(
     return pd.DataFrame(rows, columns=["timestep", "job_id", "entity", "throughput"])
 
 
-def totals(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the sum of throughputs for every series and timestep."""
-    sums = table.groupby(["series", "timestep"], sort=False)["throughput"].sum()
-    return sums.rename("total").reset_index()
-
-
 def parts(table: pd.DataFrame) -> pd.DataFrame:
     """Return each entity's part of the total throughput of one series at every timestep."""
     sums = table.groupby(["timestep", "entity"])["throughput"].sum().reset_index()
     whole = sums.groupby("timestep")["throughput"].transform("sum")
     return sums.assign(part=sums["throughput"] / whole)
-
-
-def farthest_total(sums: pd.DataFrame, known: pd.DataFrame, series: str, published: str) -> float:
-    """Return the largest distance of a series' `totals` from the published curve."""
-    ours = sums[sums["series"] == series].set_index("timestep")["total"]
-    theirs = known[known["series"] == published].set_index("x")["mean"]
-    return float((ours - theirs).abs().max())
-
-
-def last_values(table: pd.DataFrame, series: str, size: int) -> list[float]:
-    """Return the throughputs at the last timestep of the first ``size`` jobs of each entity."""
-    rows = table[(table["series"] == series) & (table["timestep"] == table["timestep"].max())]
-    first = rows.sort_values("job_id").groupby("entity").head(size)
-    return [float(value) for value in first["throughput"]]

@@ -131,14 +131,6 @@ def knee(table: pd.DataFrame, series: str) -> float:
 
 def rate_label(inputs: Mapping[str, Any]) -> str:
     """Return the label of an axis of job rates, which a smaller cluster divides."""
-    return f"input job rate (jobs/h{_scaled(inputs['scale'], 'it')})"
-
-
-def size_label(inputs: Mapping[str, Any]) -> str:
-    """Return the label of an axis of numbers of jobs, which a smaller cluster divides."""
-    return f"jobs, all submitted at 0{_scaled(inputs['scale'], 'them')}"
-
-
-def _scaled(scale: float, load: str) -> str:
-    """Return what a label adds where cluster and load are so many times smaller."""
-    return "" if scale == 1 else f"; 1/{scale:g} of {load} on 1/{scale:g} of the GPUs"
+    scale = inputs["scale"]
+    less = "" if scale == 1 else f"; 1/{scale:g} of it on 1/{scale:g} of the GPUs"
+    return f"input job rate (jobs/h{less})"

@@ -122,14 +122,8 @@ def over(jobs: pd.DataFrame, reference: str) -> pd.DataFrame:
 
 def makespans(jobs: pd.DataFrame) -> pd.DataFrame:
     """Return series, x, seed and makespan_h: when the last job of each run ended."""
-    ends = jobs.groupby(["series", "x", "seed"], sort=False)["end_h"].max()
-    return ends.rename("makespan_h").reset_index()
-
-
-def by_weight(jobs: pd.DataFrame) -> pd.DataFrame:
-    """Return the jobs with each series split into ``(low)`` and ``(high)`` priority weights."""
-    part = jobs["priority_weight"].gt(1).map({False: " (low)", True: " (high)"})
-    return jobs.assign(series=jobs["series"] + part)
+    runs = jobs.groupby(["series", "x", "seed"], sort=False)
+    return runs["end_h"].max().reset_index(name="makespan_h")
 
 
 def unfinished(jobs: pd.DataFrame) -> pd.DataFrame:

@@ -60,12 +60,6 @@ def means(
     return pd.DataFrame(rows).merge(logs, on="policy", how="left", suffixes=("", "_log"))
 
 
-def over_muri(values: pd.Series[float], parts: Mapping[str, Sequence[str]]) -> list[float]:
-    """Return the value of each baseline over that of its part's Muri, which stands last in it."""
-    pairs = [(name, part[-1]) for part in parts.values() for name in part[:-1]]
-    return [float(values[name] / values[ours]) for name, ours in pairs]
-
-
 def over_time(result: Result, trace: pd.DataFrame, step: float) -> pd.DataFrame:
     """Return the state of the cluster every ``step`` seconds up to the last completion."""
     times = _instants(result, step)

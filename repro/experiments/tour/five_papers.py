@@ -21,12 +21,6 @@ def schedule(results: Results) -> pd.DataFrame:
     return pd.concat(frames, names=["lane"]).reset_index("lane").reset_index(drop=True)
 
 
-def first_rounds(rounds: Result, number: int, round_s: float) -> pd.DataFrame:
-    """Return the first ``number`` rounds of ``round_s`` seconds, one lane per GPU type."""
-    spans = rounds.intervals[rounds.intervals["start"] < number * round_s]
-    return spans.assign(lane=spans["gpu_type"], end=spans["end"].clip(upper=number * round_s))
-
-
 def gavel_values(
     rounds: Result, ideal: Sequence[Result], example: Mapping[str, Any]
 ) -> dict[str, Any]:

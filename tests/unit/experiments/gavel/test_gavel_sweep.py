@@ -215,8 +215,3 @@ def test_cluster_sweep_pairs_policies_at_each_part():
     pairs = cluster.quotients(gavel.makespans(jobs), "makespan_h")
     assert pairs[["series", "x"]].to_numpy().tolist() == [["all", 0.5]]
     assert {label for label, *_ in found["jct"]} == {"V100s: 0.5 agnostic", "V100s: 0.5 aware"}
-
-
-def test_the_jobs_of_a_series_are_split_by_weight():
-    jobs = pd.DataFrame({"series": "a", "priority_weight": [1.0, 5.0]})
-    assert gavel.by_weight(jobs)["series"].tolist() == ["a (low)", "a (high)"]

@@ -118,4 +118,3 @@ def test_means_stand_beside_those_of_the_logs(queue):
     # busy 10 + 20 s at full and 30 s at half speed, of 70 s
     assert table.loc["srtf", "gpu_percent"] == pytest.approx(100 * 45 / 70)
     assert table["queue_length_log"].dropna().to_dict() == {"srtf": 0.4}
-    assert testbed.over_muri(table["queue_max"], {"a": ["srtf", "sf"]}) == [1.0]
