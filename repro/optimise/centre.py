@@ -185,9 +185,10 @@ def _run(
         shares[shares * (1.0 + abs(z)) < duals[:types].T] = 0.0
         # so that equal priorities of rounds are equal
         shares = np.round(shares, 12)
-        # a job that needs next to no time would lose it to both
-        lost = (v[:types].T * shares).sum(axis=1) < (1.0 - 1e-6) * slacks[types + 2]
-        shares[lost] = slacks[:types].T[lost]
+        if curve is not None:
+            # a job that needs next to no time would lose it to both
+            lost = (v[:types].T * shares).sum(axis=1) < (1.0 - 1e-6) * slacks[types + 2]
+            shares[lost] = slacks[:types].T[lost]
     u = slacks[types + 2]
     price = duals[types + 1] * u / (1.0 + abs(z))
     return Centre(shares, float(z) * unit, np.where(bound, slacks[types + 1], 1.0) / u, price)
