@@ -1,7 +1,7 @@
 """Read access of a policy: arrived jobs, plus the columns named in `needs`."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -10,16 +10,6 @@ from repro.core.jobs import JobTable
 from repro.core.speeds import Speeds
 from repro.errors import PolicyError
 from repro.typing import Floats
-
-
-class Progress(Protocol):
-    """What keeps count of progress instead of the job table."""
-
-    def write_back(self) -> None:
-        """Bring the job table up to date."""
-
-    def units_left(self, jobs: Sequence[int]) -> Floats:
-        """Return the units of work left of several jobs when the last round ended."""
 
 
 class View:
@@ -50,21 +40,6 @@ class View:
         self.together: list[tuple[int, int, str | None]] = []
         #: rows that finished since the last decision
         self.finished: list[int] = []
-        #: what keeps count of progress, and whether the job table is up to date with it
-        self._rounds: Progress | None = None
-        self._current = True
-
-    @property
-    def _progress(self) -> JobTable:
-        """Job table, brought up to date first."""
-        if not self._current and self._rounds:
-            self._current = True
-            self._rounds.write_back()
-        return self._table
-
-    def read_from(self, rounds: Progress) -> None:
-        """Bring the job table up to date from ``rounds`` once the policy reads progress."""
-        self._rounds, self._current = rounds, False
 
     def _require(self, need: str) -> None:
         if need not in self.needs:
@@ -96,12 +71,12 @@ class View:
     @property
     def running(self) -> list[int]:
         """Row numbers of the jobs that hold GPUs, in order of arrival."""
-        held = self._progress.running
+        held = self._table.running
         return [job for job in self._table.active if held[job]]
 
     def is_running(self, job: int) -> bool:
         """Tell whether the job holds GPUs."""
-        return self._progress.running[job]
+        return bool(self._table.running[job])
 
     def job_id(self, job: int) -> object:
         """Return the name of the job in the trace, for messages."""
@@ -113,7 +88,7 @@ class View:
 
     def held(self, job: int) -> float:
         """Return the GPUs the job holds now."""
-        table = self._progress
+        table = self._table
         return table.held[job] if table.running[job] else 0.0
 
     def submit(self, job: int) -> float:
@@ -122,18 +97,18 @@ class View:
 
     def rate(self, job: int) -> float:
         """Return the speed relative to running alone: 1 while waiting, 0 while loading."""
-        table = self._progress
+        table = self._table
         if not table.running[job]:
             return 1.0
         return table.rate[job] * table.solo[job] if self.now >= table.since[job] else 0.0
 
     def run_seconds(self, job: int) -> float:
         """Return the seconds the job has held GPUs (t_J in Tiresias)."""
-        return self._progress.run_seconds(job, self.now)
+        return self._table.run_seconds(job, self.now)
 
     def attained(self, job: int) -> float:
         """Return the attained service in GPU-seconds (W_J * t_J in Tiresias)."""
-        return self._progress.attained(job, self.now)
+        return self._table.attained(job, self.now)
 
     def duration(self, job: int) -> float:
         """Return the true duration (s); needs ``"duration"``."""
@@ -143,7 +118,7 @@ class View:
     def remaining(self, job: int) -> float:
         """Return the true work left (s alone at the GPUs asked for); needs ``"duration"``."""
         self._require("duration")
-        return self._progress.remaining(job, self.now) * self._table.solo[job]
+        return self._table.remaining(job, self.now) * self._table.solo[job]
 
     def iteration_s(self, job: int) -> float:
         """Return the seconds of one iteration alone; needs ``"iteration_time"``, NaN if unknown."""
@@ -217,11 +192,7 @@ class View:
     def steps_left(self, jobs: Sequence[int]) -> Floats:
         """Return the training steps left of jobs, seconds if none are counted; needs "duration"."""
         self._require("duration")
-        if self._rounds:
-            units = self._rounds.units_left(jobs)
-        else:
-            units = np.array([self._table.remaining(job, self.now) for job in jobs])
-        return units * self._speeds.steps_per_unit(jobs)
+        return self._table.units_left(jobs, self.now) * self._speeds.steps_per_unit(jobs)
 
     def capacity(self) -> Mapping[str | None, int]:
         """Return GPUs per type; a cluster without types has the one key None."""

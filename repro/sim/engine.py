@@ -317,8 +317,6 @@ class Engine:
 
     def result(self, **known: Any) -> Result:
         """Return the records of the finished run; ``known`` is added to their ``meta``."""
-        if self.driver.rounds and self.driver.rounds.steps:
-            self.driver.rounds.steps.write_back()
         table, holdings = self.table, self.holdings
         meta = {
             "policy": self.policy.name,

@@ -115,8 +115,6 @@ class DecidedDriver:
             return NOTHING
         self.view.changed, self._changed = self._changed, False
         if rounds:
-            if rounds.steps:
-                self.view.read_from(rounds.steps)
             self.view.together = rounds.together
         decision = self.decide(self.view)
         self.view.finished.clear()

@@ -1,7 +1,6 @@
 """Ideal execution: no rounds, every job progresses at its shares of all GPU types."""
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -18,7 +17,7 @@ class Ideal:
 
     With ``whole``, whole steps up to the next arrival, when jobs that are done end, as in Gavel's
     public simulator; otherwise progress without steps, and jobs end when they are done. With
-    ``silent``, who holds GPUs is not reported; the job table learns it from `write_back`.
+    ``silent``, who holds GPUs is booked here; otherwise the engine hears of it and books it.
     """
 
     def __init__(
@@ -31,13 +30,7 @@ class Ideal:
         #: predicted completions, replacing earlier predictions; None if unchanged
         self.ends: list[tuple[float, int]] | None = None
         n = table.count
-        self._left = np.array(table.left, dtype=float)
         self._widths = np.array(table.gpus, dtype=float)
-        #: what the columns of the job table will hold, and which jobs are out of date there
-        self._running, self._hold, self._held = np.zeros(n, np.bool_), np.zeros(n), np.zeros(n)
-        self._seconds, self._service, self._pace = np.zeros(n), np.zeros(n), np.zeros(n)
-        self._first = np.full(n, math.inf)
-        self._stops, self._stale = np.zeros(n, np.int64), np.zeros(n, np.bool_)
         #: steps per unit of work: the trace counts steps, or seconds on the reference type
         self._unit = np.full(n, 1.0 if table.counts_steps else math.nan)
         self._jobs = np.empty(0, dtype=np.int64)
@@ -48,51 +41,32 @@ class Ideal:
 
     def settle(self, ledger: Ledger, now: float) -> None:
         """Book the progress since the last decision."""
-        jobs, table = self._jobs, self._table
+        jobs, state = self._jobs, self._table.state
         gone = self._steps if self._whole else self._rate * (now - self._since)
-        self._left[jobs] = np.maximum(0.0, self._left[jobs] - gone)
+        state.left[jobs] = np.maximum(0.0, state.left[jobs] - gone)
+        state.since[jobs] = now
         self._since, self.until = now, -math.inf
         there = ~self._done[jobs]
         self._jobs, self._rate = jobs[there], self._rate[there]
         self._steps = np.zeros(len(self._jobs))
         if self.silent:
             self._book(jobs, now)
-        else:
-            table.write(self._jobs, left=self._left, since=np.full(table.count, now))
 
     def _book(self, jobs: Ints, now: float) -> None:
         """Book the GPUs held up to now; the next hold begins."""
-        jobs = jobs[self._running[jobs]]
-        spent = now - self._hold[jobs]
-        self._seconds[jobs] += spent
-        self._service[jobs] += spent * self._held[jobs]
-        self._hold[jobs] = now
-        self._stale[jobs] = True
+        state = self._table.state
+        jobs = jobs[state.running[jobs]]
+        spent = now - state.hold[jobs]
+        state.seconds[jobs] += spent
+        state.service[jobs] += spent * state.held[jobs]
+        state.hold[jobs] = now
 
     def finish(self, job: int, now: float) -> None:
         """Let a job give its GPUs back for the last time."""
         self._done[job] = True
-        if self._running[job]:
+        if self.silent and self._table.running[job]:
             self._book(np.array([job]), now)
-            self._running[job] = False
-
-    def write_back(self) -> None:
-        """Bring the job table up to date: how far jobs are, what they hold and held."""
-        if not self.silent:
-            return
-        stale = np.nonzero(self._stale)[0]
-        self._stale[:] = False
-        self._table.write(
-            stale, left=self._left, since=np.full(len(self._left), self._since),
-            running=self._running, hold=self._hold, held=self._held, seconds=self._seconds,
-            service=self._service, first_start=self._first, preemptions=self._stops,
-            rate=self._pace,
-        )  # fmt: skip
-
-    def units_left(self, jobs: Sequence[int]) -> Floats:
-        """Return the units of work left at the last decision."""
-        found: Floats = self._left[np.fromiter(jobs, np.int64, len(jobs))]
-        return found
+            self._table.running[job] = False
 
     def begin(self, ledger: Ledger, now: float) -> RunSet:
         """Let every job run at its shares until the next event; raise if jobs share GPUs."""
@@ -103,7 +77,8 @@ class Ideal:
         for job in jobs[np.isnan(self._unit[jobs])].tolist():
             self._unit[job] = self._speeds.on_reference(job)
         rate = (x * pace[rows]).sum(axis=1) / self._unit[jobs]
-        table, left = self._table, self._left[jobs]
+        table, state = self._table, self._table.state
+        left = state.left[jobs]
         ends = now + left / rate
         if self._whole:
             # without another arrival the next decision waits for the last job to end
@@ -122,19 +97,15 @@ class Ideal:
         if not self.silent:
             pairs = zip(jobs.tolist(), x, strict=True)
             return RunSet([_run(self._speeds, table, *pair) for pair in pairs])
-        new = jobs[~self._running[jobs]]
-        self._first[new] = np.minimum(self._first[new], now)
-        self._hold[new] = now
+        new = jobs[~state.running[jobs]]
+        state.first_start[new] = np.minimum(state.first_start[new], now)
+        state.hold[new] = now
         # jobs that held GPUs before and do not now stop
-        self._running[before] = False
-        self._running[jobs] = True
-        gone = before[~self._running[before]]
-        self._running[gone] = True
+        gone = np.setdiff1d(before[state.running[before]], jobs)
         self._book(gone, now)
-        self._running[gone] = False
-        self._stops[gone] += 1
-        self._pace[jobs], self._held[jobs] = rate, self._widths[jobs] * x.sum(axis=1)
-        self._stale[jobs] = True
+        state.running[gone], state.running[jobs] = False, True
+        state.preemptions[gone] += 1
+        state.rate[jobs], state.held[jobs] = rate, self._widths[jobs] * x.sum(axis=1)
         return RunSet((), keep=True)
 
 

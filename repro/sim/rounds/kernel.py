@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from repro.compiled import njit
+from repro.core.jobs import State
 from repro.typing import Flags, Floats, Ints
 
 
@@ -168,32 +169,16 @@ class Rows(NamedTuple):
     speeds: Floats
 
 
-class Jobs(NamedTuple):
-    """Where every job of the trace stands; all of shape (jobs,), all change.
+class Rule(NamedTuple):
+    """How rounds go; the settings of `repro.sim.rounds.settings.RoundSettings` that matter here.
 
-    ``left`` in steps, ``column`` that of the GPU type held and ``partner`` the job it is shared
-    with (-1: none), ``hold`` since when (s), ``seconds`` held before that, ``first`` the
-    instant at which GPUs were first taken, ``stops`` how often they were given back before the end,
-    ``rate`` in steps per second while they are held. ``stale`` marks
-    what changed and is not in the job table; ``taken`` is scratch, all false between calls.
+    ``widths`` are the GPUs of all jobs, ``taken`` is scratch, all false between calls. With
+    ``books``, what jobs hold and held is written to the state; otherwise the engine does so.
     """
 
-    left: Floats
     widths: Ints
-    column: Ints
-    partner: Ints
-    hold: Floats
-    seconds: Floats
-    first: Floats
-    stops: Ints
-    rate: Floats
-    stale: Flags
     taken: Flags
-
-
-class Rule(NamedTuple):
-    """How rounds go; the settings of `repro.sim.rounds.settings.RoundSettings` that matter here."""
-
+    books: bool
     capacity: Ints
     round_s: float
     overhead_s: float
@@ -235,10 +220,11 @@ class Played(NamedTuple):
 
 
 @njit()
-def book(rows: Rows, jobs: Jobs, last: Round, since: float) -> None:
-    """Book the steps of a round, and the time from ``since`` on that its rows received."""
+def book(rows: Rows, jobs: State, last: Round, since: float, until: float) -> None:
+    """Book the steps of a round that is over, and the time since ``since`` its rows received."""
     for n in range(len(last.jobs)):
         jobs.left[last.jobs[n]] -= last.steps[n]
+        jobs.since[last.jobs[n]] = until
     for n in range(len(last.rows)):
         spent = last.ends[n] - since
         rows.time[last.rows[n], last.columns[n]] += spent
@@ -246,8 +232,16 @@ def book(rows: Rows, jobs: Jobs, last: Round, since: float) -> None:
 
 
 @njit()
+def leave(jobs: State, job: int, now: float) -> None:
+    """Book the time a job held GPUs, which it gives back."""
+    jobs.running[job] = False
+    jobs.seconds[job] += now - jobs.hold[job]
+    jobs.service[job] = jobs.seconds[job] * jobs.held[job]
+
+
+@njit()
 def _begin(
-    rows: Rows, jobs: Jobs, rule: Rule, chosen: Ints, columns: Ints, fresh: Flags, now: float
+    rows: Rows, jobs: State, rule: Rule, chosen: Ints, columns: Ints, fresh: Flags, now: float
 ) -> Round:
     """Return the round of a choice."""
     count = len(chosen)
@@ -262,7 +256,7 @@ def _begin(
         a, j = chosen[n], columns[n]
         one = rows.members[a, 0]
         begin, length = now, rule.round_s
-        if rule.overhead_s > 0 and fresh[n] and jobs.first[one] < np.inf:
+        if rule.overhead_s > 0 and fresh[n] and jobs.first_start[one] < np.inf:
             begin, length = now + rule.overhead_s, rule.round_s - rule.overhead_s
         end = now
         for member in range(2):
@@ -289,7 +283,7 @@ def _begin(
 @njit()
 def play(
     rows: Rows,
-    jobs: Jobs,
+    jobs: State,
     rule: Rule,
     orders: Ints,
     running: Ints,
@@ -305,13 +299,13 @@ def play(
     """
     most = max(64, 2 * len(rows.members))
     began, pairs = np.empty((most, 3), np.int64), 0
-    widths = jobs.widths[rows.members[:, 0]]
+    widths = rule.widths[rows.members[:, 0]]
     number = 0
     while True:
         rank = ranks(rows.x, rows.time, rows.total, rule.counts_rounds)
         chosen, columns = walk(
             rows.members, widths, rows.able, rank, rows.deficit, rows.x, rule.capacity,
-            orders[number], rule.whole_queue, rule.idle_ok, jobs.taken,
+            orders[number], rule.whole_queue, rule.idle_ok, rule.taken,
         )  # fmt: skip
         if rule.drop:
             kept = rows.allocated[chosen]
@@ -319,16 +313,16 @@ def play(
         fresh = np.empty(len(chosen), np.bool_)
         for n in range(len(chosen)):
             one, two = rows.members[chosen[n], 0], rows.members[chosen[n], 1]
-            fresh[n] = not rule.lease or jobs.column[one] != columns[n] or jobs.partner[one] != two
+            fresh[n] = not rule.lease or jobs.on_type[one] != columns[n] or jobs.partner[one] != two
         last = _begin(rows, jobs, rule, chosen, columns, fresh, now)
         for job in last.jobs:
-            jobs.taken[job] = True
+            rule.taken[job] = True
         for job in running:
-            if not jobs.taken[job] and jobs.column[job] >= 0:
-                jobs.seconds[job] += now - jobs.hold[job]
-                jobs.column[job] = jobs.partner[job] = -1
-                jobs.stops[job] += 1
-                jobs.stale[job] = True
+            if not rule.taken[job] and jobs.on_type[job] >= 0:
+                if rule.books:
+                    leave(jobs, job, now)
+                    jobs.preemptions[job] += 1
+                jobs.on_type[job] = jobs.partner[job] = -1
         for n in range(len(chosen)):
             a, j = chosen[n], columns[n]
             if fresh[n] and rows.members[a, 1] >= 0:
@@ -339,14 +333,15 @@ def play(
                 job = rows.members[a, member]
                 if job < 0:
                     continue
-                jobs.taken[job] = False
-                jobs.stale[job] = True
-                if jobs.column[job] < 0:
-                    jobs.hold[job] = now
-                    jobs.first[job] = min(jobs.first[job], now)
+                rule.taken[job] = False
+                if rule.books and jobs.on_type[job] < 0:
+                    jobs.running[job] = True
+                    jobs.hold[job], jobs.held[job] = now, rule.widths[job]
+                    jobs.first_start[job] = min(jobs.first_start[job], now)
                 if fresh[n]:
-                    jobs.column[job], jobs.partner[job] = j, rows.members[a, 1 - member]
-                    jobs.rate[job] = rows.speeds[a, member, j]
+                    jobs.on_type[job], jobs.partner[job] = j, rows.members[a, 1 - member]
+                    if rule.books:
+                        jobs.rate[job] = rows.speeds[a, member, j]
         running = last.jobs
         number += 1
         until = last.ends.max() if len(chosen) else -np.inf
@@ -355,5 +350,5 @@ def play(
             event = event or last.steps[n] >= jobs.left[last.jobs[n]]
         if event or pairs + len(rows.members) > most:
             return last, Played(number, until, gap, fresh, began[:pairs])
-        book(rows, jobs, last, gap)
+        book(rows, jobs, last, gap, until)
         gap = now = until
