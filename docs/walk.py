@@ -1,4 +1,4 @@
-"""Follow one decision of the simulator through the files; `make walk` writes architecture.md's table.
+"""Follow one decision of the simulator through the files; `make walk` writes the table of docs.
 
 Each case is simulated up to an event at which jobs wait and GPUs change hands. Whatever the policy
 remembers from earlier decisions is dropped first, and compiled loops run as plain Python, so that

@@ -8,8 +8,7 @@ from repro.core.decision import Run
 from repro.core.jobs import JobTable
 from repro.core.records import Nodes
 from repro.errors import PolicyError, TraceError
-from repro.perf.interleaving import MERGED_COLUMNS
-from repro.perf.stages import ThreeStages
+from repro.perf.stages import MERGED_COLUMNS, ThreeStages
 
 
 @lru_cache(maxsize=100_000)

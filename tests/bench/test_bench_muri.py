@@ -12,6 +12,7 @@ from costs import OUT, measure
 from unit import unit
 
 from repro import make, simulate
+from repro.errors import ReproError
 from repro.perf.muri_models import muri_profiles
 from repro.trace.load import load
 
@@ -81,7 +82,7 @@ QUEUED = [128, 256, 512, 1024, 4096, 16384]
 QUEUED_ALONE = 512
 
 
-class Enough(Exception):
+class Enough(ReproError):
     """The first decision is made."""
 
 

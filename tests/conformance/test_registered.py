@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from repro.core.performance import Overhead
 from repro.core.policy import make, policies
 from repro.perf import ThroughputTable
-from repro.perf.interleaving import STAGE_COLUMNS
+from repro.perf.stages import STAGE_COLUMNS
 from repro.testing import check_policy, stress_traces
 
 HISTORY = (20.0, 45.0, 80.0, 150.0, 400.0, 1200.0)

@@ -7,10 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from repro.core.grouped import Group
-from repro.matching.jobs import best_pairs
-from repro.matching.kinds import KindMatcher
-from repro.perf.interleaving import Interleaving
-from repro.perf.stages import RESOURCES, Stages
+from repro.matching.jobs import KindMatcher, best_pairs
+from repro.perf.stages import RESOURCES, Interleaving, Stages
 from repro.typing import Floats
 
 #: Profiles of the members of a group, ascending: all that its period depends on.

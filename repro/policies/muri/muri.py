@@ -14,8 +14,7 @@ from repro.core.grouped import Group, Grouped, Grouping
 from repro.core.policy import register
 from repro.core.view import View
 from repro.errors import ParamError
-from repro.perf.interleaving import STAGE_COLUMNS, Interleaving, stage_columns
-from repro.perf.stages import RESOURCES, StageOrder
+from repro.perf.stages import RESOURCES, STAGE_COLUMNS, Interleaving, StageOrder, stage_columns
 from repro.placement.first_fit import FirstFit
 from repro.policies.muri._candidates import Candidates, Entry
 from repro.policies.muri._groups_by_kind import GroupsByKind

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from repro.matching.kinds import KindMatcher
-from repro.matching.relaxation import pair_values
+from repro.matching.jobs import KindMatcher, pair_values
 from repro.perf.muri_models import muri_profiles
 from repro.perf.stages import interleaving_time
 
@@ -138,14 +137,14 @@ def test_both_ways_agree(kind, monkeypatch):
     weights = table(kind, 8, rng)
     wanted = [tuple(rng.integers(0, 30, 8).tolist()) for _ in range(40)]
     usual = [KindMatcher(weights).pairs(counts) for counts in wanted]
-    monkeypatch.setattr("repro.matching.kinds._TRIES", 0)
+    monkeypatch.setattr("repro.matching.jobs._TRIES", 0)
     searched = KindMatcher(weights)
     assert [searched.pairs(counts) for counts in wanted] == usual
 
 
 def test_local_search_goes_on_after_a_first_gain(monkeypatch):
     """Found by trial: the best within reach of the rounded relaxation is only 51.25."""
-    monkeypatch.setattr("repro.matching.kinds._TRIES", 0)
+    monkeypatch.setattr("repro.matching.jobs._TRIES", 0)
     weights = np.zeros((5, 5))
     weights[np.triu_indices(5)] = [
         *(0.88, 0.18, 0.16, 0.01, 0.58, 0.91, 0.37, 0.29, 0.7),

@@ -11,8 +11,7 @@ from repro.core.decision import Run
 from repro.core.jobs import JobTable
 from repro.core.rules import Rules
 from repro.errors import TraceError
-from repro.perf.interleaving import Interleaving, stage_columns
-from repro.perf.stages import interleaving_time
+from repro.perf.stages import Interleaving, interleaving_time, stage_columns
 
 three_stage_time = partial(interleaving_time, merged=True)
 MERGED = ("stage_storage", "stage_gpu", "stage_network")

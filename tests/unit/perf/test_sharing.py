@@ -7,8 +7,8 @@ import pytest
 from repro.core.decision import Run
 from repro.core.jobs import JobTable
 from repro.errors import PolicyError, TraceError
-from repro.perf.interleaving import MERGED_COLUMNS
 from repro.perf.sharing import Sharing, host_iterations
+from repro.perf.stages import MERGED_COLUMNS
 
 
 def table(stages, times, **changes):

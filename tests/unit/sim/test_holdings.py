@@ -13,8 +13,8 @@ from repro.core.decision import Run, RunSet
 from repro.core.performance import Overhead
 from repro.core.policy import Policy
 from repro.errors import PolicyError
-from repro.perf.interleaving import Interleaving
 from repro.perf.overhead import StartOverhead
+from repro.perf.stages import Interleaving
 from repro.policies.baselines.scripted import Given
 
 PATIENT = Given((Run((0,), 1), Run((1,), 1), Run((2,), 1)))

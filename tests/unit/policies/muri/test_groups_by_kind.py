@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from repro.perf.interleaving import Interleaving
+from repro.perf.stages import Interleaving
 from repro.policies.muri._groups_by_kind import GroupsByKind
 from repro.policies.muri._profiles import Profiles
 

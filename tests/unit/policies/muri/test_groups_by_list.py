@@ -6,8 +6,8 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from repro.perf.interleaving import Interleaving
 from repro.perf.muri_models import muri_profiles
+from repro.perf.stages import Interleaving
 from repro.policies.muri._groups_by_list import GroupsByList
 from repro.policies.muri._profiles import Profiles
 
