@@ -6,7 +6,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 from repro.cluster.spec import Cluster
 from repro.core.decision import Decision
@@ -16,6 +16,7 @@ from repro.core.registry import Registry
 from repro.core.settings import check_settings
 from repro.core.view import View
 from repro.errors import ParamError, PolicyError
+from repro.typing import Floats
 
 Key = Any
 P = TypeVar("P", bound="Policy")
@@ -140,6 +141,19 @@ class Selection(Protocol):
         """Return the jobs that lose and those that get their GPUs, in order of decision."""
 
 
+class Steady(NamedTuple):
+    """Numbers that give the keys of an `Order` while jobs run at their nominal speed.
+
+    key = ``per_second`` * remaining time (s) + ``per_service`` * attained service (GPU-seconds), of
+    all jobs or each; or, with ``limits``, first the number of limits of attained service that the
+    job has crossed, then its first start. The last limit is infinity.
+    """
+
+    per_second: float | Floats = 0.0
+    per_service: float | Floats = 0.0
+    limits: tuple[float, ...] = ()
+
+
 #: Makes the selection of a run.
 Select = Callable[[JobTable, "Ordering", Cluster], Selection]
 
@@ -169,7 +183,7 @@ class Order(Policy):
     blocking: ClassVar[bool] = False
 
     def key(self, view: View, job: int) -> Key:
-        """Return the sort key of ``job`` now; smaller runs first."""
+        """Return the key of ``job`` now, a number or a tuple of numbers; smaller runs first."""
         raise PolicyError(f"ordering policy {self.name!r} defines no `key`")
 
     def slope(self, view: View, job: int) -> float:
@@ -179,6 +193,13 @@ class Order(Policy):
     def quantum_s(self) -> float:
         """Return the seconds between decisions while jobs wait; infinity = at events only."""
         return math.inf
+
+    def steady(self, view: View) -> Steady | None:
+        """Return the numbers `key` follows, so that compiled loops need not ask; None: they ask.
+
+        It counts only for the class that defines it, not for one that changes `key` or `ordering`.
+        """
+        return None
 
     def ordering(self, view: View) -> Ordering:
         """Return the state of one run; policies with queues override it."""

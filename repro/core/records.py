@@ -12,7 +12,7 @@ import pandas as pd
 from repro.core.decision import Run
 from repro.core.jobs import JobTable
 from repro.core.rules import RULES
-from repro.typing import Floats
+from repro.typing import Floats, Ints
 
 Nodes = tuple[tuple[int, int], ...]
 
@@ -39,6 +39,17 @@ class Intervals:
             self.nodes.append(nodes)
         if self.gpu_type is not None:
             self.gpu_type.append(run.gpu_type)
+
+    def extend(self, jobs: Ints, start: Floats, end: Floats, gpus: Ints) -> None:
+        """Append intervals of jobs that ran alone, at nominal speed."""
+        held = gpus.astype(float)
+        for column, values in (
+            (self.job, jobs), (self.leader, jobs), (self.start, start), (self.end, end),
+            (self.gpus, held), (self.used, held), (self.rate, np.ones(len(jobs))),
+        ):  # fmt: skip
+            column.frombytes(values.tobytes())
+        if self.gpu_type is not None:
+            self.gpu_type += [None] * len(jobs)
 
 
 @dataclass(frozen=True)

@@ -86,6 +86,11 @@ class View:
         """Return the GPUs the job asks for."""
         return self._table.gpus[job]
 
+    @property
+    def widths(self) -> Floats:
+        """GPUs every job of the trace asks for."""
+        return np.array(self._table.gpus, dtype=float)
+
     def held(self, job: int) -> float:
         """Return the GPUs the job holds now."""
         table = self._table

@@ -23,9 +23,9 @@ from repro.core.view import View
 from repro.errors import ParamError, PolicyError, ReproError, TraceError
 from repro.placement.base import Placement
 from repro.placement.by_type import by_type
-from repro.sim.drivers import RankedDriver
 from repro.sim.holdings import Holdings, RunSettings
 from repro.sim.rounds.mechanism import RoundMechanism
+from repro.sim.select.ranked import RankedDriver
 from repro.sim.whole_decisions import DecidedDriver
 
 #: Decisions of one run at most, as far as its interval, rounds or quantum tell beforehand.
@@ -140,6 +140,8 @@ class Engine:
         Each of ``processes`` is called with the engine and returns a SimPy process generator that
         is added to the same environment; it may call `fail`, or `poke` to force a decision now.
         """
+        if not processes and self._played():
+            return
         if processes:
             self._poked = self.env.event()
         scheduler = self.env.process(self._scheduler())
@@ -152,6 +154,27 @@ class Engine:
             if isinstance(error.__context__, simpy.core.EmptySchedule):
                 raise self._waiting_for_ever() from None
             raise
+
+    def _played(self) -> bool:
+        """Simulate the run in compiled loops, if its decisions need nothing but numbers."""
+        holdings, settings, driver = self.holdings, self.settings, self.driver
+        if not isinstance(driver, RankedDriver):
+            return False
+        steady = driver.steady
+        nominal = holdings.perf is None and holdings.overhead is None and self.interval is None
+        if steady is None or not nominal or self.placer.tracks_nodes or self._tie_s:
+            return False
+        from repro.sim.select.whole_run import play
+
+        holdings.places = True
+        waits = play(
+            self.table, steady, self.cluster.num_gpus,
+            holdings.intervals if settings.keep_intervals else None, awaited=self._awaited,
+            near=1.0 + settings.rules.tie_rel, quantum=driver.quantum, stop=settings.stop_time,
+        )  # fmt: skip
+        if waits and settings.stop_time == math.inf:
+            raise self._waiting_for_ever()
+        return True
 
     def poke(self) -> None:
         """Wake the scheduler at the present instant (for added processes)."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
-from repro.core.policy import Order, Ordering, register
+from repro.core.policy import Order, Ordering, Steady, register
 from repro.core.view import View
 from repro.sim.select.refill import Refill
 from repro.sim.select.resort import Resort
@@ -70,6 +70,10 @@ class SRTF(KnownDuration):
         """Return minus the rate: what a second of running takes off."""
         return -view.rate(job)
 
+    def steady(self, view: View) -> Steady:
+        """Return 1 per second left."""
+        return Steady(per_second=1.0)
+
 
 @register("srsf")
 @dataclass(frozen=True)
@@ -83,3 +87,7 @@ class SRSF(KnownDuration):
     def slope(self, view: View, job: int) -> float:
         """Return minus gang size times rate: the service a second of running takes off."""
         return -view.gpus(job) * view.rate(job)
+
+    def steady(self, view: View) -> Steady:
+        """Return the gang size per second left."""
+        return Steady(per_second=view.widths)

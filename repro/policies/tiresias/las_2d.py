@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from repro.core.policy import Order, register
+from repro.core.policy import Order, Steady, register
 from repro.core.view import View
 from repro.errors import ParamError
 
@@ -30,6 +30,10 @@ class Las2D(Order):
     def slope(self, view: View, job: int) -> float:
         """Return the gang size: GPU-seconds attained per second of running."""
         return float(view.gpus(job))
+
+    def steady(self, view: View) -> Steady:
+        """Return 1 per GPU-second attained."""
+        return Steady(per_service=1.0)
 
     def quantum_s(self) -> float:
         """Return the quantum (s)."""

@@ -8,7 +8,7 @@ from heapq import heappop, heappush
 from itertools import pairwise
 from typing import ClassVar
 
-from repro.core.policy import Key, Order, Ordering, register
+from repro.core.policy import Key, Order, Ordering, Steady, register
 from repro.core.view import View
 from repro.errors import ParamError
 from repro.policies.tiresias._gittins import Index
@@ -93,6 +93,11 @@ class TiresiasL(Order):
                 f"{self.name}: promote_knob is {self.promote_knob}; give a positive number or inf"
             )
         return (*values, math.inf)
+
+    def steady(self, view: View) -> Steady | None:
+        """Return the limits, unless something else than service moves jobs between queues."""
+        plain = self.promote_knob == math.inf and self.indices() is None
+        return Steady(limits=self.limits()) if plain else None
 
     def ordering(self, view: View) -> Ordering:
         """Return the queues of one run."""

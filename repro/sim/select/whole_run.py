@@ -1,0 +1,66 @@
+"""A whole run of an order whose keys are known in numbers: all its events in compiled loops."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from repro.core.jobs import JobTable
+from repro.core.policy import Steady
+from repro.core.records import Intervals
+from repro.sim.select import queues
+from repro.sim.select.queues import Clock, Pace, Spans
+
+#: Holds of GPUs that are recorded in one call at most, or GPUs of the cluster if more.
+_AT_ONCE = 100_000
+
+
+def play(
+    table: JobTable,
+    steady: Steady,
+    num_gpus: int,
+    intervals: Intervals | None,
+    *,
+    awaited: Iterable[int] | None,
+    near: float,
+    quantum: float,
+    stop: float,
+) -> int:
+    """Simulate until the jobs ``awaited`` (None: all) have finished; return how many have not.
+
+    What the engine would do event by event, held against it by a test. See `queues.Pace`.
+    """
+    n, gpus = table.count, np.array(table.gpus, dtype=np.int64)
+    widths, width = np.unique(gpus, return_inverse=True)
+    drift = steady.per_service * gpus - np.full(n, steady.per_second)
+    lanes, lane = np.unique(drift, return_inverse=True)
+    flags = np.full(n, awaited is None)
+    flags[list(awaited or ())] = True
+    pace = Pace(
+        width=width,
+        lane=lane + len(widths),
+        per_second=np.full(n, steady.per_second),
+        per_service=np.full(n, steady.per_service),
+        drift=drift,
+        submit=np.array(table.submit),
+        solo=np.array(table.solo),
+        limits=np.array(steady.limits, dtype=float),
+        awaited=flags,
+        near=near,
+        quantum=quantum,
+        stop=stop,
+    )
+    q = queues.empty(gpus, 2 if steady.limits else 1, len(widths), len(lanes))
+    ends, dues = (queues.empty(gpus, 1, 1, 0) for _ in range(2))
+    room = 2 * max(_AT_ONCE, num_gpus)
+    spans = Spans(np.empty(room, np.int64), np.empty(room), np.empty(room))
+    clock, over = Clock(0.0, 0, int(flags.sum()), num_gpus, 0), False
+    while not over:
+        clock, over, count = queues.play(q, ends, dues, table.state, pace, clock, spans)
+        if intervals is not None:
+            jobs = spans.job[:count]
+            intervals.extend(jobs, spans.start[:count], spans.end[:count], gpus[jobs])
+    table.arrived = clock.arrived
+    table.active = dict.fromkeys(
+        np.flatnonzero(np.isnan(table.state.end[: clock.arrived])).tolist()
+    )
+    return clock.awaited
