@@ -137,4 +137,7 @@ class Shares:
         return rows
 
 
+#: Everybody keeps what he holds.
+NOTHING = RunSet((), keep=True)
+
 Decision = RunSet | Shares

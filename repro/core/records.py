@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,11 +21,15 @@ Nodes = tuple[tuple[int, int], ...]
 class Intervals:
     """Growing columns: job, start, end, GPUs charged and used, rate, leader, nodes, GPU type."""
 
-    def __init__(self, tracks_nodes: bool, typed: bool) -> None:
+    def __init__(self, tracks_nodes: bool, gpu_types: Iterable[str]) -> None:
         self.job, self.leader = array("q"), array("q")
         self.start, self.end, self.gpus, self.used, self.rate = (array("d") for _ in range(5))
         self.nodes: list[Nodes] | None = [] if tracks_nodes else None
-        self.gpu_type: list[str | None] | None = [] if typed else None
+        self.gpu_type: list[str | None] | None = [] if gpu_types else None
+        self._gpu_types = sorted(gpu_types)
+        #: many at once, of policies that return shares: columns job, leader, start, end, GPUs
+        #: charged and used, rate, place of the GPU type in alphabetical order
+        self.blocks: list[Floats] = []
 
     def add(self, job: int, start: float, end: float, run: Run, rate: float, nodes: Nodes) -> None:
         """Append one interval of a member of a run."""
@@ -50,6 +55,17 @@ class Intervals:
             column.frombytes(values.tobytes())
         if self.gpu_type is not None:
             self.gpu_type += [None] * len(jobs)
+
+    def unpack(self) -> None:
+        """Append the intervals of `blocks`."""
+        job, leader, *times, kind = np.concatenate(self.blocks, axis=1)
+        self.job.extend(job.astype(np.int64))
+        self.leader.extend(leader.astype(np.int64))
+        columns = (self.start, self.end, self.gpus, self.used, self.rate)
+        for column, values in zip(columns, times, strict=True):
+            column.frombytes(values.tobytes())
+        if self.gpu_type is not None:
+            self.gpu_type += [self._gpu_types[place] for place in kind.astype(int).tolist()]
 
 
 @dataclass(frozen=True)
@@ -153,6 +169,8 @@ def collect(table: JobTable, intervals: Intervals, index: pd.Index, meta: dict[s
     jobs.index = index
     jobs = jobs.sort_index().reset_index(drop=True)
     ids = frame["job_id"].to_numpy()
+    if intervals.blocks:
+        intervals.unpack()
     rows, leaders = (np.array(column, np.int64) for column in (intervals.job, intervals.leader))
     spans = pd.DataFrame(
         {

@@ -1,6 +1,7 @@
 """How fast jobs run on each GPU type, alone and in pairs, by kinds of jobs instead of jobs."""
 
 from collections.abc import Hashable, Mapping, Sequence
+from functools import cached_property
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -49,7 +50,6 @@ class Speeds:
         self.known = self.perf is not None
         self._table = table
         self._alone: dict[Hashable, Floats] = {}
-        self._reference: dict[Hashable, float] = {}
         self._paired: dict[Hashable, Floats] = {}
         #: number of the kind of each job, -1 for none at the end; at number of the one * width +
         #: number of the other + 1: whether its speeds are known, and these
@@ -132,16 +132,28 @@ class Speeds:
             return np.array([table.solo[job] for job in jobs])
         if table.counts_steps:
             return 1.0
-        return np.array([self.on_reference(job) for job in jobs])
+        found: Floats = self.on_reference[list(jobs)]
+        for place in np.flatnonzero(np.isnan(found))[:1].tolist():
+            # says what is missing
+            self.perf.speeds(*self.kind(jobs[place]), (self.perf.reference,))
+        return found
 
-    def on_reference(self, job: int) -> float:
-        """Return the steps per second of a job on the type on which durations are meant."""
+    @cached_property
+    def on_reference(self) -> Floats:
+        """Steps per second of each job on the type on which durations are meant, NaN if unknown."""
         assert self.perf
-        kind = self.kind(job)
-        if kind not in self._reference:
-            (speed,) = self.perf.speeds(*kind, (self.perf.reference,))
-            self._reference[kind] = speed
-        return self._reference[kind]
+        known: dict[Hashable, float] = {}
+        kinds = [self.kind(job) for job in range(self._table.count)]
+        for kind in set(kinds):
+            try:
+                (known[kind],) = self.perf.speeds(*kind, (self.perf.reference,))
+            except ParamError:
+                known[kind] = np.nan
+        return np.array([known[kind] for kind in kinds], dtype=float)
+
+    def tell_rates(self, perf: object | None) -> bool:
+        """Tell whether how fast every job runs under a performance model follows from here."""
+        return perf is None or (self.known and bool((self.on_reference > 0).all()))
 
     def _nowhere(self, job: int) -> TraceError:
         model, gpus = self._table.models[job], self._table.gpus[job]

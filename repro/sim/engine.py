@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from heapq import heappop
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -24,9 +24,11 @@ from repro.errors import ParamError, PolicyError, ReproError, TraceError
 from repro.placement.base import Placement
 from repro.placement.by_type import by_type
 from repro.sim.holdings import Holdings, RunSettings
-from repro.sim.rounds.mechanism import RoundMechanism
 from repro.sim.select.ranked import RankedDriver
 from repro.sim.whole_decisions import DecidedDriver
+
+if TYPE_CHECKING:
+    from repro.sim.rounds.mechanism import RoundMechanism
 
 #: Decisions of one run at most, as far as its interval, rounds or quantum tell beforehand.
 MAX_DECISIONS = 10_000_000
@@ -84,10 +86,26 @@ class Engine:
                 f"interval is {self.interval:g} s, but policy {self.policy.name!r} returns shares, "
                 f"whose rounds have a length of their own; set round_s={self.interval:g} instead"
             )
-        silent = not self.settings.keep_intervals and self.holdings.light and self._poked is None
-        rounds, seed = self.settings.rounds, self.settings.seed
-        return RoundMechanism(
-            self.table, self.speeds, self.policy, rounds, seed=seed, silent=silent
+        # compiled loops take longer to import than most runs without rounds
+        from repro.sim.rounds.ideal import Ideal
+        from repro.sim.rounds.mechanism import GridRounds
+        from repro.sim.rounds.whole_steps import WholeSteps
+
+        how, kept = self.settings.rounds, self.settings.keep_intervals
+        books = self.holdings.light and self._poked is None
+        if how.whole_steps or how.ideal:
+            books = books and not kept
+        if how.ideal == "fluid" or not how.whole_steps:
+            books = books and self.speeds.tell_rates(self.settings.perf)
+        kind = Ideal if how.ideal else WholeSteps if how.whole_steps else GridRounds
+        return kind(
+            self.table,
+            self.speeds,
+            self.policy,
+            how,
+            seed=self.settings.seed,
+            books=books,
+            spans=self.holdings.intervals.blocks if kept else None,
         )
 
     def _check_fits(self) -> None:
@@ -303,12 +321,12 @@ class Engine:
         if holdings.settles:
             holdings.settle(now)
         stops, starts = driver.step(now)
-        steps = driver.rounds.steps if driver.rounds else None
-        holdings.ends_given = steps is not None
+        rounds = driver.rounds
+        holdings.ends_given = rounds is not None and rounds.foresees
         holdings.apply(stops, starts, now, driver.rate_changed)
-        if steps is not None and steps.ends is not None:
-            holdings.expect(steps.ends)
-            steps.ends = None
+        if rounds is not None and rounds.ends is not None:
+            holdings.expect(rounds.ends)
+            rounds.ends = None
         if holdings.settles:
             holdings.predict_all(now, driver.running(), self._tie_rel)
 

@@ -48,7 +48,7 @@ class Holdings:
         self._num_gpus = cluster.num_gpus
         self.settles = self.overhead is not None and self.overhead.every_interval
         self._paced = self.perf if self.settles and isinstance(self.perf, Paced) else None
-        self.intervals = Intervals(placer.tracks_nodes, bool(cluster.gpu_types))
+        self.intervals = Intervals(placer.tracks_nodes, cluster.gpu_types)
         self._keeps = settings.keep_intervals
         #: GPUs of a type are alike and starting is free
         self.light = bool(typed) and not placer.tracks_nodes and self.overhead is None

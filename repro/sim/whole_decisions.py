@@ -1,15 +1,20 @@
 """Drives policies that return whole decisions, or the changes to the last one."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from repro.core.decision import Run, RunSet, Shares
+from repro.core.decision import NOTHING, Run, RunSet, Shares
 from repro.core.jobs import JobTable
 from repro.core.policy import Policy
 from repro.core.view import View
 from repro.errors import PolicyError
-from repro.sim.rounds.mechanism import NOTHING, RoundMechanism
+
+if TYPE_CHECKING:
+    from repro.sim.rounds.mechanism import RoundMechanism
 
 EPSILON_GPUS = 1e-9
 

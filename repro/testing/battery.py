@@ -6,7 +6,7 @@ import copy
 import dataclasses
 import math
 from collections.abc import Generator, Iterable, Mapping
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -19,9 +19,11 @@ from repro.core.view import View
 from repro.errors import PolicyError
 from repro.placement import base as placement_base
 from repro.sim.engine import Engine
-from repro.sim.rounds.mechanism import RoundMechanism
 from repro.sim.simulate import simulate
 from repro.testing.audit import check_records
+
+if TYPE_CHECKING:
+    from repro.sim.rounds.mechanism import RoundMechanism
 
 Traces = Mapping[str, pd.DataFrame]
 

@@ -10,7 +10,7 @@ from repro.estimate.throughput import complete
 from repro.optimise.pairs.makespan import makespan_pairs
 from repro.optimise.pairs.programme import PairCrowd, programme, shares
 from repro.optimise.pairs.rows import spread_evenly
-from repro.sim.rounds.ledger import Ledger
+from repro.sim.rounds.mechanism import Ledger
 
 
 def workload(types, jobs, widths=(1,), seed=0):

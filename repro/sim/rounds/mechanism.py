@@ -1,33 +1,106 @@
-"""The round mechanism of one run: X, what was received of it, and the round that runs."""
+"""The round mechanism of one run: X, what was received of it, and rounds on a grid."""
 
 import math
 import random
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
 import numpy as np
 
-from repro.core.decision import Run, RunSet, Shares
+from repro.core.decision import NOTHING, Run, RunSet, Shares
 from repro.core.jobs import JobTable
 from repro.core.policy import Policy
 from repro.core.speeds import Speeds
 from repro.errors import PolicyError
-from repro.sim.rounds.feasible import checked, in_order
-from repro.sim.rounds.ideal import Ideal, spread
-from repro.sim.rounds.ledger import Ledger
+from repro.sim.rounds import kernel
 from repro.sim.rounds.settings import RoundSettings
-from repro.sim.rounds.whole_steps import WholeSteps
-from repro.typing import Floats, Ints
+from repro.typing import Flags, Floats, Ints
 
-NOTHING = RunSet((), keep=True)
-#: Rounds that are simulated in one call at most.
-_AT_ONCE = 64
+#: Relative overshoot of shares put down to rounding in the policy's solver.
+TOLERANCE = 1e-6
+#: Orders of types that are drawn, and rounds that are simulated, in one call.
+AT_ONCE = 64
 
 
-class RoundMechanism:
-    """Realises the `Shares` of one run by rounds (Gavel, OSDI 2020, section 5, Algorithm 1).
+class Ledger:
+    """Rows of the present X with the time they received and their deficits.
 
-    With ``silent``, whole stretches of rounds are simulated in one call until the next arrival or
-    completion; intermediate placements are not reported.
+    ``prior_s`` is the time every row is taken to have received of each type when X is new (s).
     """
+
+    def __init__(self, jobs: int, types: int, prior_s: float) -> None:
+        self._prior = prior_s
+        self._alone = np.zeros((jobs, types))
+        self._paired: tuple[Ints, Floats] = (np.empty(0, np.int64), np.empty((0, types)))
+        #: jobs that were ever in X; the last entry stands for none
+        self._known = np.zeros(jobs + 1, dtype=np.bool_)
+        #: jobs of each row, -1 for none
+        self.members = np.empty((0, 2), dtype=np.int64)
+        #: by (row, GPU type): share, time received since (s), deficit carried over (s)
+        self.x = self.time = self.deficit = np.empty((0, types))
+        #: time received by all rows (s)
+        self.total = np.zeros(types)
+        #: steps per second of both members; 0 where they cannot run
+        self.speeds = np.empty((0, 2, types))
+        #: where all members can run; nowhere once one of them has finished
+        self.able: Flags = np.empty((0, types), dtype=np.bool_)
+        #: rows without finished jobs; rows of jobs that were there when X was computed
+        self.alive = self.allocated = np.empty(0, dtype=np.bool_)
+
+    def renew(self, members: Ints, x: Floats, speeds: Floats, elapsed: float) -> None:
+        """Settle the deficits of the old X, computed ``elapsed`` seconds ago; begin a new one."""
+        self._paired = kernel.settle(
+            self.members, self.x, self.time, self.deficit, self._prior, elapsed, self._alone
+        )
+        self.members, self.x, self.speeds = np.ascontiguousarray(members), x, speeds
+        self.able = np.array((speeds > 0).all(axis=1))
+        self.deficit = kernel.deficits(
+            members, self._alone, *self._paired, self._known, self._prior
+        )
+        self._known[members] = True
+        self.time = np.full(x.shape, self._prior)
+        self.total = np.full(x.shape[1], self._prior * len(x))
+        self.alive = np.ones(len(x), dtype=np.bool_)
+        self.allocated = np.ones(len(x), dtype=np.bool_)
+
+    def add(self, rows: Ints, speeds: Floats) -> None:
+        """Add jobs, or pairs of jobs, that arrived since X was computed; they have no share."""
+        zeros = np.zeros((len(rows), self.x.shape[1]))
+        deficit = np.where(rows[:, 1:] < 0, self._alone[rows[:, 0]], zeros)
+        self.members = np.concatenate([self.members, rows])
+        self.x = np.concatenate([self.x, zeros])
+        self.time = np.concatenate([self.time, zeros + self._prior])
+        self.deficit = np.concatenate([self.deficit, deficit])
+        self.speeds = np.concatenate([self.speeds, speeds])
+        self.able = np.concatenate([self.able, (speeds > 0).all(axis=1)])
+        self.alive = np.concatenate([self.alive, np.ones(len(rows), np.bool_)])
+        self.allocated = np.concatenate([self.allocated, np.zeros(len(rows), np.bool_)])
+
+    def finish(self, job: int) -> None:
+        """Take the rows of a finished job out."""
+        gone = (self.members == job).any(axis=1)
+        self.alive[gone] = self.able[gone] = False
+
+    def give(self, rows: Ints, types: Ints, seconds: Floats | float) -> None:
+        """Book that rows, each named once, held GPUs of a type."""
+        self.time[rows, types] += seconds
+        np.add.at(self.total, types, seconds)
+
+    def rows(self) -> kernel.Rows:
+        """Return what compiled rounds read and write."""
+        return kernel.Rows(*(getattr(self, name) for name in kernel.Rows._fields))
+
+
+class RoundMechanism(ABC):
+    """Realises the `Shares` of one run (Gavel, OSDI 2020, section 5, Algorithm 1).
+
+    With ``books``, who holds GPUs is booked in the job table as rounds go by, and intervals of
+    holding in ``spans``, if given (see `repro.core.records.Intervals`); otherwise the engine is
+    told who starts and stops.
+    """
+
+    #: whether events may be told late, at the end of the rounds that are simulated in one call
+    takes_late_events = False
 
     def __init__(
         self,
@@ -37,71 +110,69 @@ class RoundMechanism:
         settings: RoundSettings,
         *,
         seed: int = 0,
-        silent: bool = False,
+        books: bool = False,
+        spans: list[Floats] | None = None,
     ) -> None:
         self.table, self.speeds, self.policy, self.settings = table, speeds, policy, settings
+        self.books, self.spans = books, spans
+        #: whether completions are foreseen in `ends`; otherwise the engine foresees them
+        self.foresees = books
         #: whether the seed matters
         self.shuffles = settings.ideal is None and settings.shuffle_types and not policy.tells_types
         # the public simulator's stream for this purpose
         self._shuffler = random.Random(seed + 5)
         types = len(speeds.gpu_types)
-        #: faster generations last in the alphabet: v100, p100, k80
-        self._order = list(range(types))[::-1]
-        self._capacity = speeds.gpu_counts.astype(np.int64)
-        self._ledger = Ledger(table.count, types, settings.prior_rounds * settings.round_s)
-        self._widths = np.array(table.gpus, dtype=np.int64)
-        self._taken = np.zeros(table.count, dtype=np.bool_)
-        #: column of the GPU type each job holds and the job it shares with, -1 for none
-        self._held = np.full(table.count, -1)
-        self._partner = np.full(table.count, -1)
-        self._running = np.empty(0, dtype=np.int64)
-        self._alone: dict[tuple[int, int], Run] = {}
+        self.ledger = Ledger(table.count, types, settings.prior_rounds * settings.round_s)
+        self.rule = kernel.Rule(
+            widths=np.array(table.gpus, dtype=np.int64),
+            taken=np.zeros(table.count, dtype=np.bool_),
+            books=books,
+            capacity=speeds.gpu_counts.astype(np.int64),
+            round_s=float(settings.round_s),
+            overhead_s=float(settings.preemption_overhead_s),
+            whole_queue=bool(settings.whole_queue),
+            idle_ok=bool(policy.idle_ok),
+            counts_rounds=settings.prior_rounds == 0,
+            drop=bool(settings.drop_unallocated),
+            lease=bool(settings.lease_renewal),
+        )
+        self._solo = np.array(table.solo)
         #: jobs that arrived since X was computed and have no row yet
         self._unplaced: list[int] = []
         self._computed = -math.inf
-        #: every job progresses at its shares, without rounds
-        self.fluid = settings.ideal == "fluid"
-        #: what keeps count of progress and foresees completions; None: the engine does
-        self.steps: WholeSteps | Ideal | None = None
-        if settings.ideal == "artifact" or (self.fluid and silent and speeds.known):
-            whole = settings.ideal == "artifact"
-            self.steps = Ideal(table, speeds, policy.name, whole=whole, silent=silent)
-        elif settings.whole_steps and not self.fluid:
-            self.steps = WholeSteps(table, speeds, settings, policy.idle_ok, silent)
-        #: orders of the types in the rounds to come
-        self._orders = np.array([self._order] * (0 if self.shuffles else _AT_ONCE), dtype=np.int64)
+        #: end of the present round, where rounds have no grid (s)
+        self._until = -math.inf
+        # orders of the types in the rounds to come; faster generations last in the alphabet:
+        # v100, p100, k80
+        self._order = list(range(types))[::-1]
+        self._orders = np.array([self._order] * (0 if self.shuffles else AT_ONCE), dtype=np.int64)
+        #: predicted completions, replacing earlier predictions; None if unchanged
+        self.ends: list[tuple[float, int]] | None = None
         #: pairs that began to share GPUs, and where
         self.together: list[tuple[int, int, str | None]] = []
         self.has_shares = False
 
     # what the driver asks ------------------------------------------------------------------------
 
-    @property
-    def takes_late_events(self) -> bool:
-        """Whether rounds of whole steps are simulated in one call until something happens."""
-        return isinstance(self.steps, WholeSteps) and self.steps.silent
-
     def boundary(self, now: float) -> bool:
         """Tell whether a round begins now."""
-        if self.fluid:
-            return True
-        if self.steps:
-            return now >= self.steps.until
-        length = self.settings.round_s
-        return abs(now / length - round(now / length)) < 1e-9
+        return now >= self._until
 
     def next_boundary(self, now: float) -> float:
         """Return the beginning of the next round (s)."""
-        if self.fluid:
-            return math.inf
-        if self.steps:
-            if self.steps.until > now:
-                return self.steps.until
-            # nobody runs: the next arrival is the next round, and without one the next X
-            again = self._computed + self.settings.min_realloc_interval_s
-            return math.inf if self.table.arrived < self.table.count else max(again, now + 1.0)
-        length = self.settings.round_s
-        return (math.floor(now / length + 1e-9) + 1) * length
+        if self._until > now:
+            return self._until
+        # nobody runs: the next arrival is the next round, and without one the next X
+        again = self._computed + self.settings.min_realloc_interval_s
+        return math.inf if self.table.arrived < self.table.count else max(again, now + 1.0)
+
+    @abstractmethod
+    def next_round(self, now: float, changed: bool = False) -> RunSet:
+        """Choose the runs of the round that begins now; ``changed`` if X waits to be computed."""
+
+    def settle(self, now: float) -> None:
+        """Book the round that has just ended."""
+        return
 
     def may_compute(self, now: float) -> bool:
         """Tell whether enough time has passed since X was computed."""
@@ -114,20 +185,14 @@ class RoundMechanism:
 
     def finish(self, job: int, now: float) -> None:
         """Forget a finished job."""
-        self._ledger.finish(job)
-        self._held[job] = -1
-        if self.steps:
-            self.steps.finish(job, now)
-
-    def settle(self, now: float) -> None:
-        """Book the round that has just ended."""
-        if self.steps:
-            self.steps.settle(self._ledger, now)
+        self.ledger.finish(job)
 
     def adopt(self, shares: Shares, now: float) -> None:
         """Take over a new allocation matrix after checking it; rounding errors are trimmed."""
-        types = self.speeds.gpu_types
-        members, x = shares.members, shares.fractions
+        types, x = self.speeds.gpu_types, shares.fractions
+        members = shares.jobs
+        if not isinstance(members, np.ndarray) or members.ndim != 2:
+            members = shares.members
         who = f"policy {self.policy.name!r}"
         if x.shape != (len(members), len(shares.gpu_types)) or not set(shares.gpu_types) <= set(
             types
@@ -140,75 +205,67 @@ class RoundMechanism:
             columns = np.zeros((len(x), len(types)))
             columns[:, [types.index(name) for name in shares.gpu_types]] = x
             x = columns
-        x = checked(members, x, self._widths, self.speeds, self.table.ids, who, now)
-        members, x = in_order(members, x)
-        elapsed = now - self._computed if self.has_shares else 0.0
-        self._ledger.renew(members, x, self._pace(members), elapsed)
+        x, widths = np.ascontiguousarray(x, dtype=float), self.rule.widths
+        possible, trimmed = kernel.trim(members, x, widths, self.speeds.gpu_counts, TOLERANCE)
+        if not possible:
+            rule, what = _violated(members, x, widths, self.speeds, self.table.ids)
+            raise PolicyError(f"{who}: {rule}: at {now:g} s {what}")
+        members, x = _in_order(members, trimmed)
+        self._renew(members, x, now)
         self._unplaced.clear()
-        self._computed, self.has_shares = now, True
+        self.has_shares = True
 
     def clear(self, now: float) -> bool:
         """Begin a round without jobs; tell whether that counts as a computation of X."""
-        if self.steps is None or self.fluid:
+        if not self.settings.whole_steps or self.settings.ideal == "fluid":
             return False
         self._draw_orders()
         self._drop_orders(1)
         if not self.may_compute(now):
             return False
-        rows = np.empty((0, 2), dtype=np.int64)
-        none = np.empty((0, len(self.speeds.gpu_types)))
-        self._ledger.renew(rows, none, self._pace(rows), now - self._computed)
-        self._computed = now
+        self._renew(np.empty((0, 2), dtype=np.int64), np.empty((0, len(self._order))), now)
         return True
 
-    def next_round(self, now: float, changed: bool = False) -> RunSet:
-        """Choose the runs of the round that begins now; ``changed`` if X waits to be computed."""
-        if isinstance(self.steps, Ideal):
-            return self.steps.begin(self._ledger, now)
-        if self.fluid:
-            return RunSet(spread(self._ledger, self.speeds, self.table, self.policy.name), "exact")
-        if self._unplaced:
-            fresh = [job for job in self._unplaced if job in self.table.active]
-            self._unplaced.clear()
-            rows = self._newcomers(fresh)
-            self._ledger.add(rows, self._pace(rows))
-        if self.steps:
-            return self._whole_rounds(self.steps, now, changed)
-        return self._grid_round()
+    # what all kinds of rounds share --------------------------------------------------------------
 
-    # the choice ----------------------------------------------------------------------------------
+    def _renew(self, members: Ints, x: Floats, now: float) -> None:
+        """Begin a new X."""
+        elapsed = now - self._computed if self.has_shares else 0.0
+        self.ledger.renew(members, x, self._pace(members), elapsed)
+        self._computed = now
 
-    def _newcomers(self, fresh: list[int]) -> Ints:
-        """Return the rows of jobs that arrived since X: alone and, where jobs share, with others.
+    def _add_unplaced(self) -> None:
+        """Give jobs that arrived since X rows: alone and, where jobs share, with others.
 
         Only where such rows may be chosen, and then do not run, do the pairs make a difference.
         """
+        fresh = [job for job in self._unplaced if job in self.table.active]
+        self._unplaced.clear()
         alone = np.array([(job, -1) for job in fresh], dtype=np.int64).reshape(-1, 2)
-        policy = self.policy
-        if not policy.pairs_up or not self.settings.drop_unallocated or policy.idle_ok:
-            return alone
-        ledger, rows = self._ledger, [alone[:0]]
-        there = ledger.members[ledger.alive & (ledger.members[:, 1] < 0), 0]
-        for number, job in enumerate(fresh):
-            rows.append(alone[number : number + 1])
-            others = there[self._widths[there] == self._widths[job]]
-            rows.append(np.stack([others, np.full(len(others), job)], axis=1))
-            there = np.append(there, job)
-        return np.concatenate(rows)
+        ledger, widths, rows = self.ledger, self.rule.widths, [alone[:0]]
+        if self.policy.pairs_up and self.rule.drop and not self.policy.idle_ok:
+            there = ledger.members[ledger.alive & (ledger.members[:, 1] < 0), 0]
+            for number, job in enumerate(fresh):
+                rows.append(alone[number : number + 1])
+                others = there[widths[there] == widths[job]]
+                rows.append(np.stack([others, np.full(len(others), job)], axis=1))
+                there = np.append(there, job)
+            alone = np.concatenate(rows)
+        ledger.add(alone, self._pace(alone))
 
     def _pace(self, members: Ints) -> Floats:
         """Return the steps per second of rows; without a throughput table, from the trace."""
         pace = self.speeds.rows(members)
         if self.speeds.known or not self.table.counts_steps:
             return pace
-        solo = np.array(self.table.solo)[np.where(members >= 0, members, members[:, :1])]
+        solo = self._solo[np.where(members >= 0, members, members[:, :1])]
         slowed: Floats = pace / solo[:, :, None]
         return slowed
 
     def _draw_orders(self) -> Ints:
         """Return the types in the order in which this round and those to come fill them."""
         if self.shuffles and not len(self._orders):
-            self._orders = np.array([self._order] * _AT_ONCE)
+            self._orders = np.array([self._order] * AT_ONCE)
             for order in self._orders:
                 drawn = order.tolist()
                 self._shuffler.shuffle(drawn)
@@ -220,68 +277,178 @@ class RoundMechanism:
         if self.shuffles:
             self._orders = self._orders[rounds:]
 
-    def _whole_rounds(self, steps: WholeSteps, now: float, changed: bool) -> RunSet:
-        """Simulate a round of whole steps, or all until the next event if they are not reported."""
-        table = self.table
-        limit = table.submit[table.arrived] if table.arrived < table.count else math.inf
-        if changed:
-            limit = min(limit, self._computed + self.settings.min_realloc_interval_s)
-        # events closer to the round's end than float rounding count as inside it
-        orders = self._draw_orders()[: _AT_ONCE if steps.silent else 1]
-        last, played = steps.play(self._ledger, orders, now, limit * (1 - 1e-9))
-        self._drop_orders(played.rounds)
-        for one, two, column in played.began.tolist():
-            self.together.append((one, two, self.speeds.gpu_types[column]))
-        if steps.silent:
-            return NOTHING
-        return self._changes(last.rows[played.fresh], last.columns[played.fresh], steps.stopped)
-
-    def _grid_round(self) -> RunSet:
-        """Choose a fixed-length round; return only the jobs whose GPUs change."""
-        from repro.sim.rounds.kernel import ranks, walk
-
-        ledger, held, partner, settings = self._ledger, self._held, self._partner, self.settings
-        rank = ranks(ledger.x, ledger.time, ledger.total, settings.prior_rounds == 0)
-        rows, columns = walk(
-            ledger.members, self._widths[ledger.members[:, 0]], ledger.able, rank, ledger.deficit,
-            ledger.x, self._capacity, self._draw_orders()[0], settings.whole_queue,
-            self.policy.idle_ok, self._taken,
-        )  # fmt: skip
-        self._drop_orders(1)
-        if settings.drop_unallocated:
-            kept = ledger.allocated[rows]
-            rows, columns = rows[kept], columns[kept]
-        one, two = ledger.members[rows, 0], ledger.members[rows, 1]
-        fresh = (held[one] != columns) | (partner[one] != two)
-        second = two >= 0
-        if not settings.lease_renewal:
-            fresh[:] = True
-        ledger.give(rows, columns, settings.round_s)
-        new = second & fresh
-        named = [self.speeds.gpu_types[column] for column in columns[new]]
-        self.together += zip(one[new].tolist(), two[new].tolist(), named, strict=True)
-        chosen, before, still = np.concatenate([one, two[second]]), self._running, self._taken
-        still[chosen] = True
-        stops = before[~still[before] & (held[before] >= 0)]
-        still[chosen] = False
-        held[stops] = partner[stops] = -1
-        held[one], partner[one] = columns, two
-        held[two[second]], partner[two[second]] = columns[second], one[second]
-        self._running = chosen
-        return self._changes(rows[fresh], columns[fresh], stops)
+    def _note_pairs(self, one: Ints, two: Ints, columns: Ints) -> None:
+        """Note which pairs begin to share GPUs of which types; -1: no second job."""
+        for a, b, column in zip(one.tolist(), two.tolist(), columns.tolist(), strict=True):
+            if b >= 0:
+                self.together.append((a, b, self.speeds.gpu_types[column]))
 
     def _changes(self, rows: Ints, columns: Ints, stops: Ints) -> RunSet:
         """Return the changes of a round: rows that begin, and jobs that stop."""
-        members = self._ledger.members[rows]
-        runs = zip(members[:, 0].tolist(), members[:, 1].tolist(), columns.tolist(), strict=True)
-        return RunSet([self._run(*run) for run in runs], keep=True, stop=stops.tolist())
-
-    def _run(self, one: int, two: int, column: int) -> Run:
-        """Return a run; the same one each time for a job alone."""
-        found = self._alone.get((one, column)) if two < 0 else None
-        if found is None:
+        runs = []
+        pairs = self.ledger.members[rows].tolist()
+        for (one, two), column in zip(pairs, columns.tolist(), strict=True):
             jobs = (one,) if two < 0 else (one, two)
-            found = Run(jobs, self.table.gpus[one], self.speeds.gpu_types[column])
-            if two < 0:
-                self._alone[one, column] = found
-        return found
+            runs.append(Run(jobs, self.table.gpus[one], self.speeds.gpu_types[column]))
+        return RunSet(runs, keep=True, stop=stops.tolist())
+
+    def _close(self, jobs: Ints, now: float) -> None:
+        """Book the GPUs that jobs held up to now; the next hold begins."""
+        state = self.table.state
+        spent = now - state.hold[jobs]
+        state.seconds[jobs] += spent
+        state.service[jobs] += spent * state.held[jobs]
+        if self.spans is not None and len(jobs):
+            other = state.partner[jobs]
+            charged = state.held[jobs] / np.where(other < 0, 1, 2)
+            leader = np.where(other < 0, jobs, np.minimum(jobs, other))
+            rate = state.rate[jobs] * self._solo[jobs]
+            self.spans.append(
+                np.array(
+                    [
+                        jobs, leader, state.hold[jobs], np.full(len(jobs), now), charged,
+                        state.held[jobs], rate, state.on_type[jobs],
+                    ]
+                )
+            )  # fmt: skip
+        state.hold[jobs] = now
+
+
+class GridRounds(RoundMechanism):
+    """Rounds of a fixed length, on the grid of its multiples."""
+
+    _running = np.empty(0, dtype=np.int64)
+
+    def boundary(self, now: float) -> bool:
+        """Tell whether a round begins now."""
+        length = self.settings.round_s
+        return abs(now / length - round(now / length)) < 1e-9
+
+    def next_boundary(self, now: float) -> float:
+        """Return the beginning of the next round (s)."""
+        length = self.settings.round_s
+        return (math.floor(now / length + 1e-9) + 1) * length
+
+    def finish(self, job: int, now: float) -> None:
+        """Let a job give its GPUs back for the last time."""
+        self.ledger.finish(job)
+        state = self.table.state
+        if self.books and state.on_type[job] >= 0:
+            self._close(np.array([job]), now)
+            state.running[job] = False
+        state.on_type[job] = -1
+
+    def next_round(self, now: float, changed: bool = False) -> RunSet:
+        """Choose a fixed-length round; return only the jobs whose GPUs change."""
+        if self._unplaced:
+            self._add_unplaced()
+        ledger, state, taken = self.ledger, self.table.state, self.rule.taken
+        order = self._draw_orders()[0]
+        rows, columns, fresh = kernel.choose(ledger.rows(), state, self.rule, order)
+        self._drop_orders(1)
+        ledger.give(rows, columns, self.settings.round_s)
+        one, two = ledger.members[rows].T
+        second = two >= 0
+        self._note_pairs(one[fresh], two[fresh], columns[fresh])
+        chosen, before = np.concatenate([one, two[second]]), self._running
+        taken[chosen] = True
+        stops = before[~taken[before] & (state.on_type[before] >= 0)]
+        taken[chosen] = False
+        if self.books:
+            self._exchange(rows[fresh], columns[fresh], stops, now)
+        state.on_type[stops] = state.partner[stops] = -1
+        state.on_type[one], state.partner[one] = columns, two
+        state.on_type[two[second]], state.partner[two[second]] = columns[second], one[second]
+        self._running = chosen
+        if not self.books:
+            return self._changes(rows[fresh], columns[fresh], stops)
+        # those that matter before completions are foreseen anew
+        ends = state.since[chosen] + state.left[chosen] / state.rate[chosen]
+        soon = ends <= now + 2 * self.settings.round_s
+        self.ends = list(zip(ends[soon].tolist(), chosen[soon].tolist(), strict=True))
+        return NOTHING
+
+    def _exchange(self, rows: Ints, columns: Ints, stops: Ints, now: float) -> None:
+        """Book that jobs lose their GPUs, and that the members of rows get others."""
+        state, members = self.table.state, self.ledger.members[rows]
+        there = members >= 0
+        jobs, side = members[there], np.nonzero(there)[1]
+        held = state.running[jobs]
+        # a job alone that goes on alone only changes the type; its hold is closed for the records
+        moves = held & (state.partner[jobs] < 0) & np.repeat(~there[:, 1], there.sum(axis=1))
+        state.preemptions[stops] += 1
+        if self.spans is not None:
+            self._close(jobs[moves], now)
+        ended = np.concatenate([stops, jobs[held & ~moves]])
+        self._close(ended, now)
+        changed = np.concatenate([stops, jobs[held]])
+        gone = np.maximum(0.0, now - state.since[changed]) * state.rate[changed]
+        state.left[changed] = np.maximum(0.0, state.left[changed] - gone)
+        state.running[stops] = False
+        state.since[jobs] = now
+        begun = jobs[~moves]
+        state.hold[begun] = now
+        state.running[begun] = True
+        state.first_start[begun] = np.minimum(state.first_start[begun], now)
+        state.held[begun] = self.rule.widths[begun]
+        places = np.repeat(np.arange(len(rows)), there.sum(axis=1))
+        pace = self.ledger.speeds[rows[places], side, columns[places]]
+        rate = pace / self.speeds.on_reference[jobs] if self.speeds.known else 1.0
+        state.rate[jobs] = rate / self._solo[jobs]
+
+
+def _in_order(members: Ints, x: Floats) -> tuple[Ints, Floats]:
+    """Return rows and shares in the order in which jobs and their pairs came into being.
+
+    Jobs that are all alone stay in the order of the policy.
+    """
+    one, two = members[:, 0], members[:, 1]
+    pairs = two >= 0
+    if not pairs.any():
+        return members, x
+    swapped = pairs & (two < one)
+    if swapped.any():
+        members = np.where(swapped[:, None], members[:, ::-1], members)
+        one, two = members[:, 0], members[:, 1]
+    jobs = int(members.max(initial=0)) + 2
+    place = np.where(two < 0, one * jobs - 1, two * jobs + one)
+    if (place[1:] > place[:-1]).all():
+        return members, x
+    order = np.argsort(place, kind="stable")
+    return members[order], x[order]
+
+
+def _violated(
+    members: Ints, x: Floats, widths: Ints, speeds: Speeds, ids: Sequence[object]
+) -> tuple[str, str]:
+    """Say which rule impossible shares violate, and where or by whom most."""
+    types, limits = speeds.gpu_types, speeds.gpu_counts
+    # a NaN is reported before other violations
+    if not x.min() >= -TOLERANCE:
+        row, column = (int(at) for at in np.unravel_index(x.argmin(), x.shape))
+        whose = f"that of {_named(members[row], ids)} in {types[column]!r} is {x[row, column]:g}"
+        return "shares must be >= 0", whose
+    one, two = members[:, 0], members[:, 1]
+    pairs, gangs = two >= 0, widths[one]
+    unequal = pairs & (gangs != widths[two])
+    if unequal.any():
+        row = int(unequal.argmax())
+        asked = f"{_named(members[row], ids)} ask for {gangs[row]} and {widths[two[row]]} GPUs"
+        return "jobs that share GPUs must be of one size", asked
+    row_time = x.sum(axis=1)
+    time = np.bincount(one, row_time, len(widths))
+    time += np.bincount(two[pairs], row_time[pairs], len(widths))
+    if time.max() > 1 + TOLERANCE:
+        job = int(time.argmax())
+        whose = f"those of job {ids[job]!r} sum to {time[job]:.9g}"
+        return "shares must sum to at most 1 per job", whose
+    used = gangs @ x
+    column = int((used / np.maximum(limits, 1e-300)).argmax())
+    taken = f"they take {used[column]:.9g} of {limits[column]:g} GPUs of {types[column]!r}"
+    return "shares must fit the GPUs of each type", taken
+
+
+def _named(row: Sequence[int] | Ints, ids: Sequence[object]) -> str:
+    """Return the words that name the jobs of a row."""
+    one, two = row
+    return f"job {ids[one]!r}" if two < 0 else f"jobs {ids[one]!r} and {ids[two]!r}"

@@ -112,8 +112,8 @@ def test_steps_of_a_unit_of_work():
     assert Speeds(table(KINDS, True, iterations=80.0), SPEEDS, {"v100": 4}).steps_per_unit([0]) == 1
     # 10 s on a V100, where durations are meant
     in_seconds = speeds()
-    left = [in_seconds.on_reference(job) for job in (0, 1)]
-    assert in_seconds.steps_per_unit([0, 1]).tolist() == left == [8, 1]
+    left = in_seconds.on_reference.tolist()
+    assert in_seconds.steps_per_unit([0, 1]).tolist() == left[:2] == [8, 1]
     # seconds where speeds are unknown: 10 s for 80 steps
     unknown = Speeds(table(KINDS, True, iterations=80.0), None, {None: 4})
     assert unknown.steps_per_unit([0]).tolist() == pytest.approx([10 / 80])

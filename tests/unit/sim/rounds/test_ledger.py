@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from repro.sim.rounds.ledger import Ledger
+from repro.sim.rounds.mechanism import Ledger
 
 
 def rows(*entries):

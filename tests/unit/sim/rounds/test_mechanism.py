@@ -21,8 +21,10 @@ from repro.core.policy import Policy
 from repro.core.rules import Rules
 from repro.core.speeds import Speeds
 from repro.errors import PolicyError
-from repro.sim.rounds.mechanism import RoundMechanism
+from repro.sim.rounds.ideal import Ideal
+from repro.sim.rounds.mechanism import GridRounds
 from repro.sim.rounds.settings import RoundSettings
+from repro.sim.rounds.whole_steps import WholeSteps
 
 CAPACITY = {"k80": 2, "v100": 2}
 KINDS = ("k80", "v100")
@@ -42,7 +44,8 @@ def mechanism(trace, capacity=None, steps=False, **options):
     table.arrived = table.count
     speeds = Speeds(table, SPEEDS, capacity or CAPACITY)
     made = RoundSettings(whole_steps=steps, **options)
-    return RoundMechanism(table, speeds, policy(**rest), made, seed=seed)
+    kind = Ideal if made.ideal else WholeSteps if steps else GridRounds
+    return kind(table, speeds, policy(**rest), made, seed=seed)
 
 
 def shares(entries, x, kinds=KINDS):
@@ -114,13 +117,13 @@ def test_types_may_be_named_in_any_order_or_left_out():
     for kinds, x in ((("v100", "k80"), [[0.75, 0.25]]), (("v100",), [[0.75]])):
         found = mechanism(jobs([1]))
         found.adopt(shares((0,), x, kinds), 0.0)
-        assert found._ledger.x[0].tolist() == ([0.25, 0.75] if len(kinds) == 2 else [0, 0.75])
+        assert found.ledger.x[0].tolist() == ([0.25, 0.75] if len(kinds) == 2 else [0, 0.75])
 
 
 def test_rounding_errors_are_trimmed():
     found = mechanism(jobs([1, 1, 1]))
     found.adopt(shares((0, 1, 2), [[0.5, 0.5 + 5e-7], [1, -1e-9], [0.5 + 5e-7, 0.5]]), 0.0)
-    x = found._ledger.x
+    x = found.ledger.x
     assert x.min() == 0
     assert (x.sum(axis=0) <= 2).all()
 
@@ -130,7 +133,7 @@ def test_equal_rows_come_in_the_order_in_which_they_came_into_being():
     found = mechanism(jobs([1] * 3))
     entries = ((2, 0), (1, 0), 2, 1, (1, 2), 0)
     found.adopt(shares(entries, [[0.1, 0.1]] * 6), 0.0)
-    assert found._ledger.members.tolist() == [[0, -1], [1, -1], [0, 1], [2, -1], [0, 2], [1, 2]]
+    assert found.ledger.members.tolist() == [[0, -1], [1, -1], [0, 1], [2, -1], [0, 2], [1, 2]]
 
 
 # choosing ----------------------------------------------------------------------------------------
@@ -186,7 +189,7 @@ def test_the_order_of_types(tells_types, shuffle_types):
     speeds = Speeds(table, None, capacity)
     made = RoundSettings(shuffle_types=shuffle_types)
     given = policy(tells_types=tells_types)
-    found = RoundMechanism(table, speeds, given, made, seed=4)
+    found = GridRounds(table, speeds, given, made, seed=4)
     found.adopt(shares((0,), [[1 / 3] * 3], ("k80", "p100", "v100")), 0.0)
     stream, held, seen = random.Random(4 + 5), None, []
     for number in range(12):
@@ -225,8 +228,8 @@ def test_rounds_on_a_grid():
 
 def test_fluid_execution_has_no_rounds():
     found = mechanism(jobs([1]), ideal="fluid")
-    assert found.fluid and found.boundary(12.3) and found.next_boundary(12.3) == math.inf
-    assert found.steps is None
+    assert found.boundary(12.3) and found.next_boundary(12.3) == math.inf
+    assert not found.foresees
 
 
 def test_x_may_be_computed_again_after_a_while():
@@ -243,7 +246,7 @@ def test_whole_steps_foretell_completions_once():
     found = mechanism(jobs([80, 16_000]), {"v100": 2}, steps=True)
     found.adopt(shares((0, 1), [[1.0], [1.0]], ("v100",)), 0.0)
     found.next_round(0.0)
-    assert found.steps.ends == [(10.0, 0)]
+    assert found.ends == [(10.0, 0)]
     assert not found.boundary(359.0) and found.boundary(360.0)
     assert found.next_boundary(10.0) == 360.0
 
