@@ -10,8 +10,15 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "repro"
-#: What else is imported where it is used: numba's own house, and papermill, which takes 2 s.
-SLOW = {"repro.compiled.sources", "repro.batch.execute.run"}
+#: What else is imported where it is used: numba's own house, rounds, whose kernel is compiled, and
+#: papermill, which takes 2 s.
+SLOW = {
+    "repro.compiled.sources",
+    "repro.batch.execute.run",
+    "repro.sim.rounds.ideal.Ideal",
+    "repro.sim.rounds.mechanism.GridRounds",
+    "repro.sim.rounds.whole_steps.WholeSteps",
+}
 
 
 @pytest.fixture(scope="module")

@@ -53,7 +53,7 @@ class Ledger:
             self.members, self.x, self.time, self.deficit, self._prior, elapsed, self._alone
         )
         self.members, self.x, self.speeds = np.ascontiguousarray(members), x, speeds
-        self.able = np.array((speeds > 0).all(axis=1))
+        self.able = (speeds[:, 0] > 0) & (speeds[:, 1] > 0)
         self.deficit = kernel.deficits(
             members, self._alone, *self._paired, self._known, self._prior
         )
@@ -72,13 +72,13 @@ class Ledger:
         self.time = np.concatenate([self.time, zeros + self._prior])
         self.deficit = np.concatenate([self.deficit, deficit])
         self.speeds = np.concatenate([self.speeds, speeds])
-        self.able = np.concatenate([self.able, (speeds > 0).all(axis=1)])
+        self.able = np.concatenate([self.able, (speeds[:, 0] > 0) & (speeds[:, 1] > 0)])
         self.alive = np.concatenate([self.alive, np.ones(len(rows), np.bool_)])
         self.allocated = np.concatenate([self.allocated, np.zeros(len(rows), np.bool_)])
 
     def finish(self, job: int) -> None:
         """Take the rows of a finished job out."""
-        gone = (self.members == job).any(axis=1)
+        gone = (self.members[:, 0] == job) | (self.members[:, 1] == job)
         self.alive[gone] = self.able[gone] = False
 
     def give(self, rows: Ints, types: Ints, seconds: Floats | float) -> None:
