@@ -12,7 +12,7 @@ TEST := $(CORE:%.core=%.test)
 PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check \
 	$(if $(LOCK),-c $(LOCK),--upgrade --upgrade-strategy eager)
 
-.PHONY: figures test paper lab lab-filter bench lint architecture status clean help FORCE
+.PHONY: figures test paper lab lab-filter bench lint architecture walk status clean help FORCE
 
 help:
 	@echo "make figures  every figure and table, quick profile, gallery under build/figures"
@@ -22,6 +22,7 @@ help:
 	@echo "make bench    speed in units U"
 	@echo "make lint     ruff, mypy and the floors of the package"
 	@echo "make architecture  draw the floors and count the lines for docs/architecture.md"
+	@echo "make walk     follow one decision through the files, for docs/architecture.md"
 	@echo "make status   write README's status table from the committed results"
 	@echo "make clean    remove .venv, build and caches inside the checkout"
 	@echo "LOCK=         after any of them: the newest versions, not those of constraints.txt"
@@ -47,6 +48,9 @@ lint: $(TEST)
 
 architecture: $(TEST)
 	$(BIN)/python docs/architecture.py
+
+walk: $(TEST)
+	$(BIN)/python docs/walk.py
 
 status: $(TEST)
 	$(BIN)/python docs/status.py

@@ -14,6 +14,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import numpy as np
 
@@ -41,7 +42,7 @@ class Case(NamedTuple):
 
 CASES = (
     Case("tiresias-l", "philly-like", "4x4", 60, {"jobs": 120, "load": 1.3, "num_gpus": 16}),
-    Case("muri-s", "muri-like", "4x8", 150, {"jobs": 200}),
+    Case("muri-s", "muri-like", "4x8", 100, {"jobs": 200, "trace": "1"}),
     Case("gavel-las", "gavel-single", "6xv100,6xp100,6xk80", 60, {"jobs": 120, "rate": 8.0}),
     Case("gavel-las-ss", "gavel-single", "6xv100,6xp100,6xk80", 60, {"jobs": 120, "rate": 8.0}),
 )
@@ -108,12 +109,13 @@ def walk(case: Case) -> Walk:
 
     seed = 0 if case.trace.startswith("gavel") else np.random.default_rng(0)
     trace = synth.make(case.trace, seed, **case.options)
-    try:
-        Engine._sleep, Engine._decide = woken, decided
-        simulate(trace, case.cluster, case.policy)
-    finally:
-        sys.settrace(None)
-        Engine._sleep, Engine._decide = sleep, decide
+    # event by event, even where compiled loops could simulate the whole run
+    steps = {"_sleep": woken, "_decide": decided, "_played": lambda engine: False}
+    with patch.multiple(Engine, **steps):
+        try:
+            simulate(trace, case.cluster, case.policy)
+        finally:
+            sys.settrace(None)
     return found
 
 
