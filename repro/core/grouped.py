@@ -1,6 +1,7 @@
 """Base of policies whose jobs share GPUs: groups that take turns, or guests of other jobs."""
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from repro.core.decision import RunSet
@@ -11,35 +12,13 @@ from repro.core.view import View
 Group = tuple[int, ...]
 
 
-class Grouping:
-    """One run of a `Grouped` policy: is told who left and who came, then says which groups run."""
-
-    def __init__(self, view: View) -> None:
-        #: rows below this number are known
-        self.seen = 0
-
-    def __call__(self, view: View) -> RunSet:
-        """Take jobs out and in, then decide."""
-        self.leave(view, view.finished)
-        fresh = range(self.seen, view.arrived)
-        self.seen = view.arrived
-        return self.decide(view, fresh)
-
-    @abstractmethod
-    def leave(self, view: View, jobs: list[int]) -> None:
-        """Forget jobs that finished."""
-
-    @abstractmethod
-    def decide(self, view: View, fresh: range) -> RunSet:
-        """Return the groups that run from now on; ``fresh`` arrived since the last decision."""
-
-
 @dataclass(frozen=True)
 class Grouped(Policy):
-    """A policy that lets jobs share GPUs; a subclass returns the `Grouping` of one run.
+    """A policy that lets jobs share GPUs; a subclass returns the function that decides one run.
 
     A group is a `Run` of several jobs with the GPUs of one; a guest is a `Run` that names its
-    ``hosts``. How fast the members run is the performance model's, `performance`.
+    ``hosts``. How fast the members run is the performance model's, `performance`. What remembers
+    groups learns who left and who came from `View.finished` and `View.fresh`.
 
     Reference: Muri, SIGCOMM 2022, Algorithm 1; AntMan, OSDI 2020.
 
@@ -49,16 +28,14 @@ class Grouped(Policy):
     >>> from repro.core.decision import Run
     >>> from repro.perf import Interleaving
     >>> from repro.testing import small_trace
-    >>> class Neighbours(Grouping):
-    ...     def leave(self, view, jobs): ...
-    ...     def decide(self, view, fresh):
-    ...         single = [job for job in view.jobs if view.gpus(job) == 1]
-    ...         pairs = [tuple(single[i : i + 2]) for i in range(0, len(single), 2)]
-    ...         return RunSet([Run(pair, 1) for pair in pairs])
+    >>> def neighbours(view):
+    ...     single = [job for job in view.jobs if view.gpus(job) == 1]
+    ...     pairs = [tuple(single[i : i + 2]) for i in range(0, len(single), 2)]
+    ...     return RunSet([Run(pair, 1) for pair in pairs])
     >>> @dataclass(frozen=True)
     ... class TwoByTwo(Grouped):
     ...     def session(self, view):
-    ...         return Neighbours(view)
+    ...         return neighbours
     >>> trace = small_trace().assign(num_gpus=1, stage_cpu=[2, 1] * 3, stage_gpu=[1, 2] * 3)
     >>> turns = Interleaving(("stage_cpu", "stage_gpu"))
     >>> simulate(trace, "1x4", TwoByTwo(), perf=turns).summary()["n_finished"]
@@ -66,5 +43,5 @@ class Grouped(Policy):
     """
 
     @abstractmethod
-    def session(self, view: View) -> Grouping:
-        """Return the state of one run."""
+    def session(self, view: View) -> Callable[[View], RunSet]:
+        """Return the function that decides one run."""

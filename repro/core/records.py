@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from repro.core.decision import Run
 from repro.core.jobs import JobTable
 from repro.core.rules import RULES
 from repro.typing import Floats, Ints
@@ -30,20 +29,6 @@ class Intervals:
         #: many at once, of policies that return shares: columns job, leader, start, end, GPUs
         #: charged and used, rate, place of the GPU type in alphabetical order
         self.blocks: list[Floats] = []
-
-    def add(self, job: int, start: float, end: float, run: Run, rate: float, nodes: Nodes) -> None:
-        """Append one interval of a member of a run."""
-        self.job.append(job)
-        self.start.append(start)
-        self.end.append(end)
-        self.gpus.append(run.charged / len(run.jobs))
-        self.used.append(run.gpus)
-        self.rate.append(rate)
-        self.leader.append(run.jobs[0])
-        if self.nodes is not None:
-            self.nodes.append(nodes)
-        if self.gpu_type is not None:
-            self.gpu_type.append(run.gpu_type)
 
     def extend(self, jobs: Ints, start: Floats, end: Floats, gpus: Ints) -> None:
         """Append intervals of jobs that ran alone, at nominal speed."""

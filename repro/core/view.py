@@ -38,8 +38,9 @@ class View:
         self.changed = True
         #: (row, row, GPU type) of pairs that began to share GPUs since the last decision
         self.together: list[tuple[int, int, str | None]] = []
-        #: rows that finished since the last decision
+        #: rows that finished, and rows that arrived, since the last decision
         self.finished: list[int] = []
+        self.fresh = range(0)
 
     def _require(self, need: str) -> None:
         if need not in self.needs:
@@ -111,6 +112,13 @@ class View:
         """Return the seconds the job has held GPUs (t_J in Tiresias)."""
         return self._table.run_seconds(job, self.now)
 
+    def run_seconds_of(self, jobs: Sequence[int]) -> Floats:
+        """Return the seconds each of several jobs has held GPUs."""
+        state, rows = self._table.state, np.array(jobs, dtype=np.int64)
+        now = np.where(state.running[rows], self.now - state.hold[rows], 0.0)
+        seconds: Floats = state.seconds[rows] + now
+        return seconds
+
     def attained(self, job: int) -> float:
         """Return the attained service in GPU-seconds (W_J * t_J in Tiresias)."""
         return self._table.attained(job, self.now)
@@ -124,6 +132,13 @@ class View:
         """Return the true work left (s alone at the GPUs asked for); needs ``"duration"``."""
         self._require("duration")
         return self._table.remaining(job, self.now) * self._table.solo[job]
+
+    def remaining_of(self, jobs: Sequence[int]) -> Floats:
+        """Return the true work left of several jobs (s alone); needs ``"duration"``."""
+        self._require("duration")
+        solo = np.array([self._table.solo[job] for job in jobs])
+        left: Floats = self._table.units_left(jobs, self.now) * solo
+        return left
 
     def iteration_s(self, job: int) -> float:
         """Return the seconds of one iteration alone; needs ``"iteration_time"``, NaN if unknown."""

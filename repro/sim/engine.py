@@ -66,7 +66,7 @@ class Engine:
             self.driver: RankedDriver | DecidedDriver = (
                 RankedDriver(self.table, policy, self.view, self.placer, self.holdings.take)
                 if isinstance(policy, Order)
-                else DecidedDriver(self.table, policy, self.view, self._mechanism)
+                else DecidedDriver(self.table, policy, self.view, self.holdings, self._mechanism)
             )
         self._next, self._unfinished = 0, self.table.count
         self._awaited = self._rows(settings.until)
@@ -323,7 +323,8 @@ class Engine:
         stops, starts = driver.step(now)
         rounds = driver.rounds
         holdings.ends_given = rounds is not None and rounds.foresees
-        holdings.apply(stops, starts, now, driver.rate_changed)
+        for job in holdings.apply(stops, starts, now):
+            driver.rate_changed(job, now)
         if rounds is not None and rounds.ends is not None:
             holdings.expect(rounds.ends)
             rounds.ends = None

@@ -1,9 +1,10 @@
 """Who holds which GPUs since when: carries decisions out and books what follows from them."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
+from itertools import repeat
 
 from repro.cluster.spec import Cluster
 from repro.core.decision import Run
@@ -45,7 +46,12 @@ class Holdings:
     ) -> None:
         self.table, self.perf, self.overhead = table, settings.perf, settings.overhead
         self.placer, self._typed, self._policy = placer, typed, policy
-        self._num_gpus = cluster.num_gpus
+        #: GPUs of each type, and those that nobody holds
+        self.capacity = {name: float(one.num_gpus) for name, one in typed.items()} or {
+            None: float(cluster.num_gpus)
+        }
+        self.free = self.capacity.copy()
+        self._column = {name: column for column, name in enumerate(sorted(self.capacity, key=str))}
         self.settles = self.overhead is not None and self.overhead.every_interval
         self._paced = self.perf if self.settles and isinstance(self.perf, Paced) else None
         self.intervals = Intervals(placer.tracks_nodes, cluster.gpu_types)
@@ -62,12 +68,12 @@ class Holdings:
         #: completions come from `expect` instead of from rates
         self.ends_given = False
         self._nodes: dict[int, Nodes] = {}
-        self._groups: dict[int, Run] = {}
+        #: what every job that holds GPUs runs in: the one book of it
+        self.runs: dict[int, Run] = {}
         #: GPUs that are still checkpointed, and until when
         self._draining: list[tuple[float, float]] = []
         #: of running jobs: the start their group pays in every interval (s), seconds per unit
         self._paid: dict[int, tuple[float, float]] = {}
-        self._busy = 0.0
 
     # intervals that all pay a start ------------------------------------------------------------
 
@@ -119,7 +125,7 @@ class Holdings:
                 "'yarn', and under rules that let jobs progress from event to event"
             )
         table = self.table
-        places = ((job, self._nodes.get(run.jobs[0], ())) for job, run in self._groups.items())
+        places = ((job, self._nodes.get(run.jobs[0], ())) for job, run in self.runs.items())
         jobs = [job for job, nodes in places if any(one == node for one, _ in nodes)]
         for job in jobs:
             done = max(0.0, now - table.since[job])
@@ -133,10 +139,8 @@ class Holdings:
 
     # applying decisions ------------------------------------------------------------------------
 
-    def apply(
-        self, stops: list[int], starts: list[Run], now: float, changed: Callable[[int, float], None]
-    ) -> None:
-        """Carry a decision out; ``changed`` is called for jobs that start at another speed."""
+    def apply(self, stops: list[int], starts: list[Run], now: float) -> list[int]:
+        """Carry a decision out; return the jobs that start at another speed than nominal."""
         table = self.table
         if stops and self.light:
             stops, starts = self._switch(stops, starts, now)
@@ -147,8 +151,7 @@ class Holdings:
                 self._release(job, now, pause=not moved)
                 if not moved:
                     table.preemptions[job] += 1
-        for run in starts:
-            self._start(run, now, changed)
+        return [job for run in starts for job in self._start(run, now)]
 
     def _switch(
         self, stops: list[int], starts: list[Run], now: float
@@ -157,24 +160,27 @@ class Holdings:
 
         Nothing changes for such a job but its speed, so its hold goes on unless intervals are kept.
         """
-        table, groups, perf = self.table, self._groups, self.perf
+        table, runs, perf = self.table, self.runs, self.perf
         rest: list[Run] = []
         moved: set[int] = set()
         for run in starts:
             job = run.jobs[0]
-            held = groups.get(job)
+            held = runs.get(job)
             if held is None or len(run.jobs) + len(held.jobs) > 2 or held.gpus != run.gpus:
                 rest.append(run)
                 continue
             moved.add(job)
             if not self.ends_given:
-                table.left[job] = max(0.0, table.remaining(job, now))
+                self._progress(job, now)
                 table.since[job] = now
             if self._keeps:
                 self._note(job, held, now)
             rate = perf.rates(table, run, ())[0] if perf else 1.0
             table.rate[job] = rate / table.solo[job]
-            groups[job] = run
+            runs[job] = run
+            self._charge(held, 1)
+            self._charge(run, -1)
+            table.on_type[job] = self._column.get(run.gpu_type, -1)
             if not self.ends_given:
                 self.epoch[job] += 1
                 self._predict(job, now)
@@ -184,22 +190,26 @@ class Holdings:
         """Place a job at once (policies whose next choice depends on where this one went)."""
         self._nodes[job] = self._place(Run((job,), self.table.gpus[job]))
 
-    def _start(self, run: Run, now: float, changed: Callable[[int, float], None]) -> None:
+    def _start(self, run: Run, now: float) -> list[int]:
+        """Give a run its GPUs; return the members whose speed is not the nominal one."""
         table, leader, overhead = self.table, run.jobs[0], self.overhead
+        changed: list[int] = []
         charged = run.gpus - run.shared
         nodes: Nodes = ()
         if not self.light and not run.parts and charged and charged == int(charged):
-            if leader not in self._nodes:
+            self.places = True
+            # a rule that only counts GPUs is not asked: the decision was counted already
+            if leader not in self._nodes and (self.placer.tracks_nodes or run.tasks):
                 self._nodes[leader] = self._place(run)
-            nodes = self._nodes[leader]
+            nodes = self._nodes.get(leader, ())
         rates: Sequence[float] = (run.gpus / table.gpus[leader],)
         paces: Sequence[float] = ()
         if self.perf is not None or len(run.jobs) > 1:
             rates, paces = self._rates(run, nodes)
         clean = now + (self._drain_delay(charged, now) if self._draining else 0.0)
-        self._busy += charged
+        self._charge(run, -1)
         if overhead is not None and self.settles:
-            start_s = sum(overhead.start_s(table, job) for job in run.jobs)
+            start_s = sum(map(overhead.start_s, repeat(table), run.jobs))
             if not paces:
                 paces = [table.solo[job] / rate for job, rate in zip(run.jobs, rates, strict=True)]
             for job, pace in zip(run.jobs, paces, strict=True):
@@ -220,11 +230,18 @@ class Holdings:
             table.hold[job], table.held[job] = now, run.gpus
             table.since[job], table.clean[job] = begin, clean
             table.rate[job] = rate / table.solo[job]
-            self._groups[job] = run
+            table.on_type[job] = self._column.get(run.gpu_type, -1)
+            self.runs[job] = run
             if not self.settles and not self.ends_given:
                 self._predict(job, begin)
             if rate != 1.0 or begin > now:
-                changed(job, now)
+                changed.append(job)
+        return changed
+
+    def _charge(self, run: Run, sign: int) -> None:
+        """Give the GPUs of a run back, or take them."""
+        for name, gpus in run.parts or ((run.gpu_type, run.gpus - run.shared),):
+            self.free[name] += sign * gpus
 
     def _rates(self, run: Run, nodes: Nodes) -> tuple[Sequence[float], Sequence[float]]:
         """Return the speed of every member relative to running alone, and seconds per unit."""
@@ -245,7 +262,7 @@ class Holdings:
         self.places = True
         if not run.tasks:
             model = self.table.models[leader] if placer.reads_model else None
-            return placer.take(leader, int(run.charged), model)
+            return placer.take(leader, int(run.gpus - run.shared), model)
         if len(run.tasks) != run.gpus:
             raise PolicyError(
                 f"policy {self._policy!r} names nodes for {len(run.tasks)} tasks of job "
@@ -255,35 +272,40 @@ class Holdings:
 
     def _release(self, job: int, now: float, *, pause: bool) -> None:
         """Take the GPUs of a job away and book its progress."""
-        table, run = self.table, self._groups[job]
+        table, run = self.table, self.runs[job]
         begun = now >= table.since[job]
-        table.left[job] = max(0.0, table.remaining(job, now))
+        self._progress(job, now)
         self._book(job, now)
         if pause and self.overhead is not None:
             # a job that has not begun has nothing to checkpoint, and no more to load
             until = now + self.overhead.pause_s(table, job) if begun else max(now, table.clean[job])
             self.overhead_s += until - now if begun else until - table.since[job]
-            self._draining.append((until, run.charged / len(run.jobs)))
+            self._draining.append((until, (run.gpus - run.shared) / len(run.jobs)))
+
+    def _progress(self, job: int, now: float) -> None:
+        """Book the progress of a running job."""
+        left, since = self.table.left, self.table.since[job]
+        left[job] = max(0.0, left[job] - max(0.0, now - since) * self.table.rate[job])
 
     def complete(self, job: int, now: float) -> None:
         """Let a job end."""
         table = self.table
         table.left[job] = 0.0
-        if job in self._groups:
+        if job in self.runs:
             self._book(job, now)
         table.end[job] = now
         del table.active[job]
 
     def _book(self, job: int, now: float) -> None:
         """Close the interval of a job that stops holding GPUs."""
-        table, run = self.table, self._groups.pop(job)
+        table, run = self.table, self.runs.pop(job)
         self._note(job, run, now)
-        table.running[job] = False
+        table.running[job], table.on_type[job] = False, -1
         self.epoch[job] += 1
         if self.settles:
             del self._paid[job]
-        if not any(member in self._groups for member in run.jobs):
-            self._busy -= run.charged
+        if not any(member in self.runs for member in run.jobs):
+            self._charge(run, 1)
             if run.jobs[0] in self._nodes:
                 del self._nodes[run.jobs[0]]
                 self._typed.get(run.gpu_type, self.placer).give_back(run.jobs[0])
@@ -293,8 +315,18 @@ class Holdings:
         table = self.table
         start = table.hold[job]
         if self._keeps:
-            rate = table.rate[job] * table.solo[job]
-            self.intervals.add(job, start, now, run, rate, self._nodes.get(run.jobs[0], ()))
+            spans, leader = self.intervals, run.jobs[0]
+            spans.job.append(job)
+            spans.start.append(start)
+            spans.end.append(now)
+            spans.gpus.append((run.gpus - run.shared) / len(run.jobs))
+            spans.used.append(run.gpus)
+            spans.rate.append(table.rate[job] * table.solo[job])
+            spans.leader.append(leader)
+            if spans.nodes is not None:
+                spans.nodes.append(self._nodes.get(leader, ()))
+            if spans.gpu_type is not None:
+                spans.gpu_type.append(run.gpu_type)
         table.seconds[job] += now - start
         table.service[job] += (now - start) * table.held[job]
         table.hold[job] = now
@@ -302,7 +334,7 @@ class Holdings:
     def _drain_delay(self, gpus: float, now: float) -> float:
         """Return how long a gang waits for GPUs whose former holders still checkpoint."""
         draining = [entry for entry in self._draining if entry[0] > now]
-        clean = self._num_gpus - self._busy - sum(held for _, held in draining)
+        clean = sum(self.free.values()) - sum(held for _, held in draining)
         missing = gpus - max(0.0, clean)
         heapify(draining)
         until = now

@@ -12,6 +12,7 @@ from repro.core.jobs import JobTable
 from repro.core.policy import Policy
 from repro.core.view import View
 from repro.errors import PolicyError
+from repro.sim.holdings import Holdings
 
 if TYPE_CHECKING:
     from repro.sim.rounds.mechanism import RoundMechanism
@@ -23,18 +24,21 @@ class DecidedDriver:
     """Drives a policy that returns whole decisions; `Shares` go through the round mechanism."""
 
     def __init__(
-        self, table: JobTable, policy: Policy, view: View, mechanism: Callable[[], RoundMechanism]
+        self,
+        table: JobTable,
+        policy: Policy,
+        view: View,
+        holdings: Holdings,
+        mechanism: Callable[[], RoundMechanism],
     ) -> None:
         self.table, self.policy, self.view = table, policy, view
         self.decide = policy.session(view)
-        self._mechanism = mechanism
-        self._holds: dict[int, Run] = {}
+        self._mechanism, self._holdings = mechanism, holdings
         self._bare: dict[int, Run] = {}
+        #: jobs that hold GPUs, and perhaps some that did, in the order of the decision
         self._order: Iterable[int] = ()
         #: of a policy that returned shares
         self.rounds: RoundMechanism | None = None
-        #: idle GPUs per type, kept while decisions name changes only
-        self._free: dict[str | None, float] | None = None
         self._changed = True
         self._wake = math.inf
 
@@ -43,7 +47,7 @@ class DecidedDriver:
         """Whether a job waits for GPUs."""
         if self.rounds:
             return bool(self.table.active)
-        return len(self.table.active) > len(self._holds)
+        return len(self.table.active) > len(self._holdings.runs)
 
     def running(self) -> Iterable[int]:
         """Return the jobs that hold GPUs, in the order of the decision, or of arrival in rounds."""
@@ -63,8 +67,6 @@ class DecidedDriver:
 
     def finish(self, job: int, now: float) -> None:
         """React to a completion."""
-        if job in self._holds:
-            self._give_back(job)
         self.view.finished.append(job)
         self._bare.pop(job, None)
         self._changed = True
@@ -85,10 +87,9 @@ class DecidedDriver:
             return [*decision.stop, *again], runs
         if decision.keep:
             return self._change(decision, now)
-        self._free = None
-        chosen = self._admit(decision, now)
-        held = self._holds
-        changed = [job for job, run in held.items() if chosen.get(job) is not run]
+        chosen, held = self._admit(decision, now), self._holdings.runs
+        before = [job for job in self._order if job in held]
+        changed = [job for job in before if chosen.get(job) is not held[job]]
         stops = dict.fromkeys(job for job in changed if chosen.get(job) != held[job])
         starts: list[Run] = []
         for job, run in chosen.items():
@@ -98,7 +99,6 @@ class DecidedDriver:
                 starts.append(run)
                 # a group that changes restarts as a whole
                 stops.update((m, None) for m in run.jobs if held.get(m) == run)
-        self._holds = chosen
         self._order = decision.order or chosen
         return list(stops), starts
 
@@ -121,6 +121,7 @@ class DecidedDriver:
         self.view.changed, self._changed = self._changed, False
         if rounds:
             self.view.together = rounds.together
+        self.view.fresh = range(self.view.fresh.stop, self.table.arrived)
         decision = self.decide(self.view)
         self.view.finished.clear()
         self.view.together.clear()
@@ -142,41 +143,35 @@ class DecidedDriver:
 
     def _change(self, decision: RunSet, now: float) -> tuple[list[int], list[Run]]:
         """Carry out a decision that names changes only."""
-        held = self._holds
-        if self._free is None:
-            self._free = {name: float(gpus) for name, gpus in self.view.capacity().items()}
-            for run in {id(run): run for run in held.values()}.values():
-                self._free[run.gpu_type] -= run.charged
-        free = self._free
+        held, free = self._holdings.runs, self._holdings.free.copy()
         runs = [run if isinstance(run, Run) else self._alone(run) for run in decision.runs]
-        stops = [*decision.stop, *(job for run in runs for job in run.jobs if job in held)]
+        again = [job for run in runs for job in run.jobs if job in held]
+        stops = dict.fromkeys([*decision.stop, *again])
         for job in stops:
             if job not in held:
                 raise self._wrong(now, job, "stops it, but it holds no GPUs")
-            self._give_back(job)
+        for run in {id(held[job]): held[job] for job in stops}.values():
+            # the GPUs of a group come back with its last member
+            if all(job in stops or held.get(job) is not run for job in run.jobs):
+                free[run.gpu_type] += run.gpus - run.shared
+        begun: dict[int, Run] = {}
         starts: list[Run] = []
         for run in runs:
-            run = self._checked(run, held, free, now)
-            if run.charged > free.get(run.gpu_type, -1.0):
+            run = self._checked(run, begun, free, now, {})
+            charged = run.gpus - run.shared
+            if charged > free.get(run.gpu_type, -1.0):
                 raise self._too_many(now, run.jobs[0], run.gpus, free.get(run.gpu_type, 0.0))
-            free[run.gpu_type] -= run.charged
-            held.update(dict.fromkeys(run.jobs, run))
+            free[run.gpu_type] -= charged
+            begun.update(dict.fromkeys(run.jobs, run))
             starts.append(run)
-        self._order = held
-        return stops, starts
-
-    def _give_back(self, job: int) -> None:
-        """Let a job go; the GPUs of a group come back with its last member."""
-        run = self._holds.pop(job)
-        if self._free is not None and not any(self._holds.get(one) is run for one in run.jobs):
-            self._free[run.gpu_type] += run.charged
+        self._order = decision.order or held
+        return list(stops), starts
 
     def _admit(self, decision: RunSet, now: float) -> dict[int, Run]:
         """Check a decision and return the run of every job that holds GPUs."""
-        free = {name: float(gpus) for name, gpus in self.view.capacity().items()}
+        free, held = self._holdings.capacity.copy(), self._holdings.runs
         chosen: dict[int, Run] = {}
         active, asked, elastic = self.table.active, self.table.gpus, self.policy.elastic
-        held = self._holds
         for entry in decision.runs:
             run = entry if isinstance(entry, Run) else self._alone(entry)
             job = run.jobs[0]
@@ -195,10 +190,10 @@ class DecidedDriver:
                 for one in run.jobs:
                     chosen[one] = run
                 continue
-            run = self._checked(run, chosen, free, now)
+            run = self._checked(run, chosen, free, now, held)
             if run.hosts or run.shared:
                 self._check_hosts(run, chosen, now)
-            parts = run.parts or ((run.gpu_type, run.charged),)
+            parts = run.parts or ((run.gpu_type, run.gpus - run.shared),)
             fits = True
             for name, gpus in parts:
                 if name not in free:
@@ -225,9 +220,14 @@ class DecidedDriver:
         return run
 
     def _checked(
-        self, run: Run, chosen: Mapping[int, Run], free: Mapping[str | None, float], now: float
+        self,
+        run: Run,
+        chosen: Mapping[int, Run],
+        free: Mapping[str | None, float],
+        now: float,
+        held: Mapping[int, Run],
     ) -> Run:
-        """Return a run with its GPU type after checking its members and its size."""
+        """Return a run with its GPU type, that ``held`` if it may, after checking its members."""
         for job in run.jobs:
             if job not in self.table.active or job in chosen:
                 state = "twice" if job in chosen else "which is not waiting or running"
@@ -244,9 +244,9 @@ class DecidedDriver:
                 )  # fmt: skip
         if run.gpu_type is None and None not in free:
             # it stays on the type it is on if that has room; else it goes to the emptiest
-            held = self._holds.get(run.jobs[0])
-            if held is not None and free.get(held.gpu_type, 0.0) >= run.gpus:
-                return replace(run, gpu_type=held.gpu_type)
+            last = held.get(run.jobs[0])
+            if last is not None and free.get(last.gpu_type, 0.0) >= run.gpus:
+                return replace(run, gpu_type=last.gpu_type)
             return replace(run, gpu_type=max(free, key=lambda name: (free[name], str(name))))
         return run
 

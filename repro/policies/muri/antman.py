@@ -1,10 +1,11 @@
 """AntMan: guaranteed jobs own GPUs, opportunistic ones use what time those leave."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
 from repro.core.decision import Run, RunSet
-from repro.core.grouped import Grouped, Grouping
+from repro.core.grouped import Grouped
 from repro.core.policy import register
 from repro.core.view import View
 from repro.errors import PolicyError, TraceError
@@ -51,19 +52,18 @@ class AntMan(Grouped):
         """Return the speed of opportunistic jobs beside guaranteed ones."""
         return Sharing()
 
-    def session(self, view: View) -> Grouping:
+    def session(self, view: View) -> Callable[[View], RunSet]:
         """Return the GPUs of one run."""
         return _Ownership(view, residue=bool(self.residue))
 
 
-class _Ownership(Grouping):
+class _Ownership:
     """One run: who owns each GPU, who is its guest, how used it is; numbered node by node.
 
     With ``residue`` utilisations are summed in floating point, with its rounding residue.
     """
 
     def __init__(self, view: View, *, residue: bool) -> None:
-        super().__init__(view)
         if len(view.capacity()) > 1:
             raise PolicyError(
                 f"antman shares GPUs of one type, the cluster has {dict(view.capacity())}; use a "
@@ -100,7 +100,7 @@ class _Ownership(Grouping):
         #: an owner has left since the last decision
         self.owner_left = False
 
-    def leave(self, view: View, jobs: list[int]) -> None:
+    def _leave(self, jobs: list[int]) -> None:
         """Take back the GPUs of finished jobs, those of owners first."""
         for job in sorted(jobs, key=self.opportunistic.__getitem__):
             gpus = self.held.pop(job)
@@ -117,9 +117,10 @@ class _Ownership(Grouping):
                 self.owner[gpu] = NOBODY
                 self.unowned[self.node_of[gpu]] += 1
 
-    def decide(self, view: View, fresh: range) -> RunSet:
+    def __call__(self, view: View) -> RunSet:
         """Start whoever can start."""
-        for job in fresh:
+        self._leave(view.finished)
+        for job in view.fresh:
             self.waiting[self.opportunistic[job]][job] = None
             if not self.opportunistic[job]:
                 self._check_possible(view, job)

@@ -1,25 +1,29 @@
 """Muri-S and Muri-L: groups of jobs that take turns on the resources (SIGCOMM 2022)."""
 
-import itertools
 import math
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat, takewhile
 from typing import ClassVar
 
 import numpy as np
 
 from repro.core.decision import Run, RunSet
-from repro.core.grouped import Group, Grouped, Grouping
+from repro.core.grouped import Group, Grouped
 from repro.core.policy import register
 from repro.core.view import View
 from repro.errors import ParamError
 from repro.perf.stages import RESOURCES, STAGE_COLUMNS, Interleaving, StageOrder, stage_columns
 from repro.placement.first_fit import FirstFit
-from repro.policies.muri._candidates import Candidates, Entry
-from repro.policies.muri._groups_by_kind import GroupsByKind
-from repro.policies.muri._groups_by_list import GroupsByList
-from repro.policies.muri._profiles import Profiles
+from repro.policies.muri._grouping import (
+    Candidates,
+    Entry,
+    GroupsByKind,
+    GroupsByList,
+    Profiles,
+)
+from repro.typing import Floats, Ints
 
 #: Measured period over T of groups of 2, 3 and 4 jobs; grouping without matching was given another
 #: value for 4 (Muri's simulator: factors on the CSV's times, over the 1.015 of a job alone).
@@ -127,7 +131,7 @@ class Muri(Grouped):
             factors = MEASURED if self.blossom else MEASURED_BLOCKS
         return Interleaving(None, self.ordering, factors)
 
-    def session(self, view: View) -> Grouping:
+    def session(self, view: View) -> Callable[[View], RunSet]:
         """Return the state of one run."""
         return _BestFirst(self, view) if self.best_first and self.blossom else _InList(self, view)
 
@@ -136,8 +140,8 @@ class Muri(Grouped):
         """Return the priority of a job that never ran, smaller first."""
 
     @abstractmethod
-    def values(self, view: View, width: int, jobs: list[int], seconds: list[float]) -> list[float]:
-        """Return the priorities of jobs of one width, smaller first, given their time on GPUs."""
+    def values(self, view: View, jobs: list[int], widths: Ints, seconds: Floats | None) -> Floats:
+        """Return the priorities of jobs, smaller first; ``seconds`` on GPUs, None: the view's."""
 
 
 @register("muri-l")
@@ -149,9 +153,9 @@ class MuriL(Muri):
         """Return 0: nothing attained."""
         return 0.0
 
-    def values(self, view: View, width: int, jobs: list[int], seconds: list[float]) -> list[float]:
+    def values(self, view: View, jobs: list[int], widths: Ints, seconds: Floats | None) -> Floats:
         """Return the attained service of each job (GPU-seconds)."""
-        return [spent * width for spent in seconds]
+        return (view.run_seconds_of(jobs) if seconds is None else seconds) * widths
 
 
 @register("muri-s")
@@ -165,23 +169,22 @@ class MuriS(Muri):
         """Return the service the trace says the job takes (GPU-seconds)."""
         return view.duration(job) * view.gpus(job)
 
-    def values(self, view: View, width: int, jobs: list[int], seconds: list[float]) -> list[float]:
+    def values(self, view: View, jobs: list[int], widths: Ints, seconds: Floats | None) -> Floats:
         """Return the remaining service of each job (GPU-seconds)."""
-        return [view.remaining(job) * width for job in jobs]
+        return view.remaining_of(jobs) * widths
 
 
-class _Run(Grouping):
+class _Run:
     """What every run of a Muri policy has: profiles, waiting jobs, nodes to place groups on."""
 
     def __init__(self, policy: Muri, view: View) -> None:
-        super().__init__(view)
         self.policy = policy
         columns = stage_columns(list(filter(view.has_column, STAGE_COLUMNS)), view.source)
         stages = np.column_stack([view.column(name) for name in columns])
         if policy.noise:
             rng = np.random.default_rng([policy.noise_seed, len(stages)])
             stages = stages * rng.uniform(1 - policy.noise, 1 + policy.noise, stages.shape)
-        most = policy.max_group
+        most, jobs = policy.max_group, range(len(stages))
         self.profiles = Profiles(
             [tuple(row) for row in stages.tolist()],
             merged=len(columns) < RESOURCES,
@@ -190,17 +193,25 @@ class _Run(Grouping):
             collapse=policy.collapse,
         )
         self.rounds = math.ceil(math.log2(most)) if policy.halving_rounds else most
-        self.solo = [view.iteration_s(job) for job in range(len(stages))]
+        self.solo = [view.iteration_s(job) for job in jobs]
+        self.widths = [view.gpus(job) for job in jobs]
         #: priority of each job until it first runs
-        self.first = [policy.first_value(view, job) for job in range(len(stages))]
+        self.first = [policy.first_value(view, job) for job in jobs]
         self.nodes = FirstFit(view.cluster)
-        self.candidates = Candidates(view.cluster, most, bool(policy.wide_first))
+        self.candidates = Candidates(self.widths, view.cluster, most, bool(policy.wide_first))
 
-    def fitting(self, groups: Sequence[Group], width: int, line: Iterable[int]) -> list[Group]:
+    def ranked(
+        self, view: View, jobs: list[int], seconds: Floats | None = None
+    ) -> dict[int, list[Entry]]:
+        """Return the entries of jobs that hold GPUs, by width."""
+        widths = np.array([self.widths[job] for job in jobs], dtype=np.int64)
+        return self.candidates.ranked(jobs, self.policy.values(view, jobs, widths, seconds))
+
+    def fitting(self, groups: Sequence[Group], width: int, line: Sequence[int]) -> list[Group]:
         """Return the groups of a width that still find nodes; ``line`` has members best first."""
         rank = {job: place for place, job in enumerate(line)}
         ordered = sorted(groups, key=lambda group: min(rank[job] for job in group))
-        return list(itertools.takewhile(lambda _: self.nodes.take(width), ordered))
+        return ordered[: len(list(takewhile(self.nodes.take, repeat(width, len(ordered)))))]
 
     def repacked(
         self, groups: Mapping[int, Sequence[Group]], entries: Mapping[int, list[Entry]]
@@ -231,29 +242,25 @@ class _BestFirst(_Run):
 
     def __init__(self, policy: Muri, view: View) -> None:
         super().__init__(policy, view)
-        self.kinds = GroupsByKind(self.profiles, self.rounds, view.cluster.num_gpus)
+        self.kinds = GroupsByKind(self.profiles, self.widths, self.rounds, view.cluster.num_gpus)
 
-    def leave(self, view: View, jobs: list[int]) -> None:
-        for job in jobs:
-            self.kinds.remove(job, view.gpus(job))
-
-    def decide(self, view: View, fresh: range) -> RunSet:
+    def __call__(self, view: View) -> RunSet:
         """Choose candidates, arrange them in groups, return what changes."""
+        self.kinds.remove(view.finished)
         if self.policy.autopack:
             # whoever was split may be grouped again
-            self._select(view, fresh)
+            self._select(view)
             self.kinds.arrange()
             groups = {width: self.kinds.of_width(width) for width in self.kinds.groups}
-            packed = self.repacked(groups, self._entries(view))
+            packed = self.repacked(groups, self.ranked(view, self.kinds.jobs()))
             return RunSet(
                 [Run(g, width) for width, found in packed.items() for g in found], "exact"
             )
         left: list[int] = []
-        if self.candidates.waiting or not self._room(view, fresh):
-            left = self._select(view, fresh)
+        if self.candidates.waiting or not self._room(view.fresh):
+            left = self._select(view)
         else:
-            for job in fresh:
-                self.kinds.add(job, view.gpus(job))
+            self.kinds.add(view.fresh)
         found = self.kinds.arrange()
         wide = self.kinds.groups
         required = sum(width * sum(map(len, same.values())) for width, same in wide.items())
@@ -263,61 +270,52 @@ class _BestFirst(_Run):
         stop = [job for job in left if view.is_running(job)]
         return RunSet([Run(group, width) for width, group in found], stop=stop, keep=True)
 
-    def _room(self, view: View, fresh: range) -> bool:
+    def _room(self, fresh: Sequence[int]) -> bool:
         """Tell whether all jobs, as many to a group as there may be, fit the cluster."""
         numbers = self.kinds.numbers()
         for job in fresh:
-            numbers[view.gpus(job)] = numbers.get(view.gpus(job), 0) + 1
+            numbers[self.widths[job]] = numbers.get(self.widths[job], 0) + 1
         most = self.policy.max_group
         required = sum(-(-number // most) * width for width, number in numbers.items())
         return self.nodes.surely_fits(numbers, required)
 
-    def _entries(self, view: View) -> dict[int, list[Entry]]:
-        """Return the entries of the jobs that hold GPUs, by width."""
-        entries = {}
-        for width, jobs in self.kinds.jobs().items():
-            seconds = [view.run_seconds(job) for job in jobs]
-            values = self.policy.values(view, width, jobs, seconds)
-            entries[width] = self.candidates.ranked(jobs, values)
-        return entries
-
-    def _select(self, view: View, fresh: range) -> list[int]:
+    def _select(self, view: View) -> list[int]:
         """Choose the candidates among all jobs; return those that lose their GPUs."""
-        for job in fresh:
-            self.candidates.add(job, view.gpus(job), self.first[job])
-        running = self._entries(view)
-        chosen = self.candidates.choose(running, fresh)
-        left: list[int] = []
-        for width in dict.fromkeys([*chosen, *running]):
-            new = {job for _, _, job in chosen.get(width, ())}
-            for value, _, job in running.get(width, ()):
-                if job in new:
-                    new.remove(job)
-                else:
-                    left.append(self._drop(job, width, value))
-            for job in sorted(new):
-                self.candidates.remove(job, width)
-                self.kinds.add(job, width)
-        return left
+        self.candidates.add(view.fresh, [self.first[job] for job in view.fresh])
+        running = self.ranked(view, self.kinds.jobs())
+        chosen = self.candidates.choose(running, view.fresh)
+        found = [job for line in chosen.values() for job in sorted(job for _, _, job in line)]
+        held = {
+            job: value
+            for width in dict.fromkeys([*chosen, *running])
+            for value, _, job in running.get(width, ())
+        }
+        new = [job for job in found if job not in held]
+        kept = set(found)
+        left = {job: value for job, value in held.items() if job not in kept}
+        self._drop(left)
+        self.candidates.remove(new)
+        self.kinds.add(new)
+        return list(left)
 
-    def _drop(self, job: int, width: int, value: float) -> int:
-        """Send a job of a group back to those that wait."""
-        self.kinds.remove(job, width)
-        self.candidates.add(job, width, value)
-        return job
+    def _drop(self, left: Mapping[int, float]) -> None:
+        """Send jobs of groups, given with their priorities, back to those that wait."""
+        self.kinds.remove(left)
+        self.candidates.add(left, left.values())
 
     def _without_nodes(self, view: View) -> list[int]:
         """Take the groups that no nodes are left for apart; their jobs wait."""
-        entries = self._entries(view)
+        entries = self.ranked(view, self.kinds.jobs())
         self.nodes.clear()
-        gone: list[int] = []
+        gone: dict[int, float] = {}
         for width in sorted(self.kinds.groups, reverse=True):
             line = entries.get(width, [])
             groups = self.kinds.of_width(width)
             kept = set(self.fitting(groups, width, [job for _, _, job in line]))
             lost = {job for group in groups if group not in kept for job in group}
-            gone += [self._drop(job, width, value) for value, _, job in line if job in lost]
-        return gone
+            gone |= {job: value for value, _, job in line if job in lost}
+        self._drop(gone)
+        return list(gone)
 
 
 class _InList(_Run):
@@ -326,70 +324,56 @@ class _InList(_Run):
     def __init__(self, policy: Muri, view: View) -> None:
         super().__init__(policy, view)
         self.groups = GroupsByList(self.profiles, policy.max_group, self.rounds)
-        self.last = 0.0
-        #: seconds on GPUs of every job that ever held some
-        self.seconds: dict[int, float] = {}
-        #: jobs that hold GPUs, by width
-        self.held: dict[int, set[int]] = {}
+        self.last, self.seconds = 0.0, np.zeros(len(self.solo))
+        #: groups that hold GPUs, by members, and these
         self.runs: dict[Group, Run] = {}
+        self.held: set[int] = set()
 
-    def leave(self, view: View, jobs: list[int]) -> None:
-        for job in jobs:
-            self.held[view.gpus(job)].discard(job)
-
-    def decide(self, view: View, fresh: range) -> RunSet:
-        """Rank all jobs, choose candidates, group them, place the groups."""
-        running = self._running(view)
-        for job in fresh:
-            self.candidates.add(job, view.gpus(job), self.first[job])
-        entries = self.candidates.choose(running, fresh)
+    def __call__(self, view: View) -> RunSet:
+        """Rank all jobs, choose candidates, group them, place the groups; return what changes."""
+        self.held.difference_update(view.finished)
+        rows = list(self.held)
+        # from left to right, as the simulator adds: equal sums stay equal
+        spent = self.seconds[rows] = self.seconds[rows] + view.now - self.last
+        self.last = view.now
+        running = self.ranked(view, rows, spent)
+        self.candidates.add(view.fresh, [self.first[job] for job in view.fresh])
+        entries = self.candidates.choose(running, view.fresh)
         buckets = {width: [job for _, _, job in line] for width, line in entries.items()}
         arrange = self.groups.match if self.policy.blossom else self.groups.blocks
         groups = arrange(buckets, view.cluster.num_gpus)
         if self.policy.autopack:
             groups = self.repacked(groups, entries)
-        self._place(groups, buckets, running)
+        known, before = self.runs, self.held
+        self.runs = self._placed(groups, buckets)
+        self.held = {job for members in self.runs for job in members}
+        left = {
+            job: value
+            for line in running.values()
+            for value, _, job in line
+            if job not in self.held
+        }
+        self.candidates.add(left, left.values())
+        self.candidates.remove(self.held - before)
+        stop = [
+            job for members in known if members not in self.runs for job in members if job in before
+        ]
+        start = [run for members, run in self.runs.items() if members not in known]
         widths = sorted(buckets, reverse=True)
-        order = [job for width in widths for job in buckets[width] if job in self.held[width]]
-        return RunSet(list(self.runs.values()), "exact", order=order)
+        order = [job for width in widths for job in buckets[width] if job in self.held]
+        return RunSet(start, stop=stop, keep=True, order=order)
 
-    def _running(self, view: View) -> dict[int, list[Entry]]:
-        """Return the entries of the jobs that hold GPUs, by width."""
-        now, last, seconds = view.now, self.last, self.seconds
-        self.last = now
-        running: dict[int, list[Entry]] = {}
-        for width, held in self.held.items():
-            jobs = list(held)
-            for job in jobs:
-                # from left to right, as the simulator adds: equal sums stay equal
-                seconds[job] = seconds[job] + now - last
-            if jobs:
-                values = self.policy.values(view, width, jobs, [seconds[job] for job in jobs])
-                running[width] = self.candidates.ranked(jobs, values)
-        return running
-
-    def _place(
-        self,
-        groups: Mapping[int, list[Group]],
-        buckets: Mapping[int, list[int]],
-        running: Mapping[int, list[Entry]],
-    ) -> None:
-        """Place the widest groups first; keep account of who holds GPUs and who waits."""
+    def _placed(
+        self, groups: Mapping[int, list[Group]], buckets: Mapping[int, list[int]]
+    ) -> dict[Group, Run]:
+        """Return the groups that find nodes, the widest first."""
         required = sum(width * len(found) for width, found in groups.items())
         every = self.nodes.surely_fits(groups, required)
-        known, self.runs = self.runs, {}
-        before, self.held = self.held, {width: set() for width in running.keys() | buckets.keys()}
         self.nodes.clear()
+        placed: dict[Group, Run] = {}
         for width in sorted(groups, reverse=True):
             found = groups[width] if every else self.fitting(groups[width], width, buckets[width])
             for group in found:
                 members = tuple(sorted(group))
-                self.runs[members] = known.get(members) or Run(members, width)
-                self.held[width].update(members)
-        for width, held in self.held.items():
-            for job in held - before.get(width, set()):
-                self.candidates.remove(job, width)
-                self.seconds.setdefault(job, 0.0)
-            for value, _, job in running.get(width, ()):
-                if job not in held:
-                    self.candidates.add(job, width, value)
+                placed[members] = self.runs.get(members) or Run(members, width)
+        return placed

@@ -9,27 +9,23 @@ import pytest
 
 from repro import simulate
 from repro.core.decision import Run, RunSet
-from repro.core.grouped import Grouped, Grouping
+from repro.core.grouped import Grouped
 from repro.errors import PolicyError
 from repro.perf import Interleaving
 
 TURNS = Interleaving(("stage_cpu", "stage_gpu"))
 
 
-class Neighbours(Grouping):
+class Neighbours:
     """Two jobs to a GPU, in order of arrival."""
 
     def __init__(self, view):
-        super().__init__(view)
         self.line, self.told = [], []
 
-    def leave(self, view, jobs):
-        self.told += [(view.now, "left", job) for job in jobs]
-        self.line = [job for job in self.line if job not in jobs]
-
-    def decide(self, view, fresh):
-        self.told += [(view.now, "came", job) for job in fresh]
-        self.line += fresh
+    def __call__(self, view):
+        self.told += [(view.now, "left", job) for job in view.finished]
+        self.told += [(view.now, "came", job) for job in view.fresh]
+        self.line = [job for job in self.line if job not in view.finished] + [*view.fresh]
         pairs = [tuple(self.line[i : i + 2]) for i in range(0, len(self.line), 2)]
         return RunSet([Run(pair, 1) for pair in pairs])
 
@@ -94,7 +90,7 @@ def test_what_was_remembered_belongs_to_one_run():
 )
 def test_wrong_groups_are_refused_in_one_line(runs, says):
     class Wrong(Neighbours):
-        def decide(self, view, fresh):
+        def __call__(self, view):
             return RunSet(runs)
 
     with pytest.raises(PolicyError, match=says) as caught:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from repro.cluster.spec import Cluster
 from repro.placement.yarn import Yarn
-from repro.policies.muri._candidates import Candidates
+from repro.policies.muri._grouping import Candidates
 
 NOTHING = range(0)
 
@@ -43,10 +43,10 @@ def plain_candidates(order, widths, cluster, size):
 def test_equals_a_walk_over_all_jobs(jobs, spec, size, wide_first, random):
     cluster = Cluster.parse(spec)
     widths = [width for _, width in jobs]
-    lanes = Candidates(cluster, size, wide_first)
+    lanes = Candidates(widths, cluster, size, wide_first)
     first_fresh = random.randrange(len(jobs) + 1)
-    for job, (value, width) in enumerate(jobs):
-        lanes.add(job, width, float(value))
+    for job, (value, _) in enumerate(jobs):
+        lanes.add([job], [float(value)])
     # ties: wider ones first and those that came just now last, or the order of rows
     order = sorted(
         range(len(jobs)),
@@ -64,11 +64,11 @@ def test_equals_a_walk_over_all_jobs(jobs, spec, size, wide_first, random):
 
 
 def test_who_runs_is_taken_out_and_ranks_with_those_that_wait():
-    lanes = Candidates(Cluster.parse("1x2"), 2, wide_first=True)
+    lanes = Candidates([1] * 4, Cluster.parse("1x2"), 2, wide_first=True)
     for job, value in enumerate([1.0, 2.0, 3.0, 4.0]):
-        lanes.add(job, 1, value)
-    lanes.remove(0, 1)
-    running = {1: lanes.ranked([0], [2.5])}
+        lanes.add([job], [value])
+    lanes.remove([0])
+    running = lanes.ranked([0], np.array([2.5]))
     line = lanes.choose(running, NOTHING)[1]
     assert [job for _, _, job in line] == [1, 0, 2, 3]
 
@@ -82,24 +82,24 @@ def test_who_runs_is_taken_out_and_ranks_with_those_that_wait():
     ],
 )
 def test_a_list_sorted_in_place_keeps_the_order_of_equals(now, order):
-    lanes = Candidates(Cluster.parse("1x1"), 3, wide_first=True)
+    lanes = Candidates([1] * 4, Cluster.parse("1x1"), 3, wide_first=True)
     for job, value in enumerate([1.0, 2.0, 2.0]):
-        lanes.add(job, 1, value)
-    lanes.remove(0, 1)
-    line = lanes.choose({1: lanes.ranked([0], [now])}, NOTHING)[1]
+        lanes.add([job], [value])
+    lanes.remove([0])
+    line = lanes.choose(lanes.ranked([0], np.array([now])), NOTHING)[1]
     assert [job for _, _, job in line] == order
 
 
 def test_a_value_that_fell_to_that_of_others_goes_behind_them():
-    lanes = Candidates(Cluster.parse("1x1"), 3, wide_first=True)
+    lanes = Candidates([1] * 4, Cluster.parse("1x1"), 3, wide_first=True)
     for job, value in enumerate([5.0, 2.0, 2.0]):
-        lanes.add(job, 1, value)
-    lanes.remove(0, 1)
-    line = lanes.choose({1: lanes.ranked([0], [2.0])}, NOTHING)[1]
+        lanes.add([job], [value])
+    lanes.remove([0])
+    line = lanes.choose(lanes.ranked([0], np.array([2.0])), NOTHING)[1]
     assert [job for _, _, job in line] == [1, 2, 0]
-    plain = Candidates(Cluster.parse("1x1"), 3, wide_first=False)
+    plain = Candidates([1] * 4, Cluster.parse("1x1"), 3, wide_first=False)
     for job, value in enumerate([5.0, 2.0, 2.0]):
-        plain.add(job, 1, value)
-    plain.remove(0, 1)
-    line = plain.choose({1: plain.ranked([0], [2.0])}, NOTHING)[1]
+        plain.add([job], [value])
+    plain.remove([0])
+    line = plain.choose(plain.ranked([0], np.array([2.0])), NOTHING)[1]
     assert [job for _, _, job in line] == [0, 1, 2]

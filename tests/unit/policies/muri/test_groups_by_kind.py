@@ -5,18 +5,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from repro.perf.stages import Interleaving
-from repro.policies.muri._groups_by_kind import GroupsByKind
-from repro.policies.muri._profiles import Profiles
+from repro.policies.muri._grouping import GroupsByKind, Profiles
 
 STAGES = [(3.0, 1.0, 0.5, 0.5), (0.5, 3.0, 1.0, 0.5), (0.5, 0.5, 3.0, 1.0), (1.0, 0.5, 0.5, 3.0)]
 
 
-def kinds(jobs, gpus, max_group=4):
+def kinds(jobs, gpus, max_group=4, widths=(1, 1)):
     stages = [STAGES[job % 4] for job in range(jobs)]
     profiles = Profiles(
         stages, merged=False, perf=Interleaving(), max_group=max_group, collapse=True
     )
-    return GroupsByKind(profiles, 2, gpus)
+    return GroupsByKind(profiles, [widths[job % 2] for job in range(jobs)], 2, gpus)
+
+
+def gamma(profiles, one, other):
+    return profiles.weights((one, other))[0, 1]
 
 
 def groups_of(state):
@@ -31,7 +34,7 @@ def groups_of(state):
 def test_four_complementary_jobs_share_one_gpu():
     state = kinds(8, gpus=2)
     for job in range(8):
-        state.add(job, 1)
+        state.add([job])
     state.arrange()
     profiles = sorted(tuple(sorted(job % 4 for job in group)) for group in groups_of(state))
     assert profiles == [(0, 1, 2, 3), (0, 1, 2, 3)]
@@ -40,18 +43,18 @@ def test_four_complementary_jobs_share_one_gpu():
 def test_jobs_stay_alone_while_there_are_gpus():
     state = kinds(4, gpus=4)
     for job in range(4):
-        state.add(job, 1)
+        state.add([job])
     assert sorted(state.arrange()) == [(1, (0,)), (1, (1,)), (1, (2,)), (1, (3,))]
 
 
 def test_a_departure_changes_one_group():
     state = kinds(41, gpus=10)
     for job in range(40):
-        state.add(job, 1)
+        state.add([job])
     state.arrange()
     before = set(groups_of(state))
-    state.remove(0, 1)
-    state.add(40, 1)
+    state.remove([0])
+    state.add([40])
     state.arrange()
     assert len(set(groups_of(state)) - before) == 1
 
@@ -60,14 +63,14 @@ def test_the_most_efficient_pairs_merge_first():
     """Six jobs on five GPUs: one pair, and it is one without idle time in common."""
     state = kinds(6, gpus=5)
     for job in range(6):
-        state.add(job, 1)
+        state.add([job])
     state.arrange()
     pair = next(group for group in groups_of(state) if len(group) == 2)
     profiles = state._profiles
     best = max(
-        profiles.gamma((a % 4,), (b % 4,)) for a in range(6) for b in range(6) if a != b
+        gamma(profiles, (a % 4,), (b % 4,)) for a in range(6) for b in range(6) if a != b
     )  # fmt: skip
-    assert profiles.gamma((pair[0] % 4,), (pair[1] % 4,)) == best
+    assert gamma(profiles, (pair[0] % 4,), (pair[1] % 4,)) == best
 
 
 @given(
@@ -76,21 +79,21 @@ def test_the_most_efficient_pairs_merge_first():
 )
 @settings(max_examples=60, deadline=None)
 def test_groups_are_a_partition_and_as_efficient_as_a_fresh_start(moves, gpus):
-    state, present = kinds(40, gpus), set()
+    state, present = kinds(40, gpus, widths=(1, 2)), set()
     for come, job in moves:
         if come and job not in present:
             present.add(job)
-            state.add(job, 1 + job % 2)
+            state.add([job])
         elif not come and job in present:
             present.remove(job)
-            state.remove(job, 1 + job % 2)
+            state.remove([job])
         state.arrange()
     grouped = sorted(job for group in groups_of(state) for job in group)
     assert grouped == sorted(present)
     assert all(len({job % 2 for job in group}) == 1 for group in groups_of(state))
-    afresh = kinds(40, gpus)
+    afresh = kinds(40, gpus, widths=(1, 2))
     for job in sorted(present):
-        afresh.add(job, 1 + job % 2)
+        afresh.add([job])
     afresh.arrange()
     assert numbers(state) == numbers(afresh)
 
@@ -116,5 +119,5 @@ def test_collapsing_changes_no_total():
             counts[kind] = counts.get(kind, 0) + 1
         present = tuple(sorted(counts))
         pairs = profiles.matched(present, tuple(counts[kind] for kind in present))
-        totals.append(sum(profiles.gamma(present[a], present[b]) * n for a, b, n in pairs))
+        totals.append(sum(gamma(profiles, present[a], present[b]) * n for a, b, n in pairs))
     assert abs(totals[0] - totals[1]) < 1e-6

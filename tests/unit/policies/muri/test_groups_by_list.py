@@ -8,8 +8,7 @@ import pytest
 
 from repro.perf.muri_models import muri_profiles
 from repro.perf.stages import Interleaving
-from repro.policies.muri._groups_by_list import GroupsByList
-from repro.policies.muri._profiles import Profiles
+from repro.policies.muri._grouping import GroupsByList, Profiles
 
 #: CPU-heavy and GPU-heavy (Figure 4): one of each has a period of 4, two of a kind one of 5
 CPU, GPU = (0.0, 2.0, 1.0, 0.0), (0.0, 1.0, 2.0, 0.0)
@@ -25,6 +24,10 @@ def profiles(stages, max_group=4, collapse=True):
     )
 
 
+def gamma(profiles, one, other):
+    return profiles.weights((one, other))[0, 1]
+
+
 def grouping(stages, max_group=4, rounds=4, collapse=True):
     return GroupsByList(profiles(stages, max_group, collapse), max_group, rounds)
 
@@ -38,7 +41,7 @@ def measured(rng, number, models=8):
 
 def weight(found, known):
     return sum(
-        known.gamma((known.of_job[group[0]],), (known.of_job[group[1]],))
+        gamma(known, (known.of_job[group[0]],), (known.of_job[group[1]],))
         for group in found
         if len(group) == 2
     )
@@ -53,7 +56,7 @@ def test_pairs_weigh_what_blossom_finds_by_kind_and_job_by_job(seed):
     graph = nx.Graph()
     for one in range(number):
         for other in range(one):
-            graph.add_edge(one, other, weight=known.gamma(known.alone[one], known.alone[other]))
+            graph.add_edge(one, other, weight=gamma(known, known.alone[one], known.alone[other]))
     best = sum(graph.edges[pair]["weight"] for pair in nx.max_weight_matching(graph))
     for collapse in (True, False):
         found = grouping(stages, 2, 1, collapse).match({1: list(range(number))}, 0)[1]
@@ -111,9 +114,9 @@ def test_blocks_in_order_of_priority():
 def test_noise_free_profiles_are_shared_by_equal_jobs():
     known = profiles([CPU, GPU, CPU])
     assert known.of_job == [0, 1, 0]
-    assert known.gamma((0,), (1,)) == pytest.approx(6 / 16)
-    assert known.gamma((0,), (0,)) == pytest.approx(6 / 20)
-    assert known.gamma((0, 1, 0), (0, 1)) == 0.0
+    assert gamma(known, (0,), (1,)) == pytest.approx(6 / 16)
+    assert gamma(known, (0,), (0,)) == pytest.approx(6 / 20)
+    assert gamma(known, (0, 1, 0), (0, 1)) == 0.0
     assert known.best_period((0, 1)) == 4.0
 
 
@@ -123,4 +126,4 @@ def test_noise_free_profiles_are_shared_by_equal_jobs():
 def test_gamma_is_the_busy_share_of_four_resources(perf, period):
     stages = [(117.0, 68.0, 0.0), (0.5, 160.0, 0.0)]
     known = Profiles(stages, merged=True, perf=perf, max_group=2, collapse=True)
-    assert known.gamma((0,), (1,)) == pytest.approx(345.5 / (4 * period))
+    assert gamma(known, (0,), (1,)) == pytest.approx(345.5 / (4 * period))

@@ -1,0 +1,440 @@
+"""Muri's Algorithm 1: which jobs may get GPUs, what merging is worth, and which groups form."""
+
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from heapq import heapify, heappop, heapreplace
+
+import numpy as np
+from sortedcontainers import SortedList
+
+from repro.cluster.spec import Cluster
+from repro.core.grouped import Group
+from repro.matching.jobs import KindMatcher, best_pairs, first_pairs
+from repro.perf.stages import Interleaving, Stages
+from repro.placement.first_fit import FirstFit
+from repro.typing import Floats
+
+#: Value, rank among equal values, row.
+Entry = tuple[float, int, int]
+#: Profiles of the members of a group, ascending: all that its period depends on.
+Kind = tuple[int, ...]
+#: A group and its kind.
+Node = tuple[Group, Kind]
+
+#: Up to this many nodes are matched one by one: among equal totals the solver then finds, along the
+#: list, what that of the simulator would (nearly). More are matched by kind.
+NODE_BY_NODE = 32
+#: Answers kept of matchings one by one.
+_MEMORY = 1 << 16
+
+
+class Candidates:
+    """Jobs of each GPU count in order of priority; priorities stand still while a job waits.
+
+    Among equal priorities the earlier row comes first; with ``wide_first``, as in the simulator's
+    list, wider jobs do, and those that arrived just now come last.
+    """
+
+    def __init__(
+        self, widths: Sequence[int], cluster: Cluster, max_group: int, wide_first: bool
+    ) -> None:
+        self._widths, self._nodes, self._num_gpus = widths, FirstFit(cluster), cluster.num_gpus
+        self._max_group, self._wide_first = max_group, wide_first
+        self._lines: dict[int, SortedList[Entry]] = {}
+        #: entries of the jobs that wait
+        self.waiting: dict[int, Entry] = {}
+        #: of each job: its rank among equal values, and its value at the last event if it ran
+        self._rank, self._last = np.arange(len(widths)), np.full(len(widths), np.nan)
+        #: ranks given out so far lie between these
+        self._ahead, self._behind = 0, 1 << 40
+
+    def add(self, jobs: Iterable[int], values: Iterable[float]) -> None:
+        """Put jobs in line."""
+        for job, value in zip(jobs, values, strict=True):
+            entry = self.waiting[job] = (value, int(self._rank[job]), job)
+            self._lines.setdefault(self._widths[job], SortedList()).add(entry)
+
+    def remove(self, jobs: Iterable[int]) -> None:
+        """Take jobs out of the line."""
+        for job in jobs:
+            entry = self.waiting.pop(job)
+            self._lines[self._widths[job]].remove(entry)
+            self._last[job] = entry[0]
+
+    def ranked(self, jobs: Sequence[int], values: Floats) -> dict[int, list[Entry]]:
+        """Return the running jobs of each width with their values now, best first."""
+        rows = np.array(jobs, dtype=np.int64)
+        widths = [self._widths[job] for job in jobs]
+        order = np.lexsort((rows, values))
+        if self._wide_first:
+            # a list sorted in place keeps the order of equal values: a job whose value rose to that
+            # of others stays ahead of them, one whose value fell to it comes behind
+            last = np.where(np.isnan(self._last[rows]), values, self._last[rows])
+            order = np.lexsort((rows, self._rank[rows], last, values))
+            place = np.empty_like(rows)
+            place[order] = np.arange(len(rows))
+            self._ahead -= len(rows)
+            self._rank[rows[values > last]] = self._ahead + place[values > last]
+            self._rank[rows[values < last]] = self._behind + place[values < last]
+            self._behind += len(rows)
+            self._last[rows] = values
+        entries = list(zip(values.tolist(), self._rank[rows].tolist(), jobs, strict=True))
+        lanes: dict[int, list[Entry]] = {width: [] for width in widths}
+        for number in order.tolist():
+            lanes[widths[number]].append(entries[number])
+        return lanes
+
+    def choose(self, running: Mapping[int, list[Entry]], fresh: range) -> dict[int, list[Entry]]:
+        """Return the jobs that may get GPUs, by width, best first; ``fresh`` arrived just now.
+
+        In order of priority, a job for whose gang the empty cluster has a place left takes it for
+        itself and the next ones of its width, ``max_group`` in all.
+        """
+        nodes, size, lanes = self._nodes, self._max_group, {}
+        for width in running.keys() | self._lines.keys():
+            most = size * (self._num_gpus // width)
+            line = [*running.get(width, ()), *itertools.islice(self._lines.get(width, ()), most)]
+            if line:
+                line.sort()
+                lanes[width] = line
+        heads = [self._head(width, line[0], fresh) for width, line in lanes.items()]
+        heapify(heads)
+        order = [-head[2] for head in sorted(heads)]
+        slots = dict.fromkeys(order, 0)
+        nodes.clear()
+        while heads and nodes.free:
+            width = -heads[0][2]
+            if not nodes.take(width):
+                heappop(heads)
+                continue
+            slots[width] += 1
+            line, place = lanes[width], size * slots[width]
+            if place < len(line):
+                heapreplace(heads, self._head(width, line[place], fresh))
+            else:
+                heappop(heads)
+        return {width: lanes[width][: size * slots[width]] for width in order if slots[width]}
+
+    def _head(self, width: int, entry: Entry, fresh: range) -> tuple[float, tuple[int, ...], int]:
+        """Return what is compared: value, ties, minus the width."""
+        value, rank, job = entry
+        if not self._wide_first:
+            return value, (rank,), -width
+        return value, (1, rank) if job in fresh else (0, -width, rank), -width
+
+
+class Profiles:
+    """The stage times of every job, as the scheduler believes them (Muri, section 4.2).
+
+    Jobs of equal stage times have one profile. With ``merged`` storage and CPU are one stage;
+    ``collapse`` matches kinds of groups with their numbers instead of group by group.
+    """
+
+    def __init__(
+        self,
+        stages: Sequence[Stages],
+        *,
+        merged: bool,
+        perf: Interleaving,
+        max_group: int,
+        collapse: bool,
+    ) -> None:
+        self._merged, self._perf = merged, perf
+        self._max_group, self._collapse = max_group, collapse
+        numbers: dict[Stages, int] = {}
+        #: profile of each job
+        self.of_job = [numbers.setdefault(times, len(numbers)) for times in stages]
+        #: kind of each job alone
+        self.alone: list[Kind] = [(number,) for number in self.of_job]
+        self._stages = list(numbers)
+        #: a group that would be too large is worth nothing
+        self._gamma: dict[Kind, float] = {}
+        self._tables: dict[tuple[Kind, ...], Floats] = {}
+        self._matchers: dict[tuple[Kind, ...], KindMatcher] = {}
+        self._solved: dict[tuple[Kind, ...], list[tuple[int, int]]] = {}
+
+    def best_period(self, jobs: Group) -> float:
+        """Return the period of a group in its best order (s), whatever order it will run in."""
+        group = [self._stages[self.of_job[job]] for job in jobs]
+        return replace(self._perf, ordering="best").period(group, self._merged)
+
+    def weights(self, present: tuple[Kind, ...]) -> Floats:
+        """Return the efficiency gamma (Eq 4) of merging every two kinds, 0 if they are too large.
+
+        Shape (kinds, kinds).
+        """
+        if present not in self._tables:
+            most, gamma = self._max_group, self._gamma
+            merged = [
+                tuple(sorted(one + other)) if len(one) + len(other) <= most else ()
+                for one in present
+                for other in present
+            ]
+            new = [kind for kind in dict.fromkeys(merged) if kind and kind not in gamma]
+            groups = [[self._stages[number] for number in kind] for kind in new]
+            gamma.update(zip(new, self._perf.efficiencies(groups, self._merged), strict=True))
+            table = np.array([gamma.get(kind, 0.0) for kind in merged])
+            self._tables[present] = table.reshape(len(present), len(present))
+        return self._tables[present]
+
+    def repeats(self, kinds: int, nodes: int) -> bool:
+        """Tell whether so many nodes of so many kinds are matched by kind."""
+        return self._collapse and 2 * kinds <= nodes
+
+    def matched(
+        self, present: tuple[Kind, ...], counts: tuple[int, ...]
+    ) -> Sequence[tuple[int, int, int]]:
+        """Return a maximum-weight matching of ``counts`` nodes of each kind, ascending.
+
+        As places a <= b in ``present``, and how many such pairs.
+        """
+        if not self.repeats(len(present), sum(counts)):
+            index = np.repeat(np.arange(len(present)), counts)
+            pairs = best_pairs(self.weights(present)[np.ix_(index, index)])
+            found = Counter((int(index[a]), int(index[b])) for a, b in pairs)
+            return [(a, b, number) for (a, b), number in sorted(found.items())]
+        if present not in self._matchers:
+            self._matchers[present] = KindMatcher(self.weights(present))
+        return self._matchers[present].pairs(counts)
+
+    def in_line(self, kinds: tuple[Kind, ...]) -> list[tuple[int, int]]:
+        """Return a maximum-weight matching of a line of nodes, as pairs of places, ascending."""
+        found = self._solved.get(kinds)
+        if found is None:
+            present = tuple(sorted(set(kinds)))
+            rows = {kind: row for row, kind in enumerate(present)}
+            index = np.array([rows[kind] for kind in kinds])
+            table = self.weights(present)[index[:, None], index]
+            found = first_pairs(table) if len(kinds) <= NODE_BY_NODE else best_pairs(table)
+            if len(self._solved) == _MEMORY:
+                self._solved.clear()
+            self._solved[kinds] = found
+        return found
+
+
+class GroupsByKind:
+    """The groups that exist, kept near the best ones as jobs come and go.
+
+    Which jobs of a profile share a group does not matter, so the groups wanted are numbers per
+    kind, and only groups too many of a kind are taken apart. Merging ends when the groups need no
+    more than ``gpus`` GPUs, or after so many rounds of matching.
+    """
+
+    def __init__(self, profiles: Profiles, widths: Sequence[int], rounds: int, gpus: int) -> None:
+        self._profiles, self._widths, self._rounds, self._gpus = profiles, widths, rounds, gpus
+        #: width -> kind of a job alone -> jobs to be grouped
+        self._counts: dict[int, dict[Kind, int]] = {}
+        #: width -> kind -> groups, in order of formation
+        self.groups: dict[int, dict[Kind, dict[Group, None]]] = {}
+        self.group_of: dict[int, Group] = {}
+        self._loose: dict[int, set[int]] = {}
+
+    def jobs(self) -> list[int]:
+        """Return all jobs."""
+        loose = [job for jobs in self._loose.values() for job in sorted(jobs)]
+        groups = [group for width in self.groups for group in self.of_width(width)]
+        return loose + [job for group in groups for job in group]
+
+    def of_width(self, width: int) -> list[Group]:
+        """Return the groups of a width."""
+        return [group for same in self.groups[width].values() for group in same]
+
+    def numbers(self) -> dict[int, int]:
+        """Return how many jobs of each width there are."""
+        return {width: sum(counts.values()) for width, counts in self._counts.items() if counts}
+
+    def add(self, jobs: Iterable[int]) -> None:
+        """Add jobs; `arrange` finds them groups."""
+        for job in jobs:
+            width = self._widths[job]
+            _count(self._counts.setdefault(width, {}), self._profiles.alone[job], 1)
+            self._loose.setdefault(width, set()).add(job)
+
+    def remove(self, jobs: Iterable[int]) -> None:
+        """Remove jobs; the rest of their groups is free for others."""
+        for job in jobs:
+            width = self._widths[job]
+            if job in self.group_of:
+                self._dissolve(width, self.group_of[job])
+            self._loose[width].remove(job)
+            _count(self._counts[width], self._profiles.alone[job], -1)
+
+    def arrange(self) -> list[tuple[int, Group]]:
+        """Return the groups that are new, as (width, members)."""
+        found: list[tuple[int, Group]] = []
+        for width, wanted in self._wanted().items():
+            groups = self.groups.setdefault(width, {})
+            for kind in [kind for kind in groups if len(groups[kind]) > wanted.get(kind, 0)]:
+                for group in list(groups[kind])[wanted.get(kind, 0) :]:
+                    self._dissolve(width, group)
+            if self._loose.get(width):
+                found += ((width, group) for group in self._formed(width, wanted))
+        return found
+
+    def _dissolve(self, width: int, group: Group) -> None:
+        """Take a group apart."""
+        kind = tuple(sorted(self._profiles.of_job[job] for job in group))
+        same = self.groups[width][kind]
+        del same[group]
+        if not same:
+            del self.groups[width][kind]
+        loose = self._loose.setdefault(width, set())
+        for job in group:
+            del self.group_of[job]
+            loose.add(job)
+
+    def _formed(self, width: int, wanted: Mapping[Kind, int]) -> list[Group]:
+        """Form the groups that lack from the loose jobs of a width, the earliest first."""
+        pool: dict[int, list[int]] = {}
+        for job in sorted(self._loose.pop(width), reverse=True):
+            pool.setdefault(self._profiles.of_job[job], []).append(job)
+        groups = self.groups[width]
+        found: list[Group] = []
+        for kind in sorted(wanted):
+            for _ in range(wanted[kind] - len(groups.get(kind, ()))):
+                group = tuple(sorted(pool[profile].pop() for profile in kind))
+                groups.setdefault(kind, {})[group] = None
+                for job in group:
+                    self.group_of[job] = group
+                found.append(group)
+        return found
+
+    def _wanted(self) -> dict[int, dict[Kind, int]]:
+        """Return how many groups of which kind there should be, by width.
+
+        In every round all nodes are matched; the pairs that waste least (the share of the
+        resources that stays idle, times GPUs) are merged first, while GPUs lack.
+        """
+        nodes = {width: dict(counts) for width, counts in self._counts.items()}
+        lack = sum(width * sum(counts.values()) for width, counts in nodes.items()) - self._gpus
+        for _ in range(self._rounds):
+            if lack <= 0:
+                break
+            before = lack
+            pairs = itertools.chain.from_iterable(map(self._matched, nodes, nodes.values()))
+            for _, width, one, other, number in sorted(pairs):
+                merged, counts = min(number, -(-lack // width)), nodes[width]
+                if merged <= 0:
+                    break
+                lack -= merged * width
+                both = tuple(sorted(one + other))
+                for kind, change in ((one, -merged), (other, -merged), (both, merged)):
+                    _count(counts, kind, change)
+            if lack == before:
+                break
+        return nodes
+
+    def _matched(
+        self, width: int, counts: Mapping[Kind, int]
+    ) -> Iterator[tuple[float, int, Kind, Kind, int]]:
+        """Return (waste, width, kind, kind, number) of the pairs of one width."""
+        present = tuple(sorted(counts))
+        if sum(counts.values()) > 1:
+            gamma = self._profiles.weights(present)
+            for a, b, number in self._profiles.matched(present, tuple(counts[k] for k in present)):
+                yield (1.0 - float(gamma[a, b])) * width, width, present[a], present[b], number
+
+
+def _count(counts: dict[Kind, int], kind: Kind, change: int) -> None:
+    """Change the number of groups of a kind; a kind of none goes."""
+    counts[kind] = counts.get(kind, 0) + change
+    if not counts[kind]:
+        del counts[kind]
+
+
+class GroupsByList:
+    """Groups as the simulator forms them, candidates merged in order of priority until they fit.
+
+    Buckets map widths to candidates.
+    """
+
+    def __init__(self, profiles: Profiles, max_group: int, rounds: int) -> None:
+        self._profiles, self._max_group, self._rounds = profiles, max_group, rounds
+        #: whom each node was merged with at the last decision, and at this one
+        self._mates: dict[Group, Group] = {}
+        self._merged_now: dict[Group, Group] = {}
+
+    def match(self, buckets: Mapping[int, list[int]], gpus: int) -> dict[int, list[Group]]:
+        """Return the groups of each bucket; merging ends when they need no more than ``gpus``."""
+        alone = self._profiles.alone
+        nodes: dict[int, list[Node]] = {
+            width: [((job,), alone[job]) for job in jobs] for width, jobs in buckets.items()
+        }
+        lack = sum(width * len(jobs) for width, jobs in buckets.items()) - gpus
+        self._mates, self._merged_now = self._merged_now, {}
+        for _ in range(self._rounds):
+            before = lack
+            for width in buckets:
+                if lack > 0:
+                    nodes[width], lack = self._merged(nodes[width], width, lack)
+            if lack == before:
+                break
+        return {width: [group for group, _ in line] for width, line in nodes.items()}
+
+    def _merged(self, line: list[Node], width: int, lack: int) -> tuple[list[Node], int]:
+        """Merge matched nodes of one bucket while GPUs lack; return how many still do, too."""
+        pairs = self._pairs(line)
+        if not pairs:
+            return line, lack
+        partner = [-1] * len(line)
+        for one, other in pairs:
+            partner[one], partner[other] = other, one
+        merged: list[Node] = []
+        for place, other in enumerate(partner):
+            if other < 0:
+                merged.append(line[place])
+            elif other < place:
+                # a pair stands where its later node does
+                if lack > 0:
+                    (mate, its), (group, kind) = line[other], line[place]
+                    self._merged_now[mate] = group
+                    merged.append((mate + group, tuple(sorted(its + kind))))
+                    lack -= width
+                else:
+                    merged += (line[other], line[place])
+        return merged, lack
+
+    def _pairs(self, line: Sequence[Node]) -> list[tuple[int, int]]:
+        """Return the nodes that are matched, as pairs of places in the bucket's list."""
+        kinds = tuple([kind for _, kind in line])
+        if len(line) <= NODE_BY_NODE:
+            return self._profiles.in_line(kinds)
+        places: dict[Kind, list[int]] = {}
+        for place, kind in enumerate(kinds):
+            places.setdefault(kind, []).append(place)
+        present = tuple(sorted(places))
+        if not self._profiles.repeats(len(present), len(line)):
+            return self._profiles.in_line(kinds)
+        wanted = self._profiles.matched(present, tuple([len(places[kind]) for kind in present]))
+        left = {(present[a], present[b]): number for a, b, number in wanted}
+        # of equal nodes those merged last time are merged again, then the others by priority
+        pairs: list[tuple[int, int]] = []
+        place_of = {group: place for place, (group, _) in enumerate(line)}
+        for place, (group, kind) in enumerate(line):
+            other = place_of.get(self._mates.get(group, ()))
+            if other is not None:
+                pair = (kind, kinds[other]) if kind <= kinds[other] else (kinds[other], kind)
+                if left.get(pair, 0):
+                    left[pair] -= 1
+                    pairs.append((place, other))
+        taken = {place for pair in pairs for place in pair}
+        queues = {kind: iter([p for p in places[kind] if p not in taken]) for kind in present}
+        for (a, b), number in left.items():
+            pairs += [(next(queues[a]), next(queues[b])) for _ in range(number)]
+        return pairs
+
+    def blocks(self, buckets: Mapping[int, list[int]], gpus: int) -> dict[int, list[Group]]:
+        """Return groups of neighbours in the order of priority, merged while GPUs lack."""
+        lack = sum(width * len(jobs) for width, jobs in buckets.items()) - gpus
+        groups: dict[int, list[Group]] = {}
+        for width, jobs in buckets.items():
+            found = groups[width] = []
+            for begin in range(0, len(jobs), self._max_group):
+                block = jobs[begin : begin + self._max_group]
+                joined = max(0, min(len(block) - 1, -(-lack // width)))
+                lack -= width * joined
+                found += [(job,) for job in block[joined + 1 :]]
+                found.append(tuple(block[: joined + 1]))
+        return groups
