@@ -44,9 +44,9 @@ def test_muri_trace(benchmark, mirror, policy, limit):
 @pytest.mark.parametrize(
     ("cluster", "policy", "limit", "held", "preemptions"),
     [
-        ("60x8", "tiresias-l", 250, 0.78, 156_000),
-        ("60x8", "srtf", 170, 0.61, 126_000),
-        ("80x8", "tiresias-l", 160, 0.58, 88_000),
+        ("60x8", "tiresias-l", 60, 0.78, 156_000),
+        ("60x8", "srtf", 45, 0.61, 126_000),
+        ("80x8", "tiresias-l", 60, 0.58, 88_000),
     ],
 )
 def test_philly(benchmark, mirror, cluster, policy, limit, held, preemptions):
@@ -61,23 +61,25 @@ def test_philly(benchmark, mirror, cluster, policy, limit, held, preemptions):
     assert cost <= limit
 
 
+def crowd(jobs, gpus, runs=1):
+    """Simulate generated jobs in a process of their own."""
+    command = [sys.executable, str(HERE / "million.py"), str(jobs), str(gpus), str(runs)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    figures = json.loads(done.stdout.splitlines()[-1])
+    assert figures["n_finished"] == jobs
+    return figures | {"cost_U": figures["cpu_s"] / figures["U"]}
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-def test_a_million_jobs(benchmark):
-    command = [sys.executable, str(HERE / "million.py")]
-
-    def run():
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-        return json.loads(done.stdout.splitlines()[-1])
-
-    figures = benchmark.pedantic(run, rounds=1, iterations=1)
-    cost = figures["cpu_s"] / figures["U"]
-    benchmark.extra_info.update(figures, cost_U=cost)
-    kept = ("cpu_s", "peak_gib", "utilisation", "queued_share", "preemptions")
-    note("million tiresias-l", U_s=figures["U"], cost_U=cost, **{k: figures[k] for k in kept})
-    assert figures["n_finished"] == 1_000_000
-    assert cost <= 3400
-    assert figures["peak_gib"] <= 4
+@pytest.mark.parametrize(("jobs", "limit", "gib"), [(1_000_000, 650, 4), (5_000_000, 3400, 8)])
+def test_millions_of_jobs(benchmark, jobs, limit, gib):
+    figures = benchmark.pedantic(crowd, (jobs, 100_000), rounds=1, iterations=1)
+    benchmark.extra_info.update(figures)
+    kept = ("cost_U", "cpu_s", "peak_gib", "utilisation", "queued_share", "preemptions")
+    note(f"{jobs:,} jobs tiresias-l", U_s=figures["U"], **{k: figures[k] for k in kept})
+    assert figures["cost_U"] <= limit
+    assert figures["peak_gib"] <= gib
 
 
 def test_help_answers_at_once(benchmark):
@@ -157,6 +159,29 @@ def test_cost_per_job_grows_like_the_log_of_the_active_jobs(benchmark, policy):
     logs = np.log2(last["active"]) / np.log2(first["active"])
     # half as much again for caches: the largest state no longer fits them
     assert last["cost_micro_U"] / first["cost_micro_U"] <= 1.5 * logs
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_cost_grows_with_the_jobs(benchmark):
+    """A GPU for every 50 jobs, from a thousand jobs to five million."""
+    sizes = [10**3, 10**4, 10**5, 10**6, 5 * 10**6]
+
+    def sweep():
+        return [crowd(jobs, max(64, jobs // 50 // 8 * 8), max(1, 10**5 // jobs)) for jobs in sizes]
+
+    table = pd.DataFrame(benchmark.pedantic(sweep, rounds=1, iterations=1))
+    table.to_csv(OUT / "growth-jobs.csv", index=False, float_format="%.4g")
+    exponent, base = np.polyfit(np.log(table["n_jobs"]), np.log(table["cost_U"]), 1)
+    note("exponent of cost against jobs", cost_U=exponent, U_s=table["U"].mean())
+    figure, axes = plt.subplots(figsize=(3.33, 2.5), layout="constrained")
+    axes.plot(table["n_jobs"], table["cost_U"], "o", color="black")
+    axes.plot(table["n_jobs"], np.exp(base) * table["n_jobs"] ** exponent, "--", color="0.5")
+    axes.set(xscale="log", yscale="log", xlabel="jobs", ylabel="cost (U)")
+    axes.set_title(f"tiresias-l, load 0.9: dashed line to the power {exponent:.2f}", fontsize=7)
+    figure.savefig(OUT / "growth-jobs.png", dpi=150)
+    plt.close(figure)
+    assert exponent <= 1.1
 
 
 def draw(table, slope, base, policy):
