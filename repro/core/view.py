@@ -1,15 +1,28 @@
 """Read access of a policy: arrived jobs, plus the columns named in `needs`."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from repro.cluster.spec import Cluster, gpus_by_type
+from repro.core.decision import Run
 from repro.core.jobs import JobTable
 from repro.core.speeds import Speeds
 from repro.errors import PolicyError
 from repro.typing import Floats
+
+
+class Places(Protocol):
+    """Who holds which GPUs."""
+
+    runs: Mapping[int, Run]
+
+    def nodes(self, job: int) -> tuple[tuple[int, int], ...]:
+        """Return (node, GPUs there) of the gang a job belongs to."""
+
+    def idle(self) -> list[int] | None:
+        """Return the idle GPUs of every node, None if nodes are not told apart."""
 
 
 class View:
@@ -31,6 +44,8 @@ class View:
         self._table, self.cluster, self.needs, self._policy = table, cluster, needs, policy
         self._speeds = speeds or Speeds(table, None, gpus_by_type(cluster))
         self._seed = seed
+        #: set by the engine
+        self.places: Places | None = None
         #: whether the policy has asked for the seed
         self.seed_read = False
         self.now = 0.0
@@ -96,6 +111,28 @@ class View:
         """Return the GPUs the job holds now."""
         table = self._table
         return table.held[job] if table.running[job] else 0.0
+
+    def run(self, job: int) -> Run | None:
+        """Return the gang the job runs in, with its GPU type and the nodes of named tasks.
+
+        None while it waits, and in rounds of shares where nobody records who holds what.
+        """
+        return self.places.runs.get(job) if self.places else None
+
+    def nodes(self, job: int) -> tuple[tuple[int, int], ...]:
+        """Return where the job sits: (node, GPUs there); empty if it waits or nodes are alike."""
+        return self.places.nodes(job) if self.places else ()
+
+    @property
+    def idle_gpus(self) -> list[int]:
+        """Idle GPUs of each node of `cluster`; needs a placement that tells nodes apart."""
+        idle = self.places.idle() if self.places else None
+        if idle is None:
+            raise PolicyError(
+                f"policy {self._policy!r} reads idle GPUs by node, but the placement only counts "
+                f"GPUs; give one that tells nodes apart, such as placement='yarn'"
+            )
+        return idle
 
     def submit(self, job: int) -> float:
         """Return the submission time (s)."""

@@ -2,6 +2,7 @@
 
 import difflib
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
@@ -74,6 +75,10 @@ class Placer(ABC):
         gpus, allocation = self._held.pop(job)
         self.free += gpus
         self._release(job, allocation)
+
+    def taken(self) -> Iterator[tuple[int, int]]:
+        """Yield (node index, GPUs there) of everything that jobs hold."""
+        return (part for _, allocation in self._held.values() for part in allocation)
 
     @abstractmethod
     def _place(self, job: int, gpus: int, model: str | None) -> Allocation | None:

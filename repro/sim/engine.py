@@ -61,6 +61,7 @@ class Engine:
         self.speeds = Speeds(self.table, settings.perf, gpus_by_type(cluster))
         self.view = View(self.table, cluster, policy.needs, policy.name, self.speeds, settings.seed)
         self.holdings = Holdings(self.table, cluster, policy.name, self.placer, typed, settings)
+        self.view.places = self.holdings
         self._poked: simpy.Event | None = None
         with self._naming_the_policy():
             self.driver: RankedDriver | DecidedDriver = (

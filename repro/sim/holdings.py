@@ -45,7 +45,7 @@ class Holdings:
         settings: RunSettings,
     ) -> None:
         self.table, self.perf, self.overhead = table, settings.perf, settings.overhead
-        self.placer, self._typed, self._policy = placer, typed, policy
+        self.placer, self._typed, self._policy, self._cluster = placer, typed, policy, cluster
         #: GPUs of each type, and those that nobody holds
         self.capacity = {name: float(one.num_gpus) for name, one in typed.items()} or {
             None: float(cluster.num_gpus)
@@ -74,6 +74,21 @@ class Holdings:
         self._draining: list[tuple[float, float]] = []
         #: of running jobs: the start their group pays in every interval (s), seconds per unit
         self._paid: dict[int, tuple[float, float]] = {}
+
+    def nodes(self, job: int) -> Nodes:
+        """Return (node, GPUs there) of the gang a job belongs to, by ascending node."""
+        run = self.runs.get(job)
+        return self._nodes.get(run.jobs[0], ()) if run else ()
+
+    def idle(self) -> list[int] | None:
+        """Return the idle GPUs of every node, None if the placement does not tell nodes apart."""
+        if not self.placer.tracks_nodes:
+            return None
+        left = [node.gpus for node in self._cluster.nodes]
+        for placer in (self.placer, *self._typed.values()):
+            for node, gpus in placer.taken():
+                left[node] -= gpus
+        return left
 
     # intervals that all pay a start ------------------------------------------------------------
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+import pandas as pd
 import pytest
 
 from repro import simulate
-from repro.core.decision import RunSet
+from repro.core.decision import Run, RunSet
 from repro.core.policy import Policy
 from repro.errors import PolicyError
 from repro.testing import small_trace
@@ -104,3 +105,55 @@ def test_what_is_declared_is_open(reads):
 def test_a_column_the_trace_does_not_have():
     with pytest.raises(PolicyError, match="needs trace column 'user'; the trace has job_id, sub"):
         simulate(small_trace(), "1x4", Declared("user"))
+
+
+def test_where_jobs_sit():
+    seen = []
+
+    @dataclass(frozen=True)
+    class Watcher(Policy):
+        placement = "wished"
+
+        def decide(self, view):
+            seen.append(([view.nodes(job) for job in view.jobs], view.idle_gpus))
+            if len(view.jobs) < 2:
+                return RunSet([Run((job,), 2, tasks=(1, 0)) for job in view.jobs])
+            assert view.run(view.jobs[0]).tasks == (1, 0)
+            assert view.run(view.jobs[1]) is None
+            held = view.run(view.jobs[0])
+            return RunSet([held, Run((view.jobs[1],), 1, tasks=(1,))])
+
+    trace = pd.DataFrame(
+        {"job_id": [0, 1], "submit_time": [0.0, 1.0], "duration": [10.0, 3.0], "num_gpus": [2, 1]}
+    )
+    simulate(trace, "2x2", Watcher())
+    assert seen[0] == ([()], [2, 2])
+    assert seen[1] == ([((0, 1), (1, 1)), ()], [1, 1])
+    assert seen[2] == ([((0, 1), (1, 1))], [1, 1])
+
+
+@pytest.mark.parametrize("placement", ["yarn", "random"])
+def test_idle_gpus_by_node_and_type(placement):
+    @dataclass(frozen=True)
+    class Watcher(Policy):
+        def decide(self, view):
+            held = [0] * len(view.cluster.nodes)
+            for job in view.running:
+                for node, gpus in view.nodes(job):
+                    held[node] += gpus
+            sizes = [node.gpus for node in view.cluster.nodes]
+            assert [s - h for s, h in zip(sizes, held, strict=True)] == view.idle_gpus
+            return RunSet(view.jobs)
+
+    for cluster in ("3x4", "2x4:v100,1x4:k80"):
+        simulate(small_trace(), cluster, Watcher(), placement=placement)
+
+
+def test_idle_gpus_need_nodes():
+    @dataclass(frozen=True)
+    class Watcher(Policy):
+        def decide(self, view):
+            return RunSet(view.jobs if view.idle_gpus else ())
+
+    with pytest.raises(PolicyError, match="only counts"):
+        simulate(small_trace(), "1x4", Watcher())
