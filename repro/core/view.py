@@ -16,7 +16,9 @@ from repro.typing import Floats
 class Places(Protocol):
     """Who holds which GPUs."""
 
-    runs: Mapping[int, Run]
+    @property
+    def runs(self) -> Mapping[int, Run]:
+        """What every job that holds GPUs runs in."""
 
     def nodes(self, job: int) -> tuple[tuple[int, int], ...]:
         """Return (node, GPUs there) of the gang a job belongs to."""
