@@ -17,7 +17,7 @@ from repro.metrics import time_by_type, unfairness
 from repro.perf import Interleaving, IterationModel, MeasuredPlans, ThroughputTable, TrainedModel
 from repro.perf.stages import efficiency, interleaving_time
 from repro.policies.baselines.scripted import Given
-from repro.sim.playout import playout, prediction_errors, predictions
+from repro.experiments.tour.playout import playout, prediction_errors, predictions
 from repro.sim.rounds.settings import choose, priorities, realised
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from repro import make, simulate
-from repro.sim.playout import prediction_errors, predictions
+from repro.experiments.tour.playout import prediction_errors, predictions
 
 SERVICE_S = [(30, 0.0), (1000, 0.8), (10000, 1.0)]
 GPUS = [(1, 0.0), (1, 0.7), (2, 0.9), (4, 0.95), (8, 1.0)]
