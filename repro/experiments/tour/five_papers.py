@@ -8,8 +8,8 @@ import pandas as pd
 
 from repro.core.decision import Run
 from repro.core.records import Result
-from repro.metrics import time_by_type, unfairness
 from repro.experiments.tour.playout import prediction_errors
+from repro.metrics import time_by_type, unfairness
 from repro.sim.rounds.settings import realised
 
 Results = Mapping[str, Result]
