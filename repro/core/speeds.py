@@ -1,5 +1,6 @@
 """How fast jobs run on each GPU type, alone and in pairs, by kinds of jobs instead of jobs."""
 
+import contextlib
 from collections.abc import Hashable, Mapping, Sequence
 from functools import cached_property
 from typing import Protocol, runtime_checkable
@@ -49,14 +50,8 @@ class Speeds:
         )
         self.known = self.perf is not None
         self._table = table
-        self._alone: dict[Hashable, Floats] = {}
-        self._paired: dict[Hashable, Floats] = {}
-        #: number of the kind of each job, -1 for none at the end; at number of the one * width +
-        #: number of the other + 1: whether its speeds are known, and these
-        self._codes = np.full(table.count + 1, -1)
-        self._width = 1
-        self._known = np.zeros(0, dtype=np.bool_)
-        self._rows = np.zeros((0, 2, len(self.gpu_types)))
+        #: number of each kind of job, known once `codes` are
+        self._kinds: dict[tuple[str | None, int], int] = {}
 
     def kind(self, job: int) -> tuple[str | None, int]:
         """Return what jobs of equal speed have in common: (model, GPUs of the gang)."""
@@ -65,65 +60,66 @@ class Speeds:
         models = table.models if self.known else table.unread_models
         return models[job], table.gpus[job]
 
+    @cached_property
+    def codes(self) -> Ints:
+        """Number of the kind of each job."""
+        numbers = self._kinds
+        kinds = map(self.kind, range(self._table.count))
+        return np.array([numbers.setdefault(kind, len(numbers)) for kind in kinds], dtype=np.int64)
+
+    @cached_property
+    def alone(self) -> Floats:
+        """Steps per second of a job of each kind on each type, NaN where `of` raises."""
+        first = np.unique(self.codes, return_index=True)[1]
+        found = np.full((len(first), len(self.gpu_types)), np.nan)
+        for number, job in enumerate(first.tolist()):
+            with contextlib.suppress(ParamError, TraceError):
+                found[number] = self._look_up(job)
+        found.setflags(write=False)
+        return found
+
+    @cached_property
+    def pairs(self) -> Floats:
+        """Steps per second of jobs of two kinds on the same GPUs, by [one, other, which of them].
+
+        Shape (kinds, kinds, 2, GPU types); 0 where they cannot share GPUs.
+        """
+        count = self.codes.max(initial=-1) + 1
+        shape = count, count, 2, len(self.gpu_types)
+        if self.perf is None:
+            return np.broadcast_to(0.0, shape)
+        found = np.zeros(shape)
+        for (one, gpus), a in self._kinds.items():
+            for (other, width), b in self._kinds.items():
+                if gpus == width:
+                    pair = self.perf.pair_speeds(one, gpus, other, width, self.gpu_types)
+                    found[a, b] = np.where(self.gpu_counts >= gpus, pair, 0.0)
+        found.setflags(write=False)
+        return found
+
     def of(self, job: int) -> Floats:
         """Return steps per second on each type, 0 where the job cannot run; raise if on none."""
-        model, gpus = kind = self.kind(job)
-        found = self._alone.get(kind)
-        if found is None:
-            if self.perf is None:
-                found = np.ones(len(self.gpu_types))
-            else:
-                try:
-                    found = np.array(self.perf.speeds(model, gpus, self.gpu_types), dtype=float)
-                except ParamError as error:
-                    raise ParamError(f"job {self._table.ids[job]!r}: {error}") from None
-            found = np.where(self.gpu_counts >= gpus, found, 0.0)
-            if not (found > 0).any():
-                raise self._nowhere(job)
-            found.setflags(write=False)
-            self._alone[kind] = found
+        found: Floats = self.alone[self.codes[job]]
+        return self._look_up(job) if np.isnan(found[0]) else found
+
+    def _look_up(self, job: int) -> Floats:
+        """Ask the performance model about a job."""
+        model, gpus = self.kind(job)
+        found = np.ones(len(self.gpu_types))
+        if self.perf is not None:
+            try:
+                found = np.array(self.perf.speeds(model, gpus, self.gpu_types), dtype=float)
+            except ParamError as error:
+                raise ParamError(f"job {self._table.ids[job]!r}: {error}") from None
+        found = np.where(self.gpu_counts >= gpus, found, 0.0)
+        if not (found > 0).any():
+            raise self._nowhere(job)
         return found
 
     def pair(self, one: int, other: int) -> Floats:
         """Return steps per second of two jobs on the same GPUs, shape (2, GPU types)."""
-        kinds = first, second = self.kind(one), self.kind(other)
-        found = self._paired.get(kinds)
-        if found is None:
-            if self.perf is None:
-                found = np.zeros((2, len(self.gpu_types)))
-            else:
-                found = self.perf.pair_speeds(*first, *second, self.gpu_types)
-                found = np.where(self.gpu_counts >= first[1], found, 0.0)
-            found.setflags(write=False)
-            self._paired[kinds] = found
+        found: Floats = self.pairs[self.codes[one], self.codes[other]]
         return found
-
-    def rows(self, members: Ints) -> Floats:
-        """Return the steps per second of both members of rows, shape (rows, 2, GPU types).
-
-        ``members`` has shape (rows, 2), -1 for no second job: then the speeds are repeated.
-        """
-        if not len(self._known):
-            self._number()
-        codes = self._codes.take(members)
-        place = codes[:, 0] * self._width + codes[:, 1] + 1
-        if not self._known.take(place).all():
-            for number, (job, other) in zip(place.tolist(), members.tolist(), strict=True):
-                if not self._known[number]:
-                    self._rows[number] = self.of(job) if other < 0 else self.pair(job, other)
-                    self._known[number] = True
-        found: Floats = self._rows.take(place, axis=0)
-        return found
-
-    def _number(self) -> None:
-        """Give every kind of job a number, and make room for speeds."""
-        table, code = self._table, dict[Hashable, int]()
-        for job in range(table.count):
-            kind = self.kind(job) if self.known else table.gpus[job]
-            self._codes[job] = code.setdefault(kind, len(code))
-        self._width = len(code) + 1
-        self._known = np.zeros(len(code) * self._width, dtype=np.bool_)
-        self._rows = np.zeros((len(self._known), 2, len(self.gpu_types)))
 
     def steps_per_unit(self, jobs: Sequence[int]) -> Floats | float:
         """Return the steps of a unit of work; seconds where speeds are unknown."""

@@ -1,13 +1,15 @@
 """`TypedShares`: the base of policies that share out time by kind of job and GPU type."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import ClassVar, TypeVar
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
 from repro.core.decision import Decision, Shares
-from repro.core.kinds import Key, Kinds, KindTable, SpeedsOf, WeightOf
 from repro.core.policy import Policy
 from repro.core.view import View
 from repro.errors import PolicyError
@@ -15,21 +17,174 @@ from repro.typing import Floats, Ints
 
 T = TypeVar("T")
 
+#: Of the row number of a job: what its kind has in common, steps per second, priority weight.
+Key = Callable[[int], Hashable]
+SpeedsOf = Callable[[int], Floats]
+WeightOf = Callable[[int], float]
 
-class Solved(dict[tuple[bytes, bytes], T]):
+
+class Collapse:
+    """Numbers jobs by kind; the order of kinds does not depend on the order of jobs.
+
+    ``codes``, if given, has a number for every job of the run, equal where keys are.
+    """
+
+    def __init__(self, key: Key, codes: Ints | None = None) -> None:
+        self._key = key
+        #: by number, in the order in which kinds were first seen: key, and the first job of it
+        self.keys: list[Any] = []
+        self.examples: list[int] = []
+        self._order: Ints = np.empty(0, dtype=np.int64)
+        self._number: dict[Hashable, int] = {}
+        self._of_job: Ints = np.full(64, -1)
+        if codes is not None:
+            _, first, found = np.unique(codes, return_index=True, return_inverse=True)
+            self.examples = np.sort(first).tolist()
+            self.keys = list(map(key, self.examples))
+            self._of_job = np.argsort(np.argsort(first))[found]
+
+    def numbers(self, jobs: Sequence[int] | Ints) -> Ints:
+        """Return the number of the kind of each job; a key is asked for once per job."""
+        rows = np.array(jobs, dtype=np.int64)
+        try:
+            numbers: Ints = self._of_job.take(rows)
+        except IndexError:
+            self._of_job = np.append(self._of_job, np.full(rows.max() + 1, -1))
+            numbers = self._of_job.take(rows)
+        if numbers.min(initial=0) < 0:
+            for place in np.flatnonzero(numbers < 0).tolist():
+                job = int(rows[place])
+                key = self._key(job)
+                number = self._number.setdefault(key, len(self.keys))
+                if number == len(self.keys):
+                    self.keys.append(key)
+                    self.examples.append(job)
+                numbers[place] = self._of_job[job] = number
+        return numbers
+
+    def present(self, jobs: Sequence[int] | Ints) -> tuple[Ints, Floats, Ints]:
+        """Return the numbers of the kinds present, the jobs of each, and the row of each job."""
+        numbers = self.numbers(jobs)
+        if len(self._order) < len(self.keys):
+            names = list(map(repr, self.keys))
+            self._order = np.array(sorted(range(len(names)), key=names.__getitem__))
+        counts = np.bincount(numbers, minlength=len(self.keys))
+        found = self._order[counts[self._order] > 0]
+        row = np.empty(len(self.keys), dtype=np.int64)
+        row[found] = np.arange(len(found))
+        return found, counts[found].astype(float), row[numbers]
+
+
+@dataclass
+class Kinds:
+    """Kinds of equal jobs at one decision: what a formula of shares is given.
+
+    Parameters
+    ----------
+    speeds : ndarray, shape (kinds, GPU types)
+        Steps per second of a job on each GPU type, 0 = cannot run there.
+    gpus : ndarray, shape (GPU types,)
+        GPUs of each type.
+    counts, widths, weights : ndarray, shape (kinds,)
+        Jobs of each kind, GPUs of each of these jobs, and its priority weight.
+    jobs : sequence of int
+        Row number of one job of each kind.
+    key : callable
+        Row of a kind to what its jobs have in common, see `TypedShares.key`.
+    view : View, optional
+        The run, for `steps_left`.
+    """
+
+    speeds: Floats
+    gpus: Floats
+    counts: Floats
+    widths: Floats
+    weights: Floats
+    jobs: Sequence[int] = ()
+    key: Callable[[int], Any] = int
+    view: View | None = field(default=None, repr=False)
+
+    @cached_property
+    def equal_speeds(self) -> Floats:
+        """Speed of a job of each kind that spends on each GPU type the type's share of all GPUs."""
+        equal: Floats = self.speeds @ self.gpus / self.gpus.sum()
+        return equal
+
+    @cached_property
+    def steps_left(self) -> Floats:
+        """Training steps left of each of `jobs`; needs "duration"."""
+        assert self.view is not None
+        return self.view.steps_left(self.jobs)
+
+    def name(self, row: int) -> str:
+        """Return words for a kind, for messages."""
+        return f"job kind {self.key(row)}"
+
+    def merged(self, keys: Sequence[Hashable]) -> tuple[Kinds, Ints]:
+        """Return kinds made of the rows with equal keys, and the kind of each row."""
+        collapse = Collapse(keys.__getitem__)
+        numbers, counts, row = collapse.present(range(len(keys)))
+        first = [collapse.examples[number] for number in numbers.tolist()]
+        speeds, widths, weights = self.speeds[first], self.widths[first], self.weights[first]
+        jobs, key = [self.jobs[place] for place in first], lambda kind: keys[first[kind]]
+        return Kinds(speeds, self.gpus, counts, widths, weights, jobs, key, self.view), row
+
+
+class KindTable(Collapse):
+    """The kinds of jobs of one run, with what a policy is told of them."""
+
+    def __init__(self, policy: TypedShares, view: View, like: Key | None = None) -> None:
+        plain = policy.key(view)
+        if like is None:
+            super().__init__(plain, policy.codes(view))
+        else:
+            super().__init__(lambda job: (plain(job), like(job)))
+        self._view, self._widths, self._weights = view, np.empty(0), np.empty(0)
+        self._speeds_of, self._weight_of = policy.speeds(view), policy.weight(view)
+        self._speeds = np.empty((0, len(view.gpu_types)))
+        self.learn()
+
+    def of(self, numbers: Ints, counts: Floats, jobs: Sequence[int] = ()) -> Kinds:
+        """Return kinds by number, with the first job seen of each unless others are given."""
+        self.learn()
+        return Kinds(
+            self._speeds.take(numbers, axis=0),
+            self._view.gpu_counts,
+            counts,
+            self._widths.take(numbers),
+            self._weights.take(numbers),
+            jobs or [self.examples[number] for number in numbers.tolist()],
+            lambda row: self.keys[numbers[row]],
+            self._view,
+        )
+
+    def learn(self) -> None:
+        """Look up what kinds are like that were not seen before."""
+        new = self.examples[len(self._widths) :]
+        if new:
+            self._speeds = np.append(self._speeds, [self._speeds_of(job) for job in new], axis=0)
+            self._widths = np.append(self._widths, list(map(self._view.gpus, new)))
+            self._weights = np.append(self._weights, list(map(self._weight_of, new)))
+
+
+class Solved(Generic[T]):
     """Answers by mix of kinds; those not asked for longest are forgotten beyond ``limit``."""
 
     def __init__(self, limit: int) -> None:
-        super().__init__()
         self._limit = limit
+        self._solved: dict[tuple[bytes, bytes], T] = {}
 
     def __call__(self, numbers: Ints, counts: Floats, solve: Callable[[], T]) -> T:
         """Return the answer for these kinds and jobs of each, solved only if it is not known."""
-        mix = numbers.tobytes(), counts.tobytes()
-        self[mix] = answer = self.pop(mix) if mix in self else solve()
-        if len(self) > self._limit:
-            del self[next(iter(self))]
+        mix, solved = (numbers.tobytes(), counts.tobytes()), self._solved
+        solved[mix] = answer = solved.pop(mix) if mix in solved else solve()
+        if len(solved) > self._limit:
+            del solved[next(iter(solved))]
         return answer
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._solved.clear()
 
 
 @dataclass(frozen=True)
@@ -89,6 +244,16 @@ class TypedShares(Policy):
         weight = self.weight(view)
         return lambda job: (kind(job), weight(job))
 
+    def codes(self, view: View) -> Ints | None:
+        """Return a number for every job of the run, equal where `key` is; None: `key` is asked."""
+        if type(self).key is not TypedShares.key:
+            return None
+        codes = view.kind_codes if "throughput" in self.needs else view.widths.astype(np.int64)
+        if "priority_weight" in self.needs:
+            weights = np.unique(view.column("priority_weight", 1.0), return_inverse=True)
+            codes = codes * len(weights[0]) + weights[1]
+        return codes
+
     def weight(self, view: View) -> WeightOf:
         """Return the priority weight of a job, 1 where `needs` does not name it."""
         if "priority_weight" not in self.needs:
@@ -105,8 +270,7 @@ class TypedShares(Policy):
     def session(self, view: View) -> Callable[[View], Decision]:
         """Return the decision function of one run, which remembers solved mixes of kinds."""
         formula, apart = self.formula(view), self.apart()
-        table = KindTable(view, self.key(view), self.speeds(view), self.weight(view))
-        solved: Solved[Floats] = Solved(self.remembered)
+        table, solved = KindTable(self, view), Solved[Floats](self.remembered)
 
         def checked(kinds: Kinds) -> Floats:
             shares = formula(kinds)

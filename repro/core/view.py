@@ -10,7 +10,7 @@ from repro.core.decision import Run
 from repro.core.jobs import JobTable
 from repro.core.speeds import Speeds
 from repro.errors import PolicyError
-from repro.typing import Floats
+from repro.typing import Floats, Ints
 
 
 class Places(Protocol):
@@ -221,6 +221,18 @@ class View:
     def gpu_counts(self) -> Floats:
         """GPUs of each of `gpu_types`."""
         return self._speeds.gpu_counts
+
+    @property
+    def kind_codes(self) -> Ints:
+        """A number for every job of the run, equal where `kind` is; needs "throughput"."""
+        self._require("throughput")
+        return self._speeds.codes
+
+    @property
+    def pairs(self) -> Floats:
+        """Steps/s of jobs of two kinds on the same GPUs, see `Speeds.pairs`; needs "throughput"."""
+        self._require("throughput")
+        return self._speeds.pairs
 
     def kind(self, job: int) -> tuple[str | None, int]:
         """Return what jobs of equal throughput have in common: (model, GPUs asked for)."""

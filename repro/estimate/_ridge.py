@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from repro.compiled import njit
-from repro.optimise.dense import SUMS, factorise
+from repro.optimise.pairs.interior import SUMS, factorise
 
 
 @njit()

@@ -1,39 +1,18 @@
-"""How many problems of each sort the optimisers solve; who solves one declares its sort."""
+"""How many problems of each sort the optimisers solve; who solves one counts it."""
 
-import functools
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
-from typing import ParamSpec, TypeVar
 
-P = ParamSpec("P")
-R = TypeVar("R")
-
-_counts: ContextVar[Counter[str] | None] = ContextVar("counts", default=None)
+#: Problems solved so far, by sort (``LP``, ``convex``).
+SOLVED: Counter[str] = Counter()
 
 
 @contextmanager
 def counted_solves() -> Iterator[Counter[str]]:
-    """Count the problems solved inside the block, by sort (``LP``, ``convex``)."""
-    counts: Counter[str] = Counter()
-    before = _counts.set(counts)
+    """Count the problems solved inside the block; the count is there at its end."""
+    before, counts = SOLVED.copy(), Counter[str]()
     try:
         yield counts
     finally:
-        _counts.reset(before)
-
-
-def solves(problem: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Declare that each call of a function solves one problem of this sort."""
-
-    def declared(solve: Callable[P, R]) -> Callable[P, R]:
-        @functools.wraps(solve)
-        def solving(*args: P.args, **kwargs: P.kwargs) -> R:
-            if (counts := _counts.get()) is not None:
-                counts[problem] += 1
-            return solve(*args, **kwargs)
-
-        return solving
-
-    return declared
+        counts.update(SOLVED - before)

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from repro.errors import ParamError
-from repro.optimise.centre import Centre, Crowd
-from repro.optimise.counted import solves
+from repro.optimise.counted import SOLVED
 from repro.typing import Floats, Ints
 
 #: Overshoot that the simulation puts down to rounding anyway.
@@ -30,9 +29,11 @@ def is_installed() -> bool:
     return True
 
 
-@solves("LP")
-def ecos_level(crowd: Crowd, scale: Floats, floor: Floats | None = None) -> Centre | None:
-    """Return ECOS's answer to `central_level`; None if it finds none."""
+def ecos_level(
+    crowd: Any, scale: Floats, floor: Floats | None = None
+) -> tuple[Floats, float, Floats, Floats] | None:
+    """Return ECOS's answer to `max_min.central_level` about a `max_min.Crowd`; None if none."""
+    SOLVED["LP"] += 1
     kind = np.repeat(np.arange(len(crowd.value)), crowd.counts.astype(int))
     least = np.zeros(len(kind)) if floor is None else floor[kind]
     held = least > -np.inf
@@ -58,10 +59,10 @@ def ecos_level(crowd: Crowd, scale: Floats, floor: Floats | None = None) -> Cent
     slack, price, bound = np.zeros(len(scale)), np.zeros(len(scale)), kind[led]
     slack[bound] = answer["s"][: len(kind)][led] / value[bound]
     price[bound] = answer["z"][: len(kind)][led] * value[bound] / max(abs(z), 1e-300)
-    return Centre(shares, z, slack, price)
+    return shares, z, slack, price
 
 
-def ecos_point(crowd: Crowd, floor: Floats) -> Floats | None:
+def ecos_point(crowd: Any, floor: Floats) -> Floats | None:
     """Return ECOS's shares, one job per row, that give each job its floor; None if it finds none.
 
     An answer of reduced accuracy counts as none, as in the simulator.
@@ -77,12 +78,12 @@ def ecos_point(crowd: Crowd, floor: Floats) -> Floats | None:
     return _by_job(answer["x"], crowd, each)
 
 
-@solves("convex")
-def ecos_ratio(crowd: Crowd, left: Floats, due: Floats, spent: Floats) -> Centre | None:
-    """Return ECOS's answer to `central_ratio`, one job per row; None if it finds none.
+def ecos_ratio(crowd: Any, left: Floats, due: Floats, spent: Floats) -> tuple[Floats, float] | None:
+    """Return ECOS's shares and ratio for `max_min.central_ratio`, one job per row; None if none.
 
     1 / u_k is an unknown q_k of its own, with u_k q_k >= 1 as a second-order cone.
     """
+    SOLVED["convex"] += 1
     jobs = len(crowd.value)
     each, one, zero = np.arange(jobs), np.ones(jobs), np.zeros(jobs)
     parts, heights, values = _shares(crowd, each)
@@ -101,7 +102,7 @@ def ecos_ratio(crowd: Crowd, left: Floats, due: Floats, spent: Floats) -> Centre
     if answer is None:
         return None
     found = _by_job(answer["x"][1 : 1 + len(rows)], crowd, each)
-    return Centre(found, -float(answer["x"][0]), zero, zero)
+    return found, float(answer["x"][0])
 
 
 def worth_as_written(speeds: Floats, widths: Floats, weights: Floats, gpus: Floats) -> Floats:
@@ -115,7 +116,7 @@ def worth_as_written(speeds: Floats, widths: Floats, weights: Floats, gpus: Floa
     return scaled
 
 
-def _shares(crowd: Crowd, kind: Ints) -> tuple[Floats, Floats, Floats]:
+def _shares(crowd: Any, kind: Ints) -> tuple[Floats, Floats, Floats]:
     """Return entries of each share in its `_rows`, limits of these, and values (types, jobs).
 
     ``kind`` is the row of the crowd of each job.
@@ -154,7 +155,7 @@ def _matrix(columns: list[Ints]) -> Any:
     return csc_matrix(places, shape=(int(rows.max()) + 1, len(ends)))
 
 
-def _by_job(found: Floats, crowd: Crowd, each: Ints) -> Floats:
+def _by_job(found: Floats, crowd: Any, each: Ints) -> Floats:
     """Return shares by job and type, none where the job cannot run."""
     shares = np.clip(found.reshape(crowd.value.shape[1], -1).T, 0.0, 1.0)
     shares = np.where(crowd.usable[each], shares, 0.0)

@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from repro.errors import ParamError
-from repro.optimise.centre import Crowd
-from repro.optimise.max_min import Backend, Filling, fill
+from repro.optimise.max_min import Backend, Crowd, Filling, fill
 from repro.typing import Flags, Floats, Ints
 
 Inner = Literal["fairness", "fifo"]

@@ -1,4 +1,4 @@
-"""The compiled kernel of `repro.optimise.centre`: an interior-point method."""
+"""The compiled kernel of `repro.optimise.max_min`: an interior-point method."""
 
 # The programme. Kind k has c_k equal jobs of w_k GPUs; type j has G_j GPUs. All jobs of a kind have
 # the same shares x_j of their time (x_0 = idle time, of value v_0 = 0); k is left out below:
@@ -54,7 +54,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from repro.compiled import njit
-from repro.optimise.dense import SUMS
+from repro.optimise.pairs.interior import SUMS
 
 #: Largest number of steps; a well-posed programme takes 10 to 25.
 STEPS = 80

@@ -3,7 +3,7 @@
 import numpy as np
 
 from repro.errors import PolicyError
-from repro.optimise.counted import solves
+from repro.optimise.counted import SOLVED
 from repro.typing import Floats
 
 #: Mean product of a slack and its price at which the path ends, per job of the most common kind,
@@ -13,7 +13,6 @@ END, FALL = 1e-10, 0.1
 STEPS, NEAR = 150, 0.99
 
 
-@solves("convex")
 def nash_shares(speeds: Floats, counts: Floats, widths: Floats, gpus: Floats) -> Floats:
     """Return the shares of highest product of throughputs, for one or many problems at once.
 
@@ -24,6 +23,7 @@ def nash_shares(speeds: Floats, counts: Floats, widths: Floats, gpus: Floats) ->
     out; the shares of one job of each kind have shape (kinds, types) or (problems, kinds, types)
     (Gavel, OSDI 2020, section 4.4; Eisenberg and Gale 1959).
     """
+    SOLVED["convex"] += 1
     c = np.atleast_2d(counts).astype(float)
     present = c > 0
     # a kind that is left out becomes a job apart, which uses no GPUs of the others

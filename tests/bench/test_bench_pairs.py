@@ -8,8 +8,7 @@ from costs import measure
 
 from repro.estimate.throughput import complete
 from repro.optimise.pairs.makespan import makespan_pairs
-from repro.optimise.pairs.programme import PairCrowd, programme, shares
-from repro.optimise.pairs.rows import spread_evenly
+from repro.optimise.pairs.programme import PairCrowd, programme, shares, spread_evenly
 from repro.sim.rounds.mechanism import Ledger
 
 

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from repro.core.decision import Decision, Shares
-from repro.core.kinds import Kinds
 from repro.core.performance import Performance
 from repro.core.policy import Policy, make, policies
+from repro.core.typed_shares import Kinds
 from repro.core.view import View
 from repro.errors import PolicyError
 from repro.experiments.gavel.examples import constraint_sums

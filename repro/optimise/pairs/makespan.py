@@ -16,8 +16,7 @@ of all are pooled and every other job is a class of its own.
 import numpy as np
 
 from repro.optimise.max_min import bisected
-from repro.optimise.pairs.programme import PairCrowd, programme, shares
-from repro.optimise.pairs.rows import spread_thinly
+from repro.optimise.pairs.programme import PairCrowd, programme, shares, spread_thinly
 from repro.typing import Floats, Ints
 
 #: Jobs that need less than this part of the least possible makespan are pooled by kind.

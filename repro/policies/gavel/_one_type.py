@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from repro.core.kinds import Kinds
-from repro.core.typed_shares import TypedShares
+from repro.core.typed_shares import Kinds, TypedShares
 from repro.typing import Floats
 
 

@@ -1,11 +1,11 @@
 """Speeds of two kinds of jobs on the same GPUs, known or estimated."""
 
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 
-from repro.core.kinds import KindTable
-from repro.core.typed_shares import TypedShares
+from repro.core.typed_shares import KindTable, TypedShares
 from repro.core.view import View
 from repro.errors import ParamError
 from repro.estimate.throughput import PairEstimator
@@ -73,15 +73,10 @@ class PairTable(KindTable):
     def __init__(
         self, policy: TypedShares, view: View, estimates: EstimatedPairs | None = None
     ) -> None:
-        key = plain = policy.key(view)
-        if estimates:
-            like = estimates.likeness
-            key = lambda job: (plain(job), like(job))  # noqa: E731
-        super().__init__(view, key, policy.speeds(view), policy.weight(view))
         self._estimates = estimates
-        self._pair = estimates.speeds if estimates else view.pair_speeds
         self._paired = np.empty((0, 0, len(view.gpu_types)))
         self._seen: set[tuple[int, int, str | None]] = set()
+        super().__init__(policy, view, estimates.likeness if estimates else None)
 
     def paired(self, numbers: Ints) -> Floats:
         """Return steps per second of a job of kind a that shares its GPUs with one of b, at [a, b].
@@ -96,22 +91,36 @@ class PairTable(KindTable):
         """Look up new kinds, alone and beside all others."""
         super().learn()
         known, size = len(self._paired), len(self.keys)
-        if size > known:
-            paired = np.zeros((size, size, self._paired.shape[2]))
-            paired[:known, :known] = self._paired
-            for b in range(known, size):
-                for a in range(b + 1):
-                    paired[a, b], paired[b, a] = self._pair(self.examples[a], self.examples[b])
-            self._paired = paired
+        if size == known:
+            return
+        if self._estimates is None:
+            codes = self._view.kind_codes[self.examples]
+            pairs = self._view.pairs[codes[:, None], codes]
+            # both speeds are those of the pair in the order in which its kinds were seen
+            upper = np.tri(size, dtype=np.bool_).T[:, :, None]
+            self._paired = np.where(upper, pairs[:, :, 0], pairs[:, :, 1].swapaxes(0, 1))
+            return
+        paired = np.zeros((size, size, self._paired.shape[2]))
+        paired[:known, :known] = self._paired
+        for b in range(known, size):
+            for a in range(b + 1):
+                one, other = self.examples[a], self.examples[b]
+                paired[a, b], paired[b, a] = self._estimates.speeds(one, other)
+        self._paired = paired
 
-    def observe(self, one: int, other: int, gpu_type: str | None) -> bool:
-        """Note that two jobs have shared GPUs; tell whether that changed the speeds of pairs."""
-        a, b = self.numbers([one, other]).tolist()
-        if not self._estimates or (a, b, gpu_type) in self._seen:
-            return False
-        self._seen.add((a, b, gpu_type))
-        if not self._estimates.observe(one, other, gpu_type) or max(a, b) >= len(self._paired):
-            return False
-        before = self._paired[[a, b], [b, a]]
-        self._paired[a, b], self._paired[b, a] = self._pair(one, other)
-        return not np.array_equal(before, self._paired[[a, b], [b, a]])
+    def observe(self, together: Sequence[tuple[int, int, str | None]]) -> bool:
+        """Note that pairs of jobs have shared GPUs; tell whether that changed speeds of pairs."""
+        changed = False
+        if self._estimates is None:
+            return changed
+        for one, other, gpu_type in together:
+            a, b = self.numbers([one, other]).tolist()
+            if (a, b, gpu_type) in self._seen:
+                continue
+            self._seen.add((a, b, gpu_type))
+            if not self._estimates.observe(one, other, gpu_type) or max(a, b) >= len(self._paired):
+                continue
+            before = self._paired[[a, b], [b, a]]
+            self._paired[a, b], self._paired[b, a] = self._estimates.speeds(one, other)
+            changed |= not np.array_equal(before, self._paired[[a, b], [b, a]])
+        return changed

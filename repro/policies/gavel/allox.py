@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from repro.core.kinds import Kinds
 from repro.core.policy import register
-from repro.core.typed_shares import TypedShares
+from repro.core.typed_shares import Kinds, TypedShares
 from repro.core.view import View
 from repro.errors import PolicyError
 from repro.matching.slots import start_now

@@ -7,8 +7,8 @@ from typing import Literal
 
 import numpy as np
 
-from repro.core.kinds import Kinds
 from repro.core.policy import register
+from repro.core.typed_shares import Kinds
 from repro.optimise.linear import best_shares
 from repro.policies.gavel._one_type import InOrder, whole_time
 from repro.typing import Floats

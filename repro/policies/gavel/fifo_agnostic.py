@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from repro.core.kinds import Kinds
 from repro.core.policy import register
+from repro.core.typed_shares import Kinds
 from repro.core.view import View
 from repro.policies.gavel._one_type import InOrder, whole_time
 from repro.typing import Floats

@@ -5,13 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from repro.core.kinds import Kinds
 from repro.core.policy import register
+from repro.core.typed_shares import Kinds
 from repro.core.view import View
-from repro.optimise.centre import Crowd, central_ratio
 from repro.optimise.ecos import ecos_ratio
-from repro.optimise.max_min import Backend
-from repro.optimise.vertex import vertex_ratio
+from repro.optimise.max_min import Backend, Crowd, central_ratio, vertex_ratio
 from repro.policies.gavel._blind import Blind, MayBeBlind
 from repro.policies.gavel.isolated import isolated_shares
 from repro.typing import Floats
@@ -91,7 +89,8 @@ def ftf_shares(
     left = np.maximum(left, 1e-9 * max(float(left.max()), 1e-300))
     due = np.maximum(due, 1e-9 * max(float(due.max()), 1e-300))
     if backend != "highs":
-        answer = (central_ratio if backend == "centre" else ecos_ratio)(crowd, left, due, spent)
+        solve = central_ratio if backend == "centre" else ecos_ratio
+        answer = solve(crowd, left, due, spent)
         if answer is not None:
-            return answer.shares, -answer.level
+            return answer
     return vertex_ratio(crowd, left, due, spent)

@@ -6,14 +6,12 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from repro.core.kinds import Kinds
 from repro.core.policy import register
-from repro.core.typed_shares import TypedShares
+from repro.core.typed_shares import Kinds, TypedShares
 from repro.core.view import View
 from repro.errors import ParamError
-from repro.optimise.centre import Crowd
 from repro.optimise.ecos import worth_as_written
-from repro.optimise.max_min import Backend, equal_share, level_shares
+from repro.optimise.max_min import Backend, Crowd, level_shares
 from repro.perf.throughput import ThroughputTable
 from repro.typing import Floats
 
@@ -66,8 +64,8 @@ class GavelLas(TypedShares):
         if self.lp_backend == "ecos":
             values = worth_as_written(kinds.speeds, kinds.widths, kinds.weights, kinds.gpus)
         else:
-            equal = equal_share(kinds.speeds, kinds.gpus)
-            values = kinds.speeds * (kinds.widths / (kinds.weights * equal))[:, None]
+            scale = kinds.widths / (kinds.weights * kinds.equal_speeds)
+            values = kinds.speeds * scale[:, None]
         crowd = Crowd(values, kinds.counts, kinds.widths, kinds.gpus, kinds.name)
         return level_shares(crowd, np.ones(len(values)), self.lp_backend).shares
 

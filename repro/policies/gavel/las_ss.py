@@ -7,13 +7,17 @@ from typing import Literal
 import numpy as np
 
 from repro.core.decision import Decision, Shares
-from repro.core.kinds import Kinds
 from repro.core.policy import register
-from repro.core.typed_shares import Solved, TypedShares
+from repro.core.typed_shares import Kinds, Solved, TypedShares
 from repro.core.view import View
-from repro.optimise.max_min import equal_share
-from repro.optimise.pairs.programme import KindShares, PairCrowd, programme, shares
-from repro.optimise.pairs.rows import spread_evenly, spread_thinly
+from repro.optimise.pairs.programme import (
+    KindShares,
+    PairCrowd,
+    programme,
+    shares,
+    spread_evenly,
+    spread_thinly,
+)
 from repro.policies.gavel._pair_table import EstimatedPairs, Pairs, PairTable
 from repro.typing import Floats
 
@@ -64,14 +68,13 @@ class GavelLasSS(TypedShares):
         if self.profiled is not None:
             estimates = EstimatedPairs(view, self.profiled, self.references, self.artifact_index)
         table = PairTable(self, view, estimates)
-        solved: Solved[KindShares] = Solved(self.remembered)
+        solved = Solved[KindShares](self.remembered)
 
         def decide(view: View) -> Shares:
-            changed = [table.observe(*seen) for seen in view.together]
-            if any(changed):
+            if table.observe(view.together):
                 solved.clear()
             jobs = np.array(view.jobs)
-            numbers, counts, row = table.present(view.jobs)
+            numbers, counts, row = table.present(jobs)
             kinds = table.of(numbers, counts)
             given = solved(numbers, counts, lambda: self._solve(kinds, table.paired(numbers)))
             if self.spread == "all":
@@ -84,8 +87,7 @@ class GavelLasSS(TypedShares):
 
     def _solve(self, kinds: Kinds, paired: Floats) -> KindShares:
         """Return X of kinds and pairs of kinds."""
-        equal = equal_share(kinds.speeds, kinds.gpus)
-        scale = (kinds.widths / (kinds.weights * equal))[:, None]
+        scale = (kinds.widths / (kinds.weights * kinds.equal_speeds))[:, None]
         crowd = PairCrowd(kinds.speeds * scale, paired * scale[:, None], kinds.widths, kinds.gpus)
         problem = programme(crowd, kinds.counts, pairs=self.pairs)
         return shares(problem, self.optimum)

@@ -5,12 +5,19 @@ from typing import ClassVar
 
 import numpy as np
 
-from repro.core.kinds import Kinds
 from repro.core.policy import register
+from repro.core.typed_shares import Kinds
 from repro.errors import ParamError
-from repro.optimise.centre import Crowd, central_point
 from repro.optimise.ecos import ecos_point
-from repro.optimise.max_min import LONGEST, SHORTEST, Backend, bisected, level_shares
+from repro.optimise.max_min import (
+    LONGEST,
+    SHORTEST,
+    Backend,
+    Crowd,
+    bisected,
+    central_point,
+    level_shares,
+)
 from repro.policies.gavel._blind import Blind, MayBeBlind
 from repro.typing import Floats
 

@@ -6,9 +6,8 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from repro.core.kinds import Kinds
 from repro.core.policy import register
-from repro.core.typed_shares import TypedShares
+from repro.core.typed_shares import Kinds, TypedShares
 from repro.core.view import View
 from repro.optimise.linear import best_shares
 from repro.perf.prices import usd_per_hour

@@ -6,8 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from repro.core.kinds import Kinds
 from repro.core.policy import register
+from repro.core.typed_shares import Kinds
 from repro.core.view import View
 from repro.errors import PolicyError
 from repro.perf.prices import usd_per_hour

@@ -4,9 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from repro.core.kinds import Kinds
 from repro.core.policy import register
-from repro.core.typed_shares import TypedShares
+from repro.core.typed_shares import Kinds, TypedShares
 from repro.policies.gavel._one_type import remaining_s, whole_time
 from repro.typing import Floats
 

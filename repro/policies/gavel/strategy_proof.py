@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass
 
-from repro.core.kinds import Kinds
 from repro.core.policy import register
-from repro.core.typed_shares import TypedShares
+from repro.core.typed_shares import Kinds, TypedShares
 from repro.optimise.nash import strategy_proof_shares
 from repro.typing import Floats
 

@@ -6,8 +6,8 @@ from typing import Literal
 
 import numpy as np
 
-from repro.core.kinds import Kinds
 from repro.core.policy import register
+from repro.core.typed_shares import Kinds
 from repro.core.view import View
 from repro.optimise.entities import Hierarchy, Inner, hierarchical_shares
 from repro.optimise.max_min import Backend, Filling, fill, normalised

@@ -255,8 +255,17 @@ class RoundMechanism(ABC):
 
     def _pace(self, members: Ints) -> Floats:
         """Return the steps per second of rows; without a throughput table, from the trace."""
-        pace = self.speeds.rows(members)
-        if self.speeds.known or not self.table.counts_steps:
+        speeds, (one, two) = self.speeds, members.T
+        codes = speeds.codes
+        pace = np.repeat(speeds.alone.take(codes[one], axis=0)[:, None], 2, axis=1)
+        shared = two >= 0
+        if shared.any():
+            one, two = codes[one[shared]], codes[two[shared]]
+            pace[shared] = speeds.pairs[one, two]
+        for job in members[np.isnan(pace[:, 0, 0]), 0][:1].tolist():
+            # says why it can never run
+            speeds.of(job)
+        if speeds.known or not self.table.counts_steps:
             return pace
         solo = self._solo[np.where(members >= 0, members, members[:, :1])]
         slowed: Floats = pace / solo[:, :, None]

@@ -6,8 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from given_shares import SPEEDS
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from repro.core.jobs import JobTable
 from repro.core.rules import Rules
@@ -71,7 +69,7 @@ def test_a_job_that_fits_nowhere_is_named():
         found.of(1)
     found = speeds([("even", 2)], capacity={"k80": 1, "v100": 1})
     with pytest.raises(TraceError, match="can never run on 1 k80, 1 v100"):
-        found.rows(np.array([[0, -1]]))
+        found.of(0)
 
 
 def test_an_unknown_model_or_type_is_named():
@@ -83,29 +81,18 @@ def test_an_unknown_model_or_type_is_named():
         speeds(capacity={"t4": 2}).of(0)
 
 
-@given(
-    drawn=st.lists(st.sampled_from(KINDS[:3]), min_size=2, max_size=8),
-    asked=st.lists(st.tuples(st.integers(0, 7), st.integers(-1, 7)), min_size=1, max_size=12),
-)
-@settings(max_examples=150, deadline=None)
-def test_rows_are_the_single_answers(drawn, asked):
-    """Whatever was asked for before; one question at a time, then all at once."""
+def test_whole_tables_are_the_single_answers():
+    drawn = [KINDS[number % len(KINDS)] for number in (0, 1, 0, 2, 1)]
     found, naive = speeds(drawn), speeds(drawn)
-    members = [(one % len(drawn), -1 if two < 0 else two % len(drawn)) for one, two in asked]
-    expected = np.array(
-        [
-            naive.pair(one, two) if two >= 0 else np.stack([naive.of(one), naive.of(one)])
-            for one, two in members
-        ]
-    )
-    single = [found.rows(np.array([row]))[0] for row in members]
-    np.testing.assert_array_equal(np.array(single), expected)
-    np.testing.assert_array_equal(found.rows(np.array(members)), expected)
-    np.testing.assert_array_equal(speeds(drawn).rows(np.array(members)), expected)
+    for one, code in enumerate(found.codes):
+        np.testing.assert_array_equal(found.alone[code], naive.of(one))
+        for two, other in enumerate(found.codes):
+            np.testing.assert_array_equal(found.pairs[code, other], naive.pair(one, two))
 
 
-def test_no_rows():
-    assert speeds().rows(np.empty((0, 2), dtype=np.int64)).shape == (0, 2, 2)
+def test_who_can_never_run_is_known_and_not_told_before_it_is_asked_for():
+    found = speeds([("even", 1), ("new", 1)])
+    assert np.isnan(found.alone).tolist() == [[False, False], [True, True]]
 
 
 def test_steps_of_a_unit_of_work():

@@ -9,8 +9,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from repro.core.kinds import Collapse, Kinds
-from repro.core.typed_shares import Solved, TypedShares
+from repro.core.typed_shares import Collapse, Kinds, Solved, TypedShares
 from repro.errors import PolicyError
 
 
@@ -80,10 +79,11 @@ def view(models):
         jobs=list(range(len(models))),
         gpu_types=("k80", "v100"),
         gpu_counts=np.array([2.0, 2.0]),
+        kind_codes=np.unique(models, return_inverse=True)[1],
         kind=lambda job: (models[job], 2),
         gpus=lambda job: 2,
         speeds=lambda job: np.array([1.0, 2.0]),
-        column=lambda name, default: np.array([1.0, 1.0, 3.0]),
+        column=lambda name, default: np.array([1.0, 1.0, 3.0])[: len(models)],
     )
 
 

@@ -8,8 +8,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from repro.errors import PolicyError
-from repro.optimise.centre import Crowd, central_level, central_point, central_ratio
-from repro.optimise.vertex import improvable, vertex_level, vertex_ratio
+from repro.optimise.max_min import (
+    Crowd,
+    central_level,
+    central_point,
+    central_ratio,
+    improvable,
+    vertex_level,
+    vertex_ratio,
+)
 from repro.policies.gavel.ftf import ftf_shares
 
 

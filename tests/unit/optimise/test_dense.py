@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from repro.optimise.dense import factorise
+from repro.optimise.pairs.interior import factorise
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 7, 8, 11, 55])

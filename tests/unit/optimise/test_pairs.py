@@ -9,8 +9,15 @@ from scipy.optimize import linprog
 from repro.errors import PolicyError
 from repro.optimise.pairs import programme as pairs_programme
 from repro.optimise.pairs.makespan import makespan_pairs
-from repro.optimise.pairs.programme import KindShares, PairCrowd, programme, shares, solve
-from repro.optimise.pairs.rows import spread_evenly, spread_thinly
+from repro.optimise.pairs.programme import (
+    KindShares,
+    PairCrowd,
+    programme,
+    shares,
+    solve,
+    spread_evenly,
+    spread_thinly,
+)
 
 
 def instance(seed, types=6, most=4, widths=(1,)):

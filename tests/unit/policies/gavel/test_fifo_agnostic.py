@@ -83,6 +83,7 @@ class Window:
         self.gpu_types = ("k80", "v100")[-len(counts) :]
         self.gpu_counts = np.array(counts, dtype=float)
         self.jobs = list(range(len(widths)))
+        self.kind_codes = np.array([2 * self.gpus(job) + (job in cannot) for job in self.jobs])
 
     def gpus(self, job):
         return self.widths[job]

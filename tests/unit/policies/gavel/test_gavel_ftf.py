@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from repro import make, simulate
-from repro.optimise.centre import Crowd
+from repro.optimise.max_min import Crowd
 from repro.perf import ThroughputTable
 from repro.policies.gavel.ftf import ftf_shares
 from repro.policies.gavel.isolated import isolated_shares
@@ -42,6 +42,7 @@ def test_progress_counts_as_the_time_it_would_have_taken_alone():
         gpu_types=("v100",),
         gpu_counts=np.array([1.0]),
         kind=lambda job: ("m", 1),
+        kind_codes=np.zeros(2, dtype=int),
         speeds=lambda job: np.array([2.0]),
         gpus=lambda job: 1,
         submit=lambda job: 0.0,

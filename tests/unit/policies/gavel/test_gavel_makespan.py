@@ -8,7 +8,7 @@ import pytest
 
 from repro import make, simulate
 from repro.errors import ParamError
-from repro.optimise.centre import Crowd
+from repro.optimise.max_min import Crowd
 from repro.perf import ThroughputTable
 from repro.policies.gavel.makespan import makespan_shares
 

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from repro import simulate
-from repro.core.kinds import Kinds
 from repro.core.policy import make
+from repro.core.typed_shares import Kinds
 from repro.errors import ParamError, PolicyError
 from repro.optimise.linear import best_shares
 from repro.perf.prices import usd_per_hour

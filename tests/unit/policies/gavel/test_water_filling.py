@@ -10,8 +10,7 @@ import pandas as pd
 import pytest
 
 from repro import make, simulate
-from repro.optimise.centre import Crowd
-from repro.optimise.max_min import fill
+from repro.optimise.max_min import Crowd, fill
 from repro.perf import ThroughputTable
 
 TABLE = ThroughputTable.of(

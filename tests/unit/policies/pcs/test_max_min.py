@@ -12,8 +12,7 @@ from scipy.optimize import linprog
 from repro import make, simulate
 from repro.core.policy import Policy
 from repro.errors import ParamError
-from repro.optimise.centre import Crowd
-from repro.optimise.vertex import vertex_level
+from repro.optimise.max_min import Crowd, vertex_level
 from repro.perf import ThroughputTable
 
 KINDS = ["v100", "p100", "k80"]
