@@ -29,6 +29,8 @@ from repro.release import STARTED
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 ENV_FOLDER = "NUMBA_CACHE_DIR"
+#: What the compiler may assume of sums where their order does not matter.
+SUMS = {"contract", "reassoc", "arcp"}
 #: An import statement; a parser for Python takes twenty times as long.
 _IMPORT = re.compile(
     r"^[ \t]*(?:import[ \t]+([\w., \t]+)|from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[^(\n]+))",

@@ -101,7 +101,7 @@ class Shares:
     ----------
     jobs : sequence of int or tuple of int, or ndarray
         One per row of ``fractions``: a row number, or with space sharing the two row numbers that
-        share the same GPUs; as an array of shape (rows, 2) the second is -1 for a job alone.
+        share the same GPUs; in an array of shape (rows, 2) the second is -1 for a job alone.
     gpu_types : tuple of str
         One per column, from `View.gpu_types`; None on a cluster without types.
     fractions : ndarray, shape (rows, GPU types)

@@ -288,11 +288,12 @@ class TypedShares(Policy):
             jobs, types = view.jobs, view.gpu_types
             if not jobs:
                 return Shares(jobs, types, np.zeros((0, len(types))))
+            rows = np.array(jobs)
             if apart:
-                every = table.of(table.numbers(jobs), np.ones(len(jobs)), jobs)
-                return Shares(jobs, types, checked(every))
-            numbers, counts, row = table.present(jobs)
+                every = table.of(table.numbers(rows), np.ones(len(jobs)), jobs)
+                return Shares(rows, types, checked(every))
+            numbers, counts, row = table.present(rows)
             shares = solved(numbers, counts, lambda: checked(table.of(numbers, counts)))
-            return Shares(jobs, types, shares[row])
+            return Shares(rows, types, shares[row])
 
         return decide

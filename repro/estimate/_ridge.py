@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from repro.compiled import njit
-from repro.optimise.pairs.interior import SUMS, factorise
+from repro.compiled import SUMS, njit
+from repro.optimise.pairs.interior import factorise
 
 
 @njit()

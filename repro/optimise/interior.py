@@ -53,8 +53,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from repro.compiled import njit
-from repro.optimise.pairs.interior import SUMS
+from repro.compiled import SUMS, njit
 
 #: Largest number of steps; a well-posed programme takes 10 to 25.
 STEPS = 80

@@ -29,14 +29,12 @@ from typing import Any
 
 import numpy as np
 
-from repro.compiled import njit
+from repro.compiled import SUMS, njit
 
 #: Relative addition to the diagonal: near the optimum rows may depend on each other.
 STEADY = 1e-13
 #: Least pivot.
 SINGULAR = 1e-300
-#: What the compiler may assume of sums.
-SUMS = {"contract", "reassoc", "arcp"}
 #: Pivots taken at a time.
 _BLOCK = 4
 
