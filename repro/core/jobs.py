@@ -186,9 +186,9 @@ class JobTable:
             return self.left[job]
         return self.left[job] - max(0.0, now - self.since[job]) * self.rate[job]
 
-    def units_left(self, jobs: Sequence[int], now: float) -> Floats:
+    def units_left(self, jobs: Sequence[int] | Ints, now: float) -> Floats:
         """Return the units of work left of several jobs."""
-        state, rows = self.state, np.fromiter(jobs, np.int64, len(jobs))
+        state, rows = self.state, np.asarray(jobs, dtype=np.int64)
         gone = np.maximum(0.0, now - state.since[rows]) * state.rate[rows]
         left: Floats = state.left[rows] - np.where(state.running[rows], gone, 0.0)
         return left

@@ -151,11 +151,11 @@ class View:
         """Return the seconds the job has held GPUs (t_J in Tiresias)."""
         return self._table.run_seconds(job, self.now)
 
-    def run_seconds_of(self, jobs: Sequence[int]) -> Floats:
+    def run_seconds_of(self, jobs: Ints) -> Floats:
         """Return the seconds each of several jobs has held GPUs."""
-        state, rows = self._table.state, np.array(jobs, dtype=np.int64)
-        now = np.where(state.running[rows], self.now - state.hold[rows], 0.0)
-        seconds: Floats = state.seconds[rows] + now
+        state = self._table.state
+        now = np.where(state.running[jobs], self.now - state.hold[jobs], 0.0)
+        seconds: Floats = state.seconds[jobs] + now
         return seconds
 
     def attained(self, job: int) -> float:
@@ -172,12 +172,11 @@ class View:
         self._require("duration")
         return self._table.remaining(job, self.now) * self._table.solo[job]
 
-    def remaining_of(self, jobs: Sequence[int]) -> Floats:
+    def remaining_of(self, jobs: Ints) -> Floats:
         """Return the true work left of several jobs (s alone); needs ``"duration"``."""
         self._require("duration")
-        solo = np.array([self._table.solo[job] for job in jobs])
-        left: Floats = self._table.units_left(jobs, self.now) * solo
-        return left
+        solo: Floats = self._table.derived("solo", lambda: np.array(self._table.solo))
+        return self._table.units_left(jobs, self.now) * solo[jobs]
 
     def iteration_s(self, job: int) -> float:
         """Return the seconds of one iteration alone; needs ``"iteration_time"``, NaN if unknown."""

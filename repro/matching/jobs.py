@@ -33,6 +33,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -80,13 +81,27 @@ def best_pairs(weights: Floats) -> list[tuple[int, int]]:
     return heaviest_pairs(n, rows.tolist(), columns.tolist(), values)
 
 
+def counted_pairs(weights: Floats, counts: Counts) -> PairCounts:
+    """Return what `KindMatcher` does, found by `best_pairs` node by node."""
+    index = np.repeat(np.arange(len(counts)), counts)
+    pairs = best_pairs(weights[np.ix_(index, index)])
+    found = Counter((int(index[a]), int(index[b])) for a, b in pairs)
+    return tuple((a, b, number) for (a, b), number in sorted(found.items()))
+
+
 def first_pairs(weights: Floats) -> list[tuple[int, int]]:
     """Return a matching as `best_pairs` does, but of equal totals the first the solver finds."""
-    later, earlier = np.tril_indices(len(weights), -1)
+    later, earlier = _below_diagonal(len(weights))
     values = np.rint(weights[later, earlier] / RESOLUTION).astype(np.int64)
     edges = values > 0
     rows, columns = earlier[edges].tolist(), later[edges].tolist()
     return heaviest_pairs(len(weights), rows, columns, values[edges].tolist())
+
+
+@lru_cache(maxsize=64)
+def _below_diagonal(n: int) -> tuple[Ints, Ints]:
+    """Return the places below the diagonal of a square, row by row."""
+    return np.tril_indices(n, -1)
 
 
 def heaviest_pairs(

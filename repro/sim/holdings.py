@@ -319,7 +319,7 @@ class Holdings:
         self.epoch[job] += 1
         if self.settles:
             del self._paid[job]
-        if not any(member in self.runs for member in run.jobs):
+        if self.runs.keys().isdisjoint(run.jobs):
             self._charge(run, 1)
             if run.jobs[0] in self._nodes:
                 del self._nodes[run.jobs[0]]

@@ -1,33 +1,36 @@
 """Muri's Algorithm 1: which jobs may get GPUs, what merging is worth, and which groups form."""
 
 import itertools
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from heapq import heapify, heappop, heapreplace
+from typing import Any
 
 import numpy as np
 from sortedcontainers import SortedList
 
 from repro.cluster.spec import Cluster
 from repro.core.grouped import Group
-from repro.matching.jobs import KindMatcher, best_pairs, first_pairs
+from repro.matching.jobs import KindMatcher, best_pairs, counted_pairs, first_pairs
 from repro.perf.stages import Interleaving, Stages
 from repro.placement.first_fit import FirstFit
-from repro.typing import Floats
+from repro.typing import Floats, Ints
 
 #: Value, rank among equal values, row.
 Entry = tuple[float, int, int]
 #: Profiles of the members of a group, ascending: all that its period depends on.
 Kind = tuple[int, ...]
+#: Gamma of merging two kinds, the kinds, and how often.
+Pair = tuple[float, Kind, Kind, int]
 #: A group and its kind.
 Node = tuple[Group, Kind]
 
 #: Up to this many nodes are matched one by one: among equal totals the solver then finds, along the
 #: list, what that of the simulator would (nearly). More are matched by kind.
 NODE_BY_NODE = 32
-#: Answers kept of matchings one by one.
-_MEMORY = 1 << 16
+#: Answers kept of matchings of lines.
+_MEMORY = 1 << 14
 
 
 class Candidates:
@@ -40,7 +43,9 @@ class Candidates:
     def __init__(
         self, widths: Sequence[int], cluster: Cluster, max_group: int, wide_first: bool
     ) -> None:
-        self._widths, self._nodes, self._num_gpus = widths, FirstFit(cluster), cluster.num_gpus
+        self._nodes, self._num_gpus = FirstFit(cluster), cluster.num_gpus
+        #: GPUs of every job
+        self.widths, self._width_of = np.array(widths, dtype=np.int64), widths
         self._max_group, self._wide_first = max_group, wide_first
         self._lines: dict[int, SortedList[Entry]] = {}
         #: entries of the jobs that wait
@@ -54,36 +59,35 @@ class Candidates:
         """Put jobs in line."""
         for job, value in zip(jobs, values, strict=True):
             entry = self.waiting[job] = (value, int(self._rank[job]), job)
-            self._lines.setdefault(self._widths[job], SortedList()).add(entry)
+            self._lines.setdefault(self._width_of[job], SortedList()).add(entry)
 
     def remove(self, jobs: Iterable[int]) -> None:
         """Take jobs out of the line."""
         for job in jobs:
             entry = self.waiting.pop(job)
-            self._lines[self._widths[job]].remove(entry)
+            self._lines[self._width_of[job]].remove(entry)
             self._last[job] = entry[0]
 
-    def ranked(self, jobs: Sequence[int], values: Floats) -> dict[int, list[Entry]]:
+    def ranked(self, rows: Ints, values: Floats) -> dict[int, list[Entry]]:
         """Return the running jobs of each width with their values now, best first."""
-        rows = np.array(jobs, dtype=np.int64)
-        widths = [self._widths[job] for job in jobs]
-        order = np.lexsort((rows, values))
+        lanes: dict[int, list[Entry]] = {width: [] for width in self.widths[rows].tolist()}
+        ties: tuple[Any, ...] = (rows,)
         if self._wide_first:
             # a list sorted in place keeps the order of equal values: a job whose value rose to that
             # of others stays ahead of them, one whose value fell to it comes behind
             last = np.where(np.isnan(self._last[rows]), values, self._last[rows])
-            order = np.lexsort((rows, self._rank[rows], last, values))
-            place = np.empty_like(rows)
-            place[order] = np.arange(len(rows))
-            self._ahead -= len(rows)
-            self._rank[rows[values > last]] = self._ahead + place[values > last]
-            self._rank[rows[values < last]] = self._behind + place[values < last]
-            self._behind += len(rows)
+            ties = (rows, self._rank[rows], last)
+        order = np.lexsort((*ties, values))
+        rows, values = rows[order], values[order]
+        if self._wide_first:
+            change, place = values - last[order], np.arange(len(rows))
+            ranks = np.where(change > 0, self._ahead - len(rows), self._behind) + place
+            self._rank[rows] = np.where(change == 0, self._rank[rows], ranks)
             self._last[rows] = values
-        entries = list(zip(values.tolist(), self._rank[rows].tolist(), jobs, strict=True))
-        lanes: dict[int, list[Entry]] = {width: [] for width in widths}
-        for number in order.tolist():
-            lanes[widths[number]].append(entries[number])
+            self._ahead, self._behind = self._ahead - len(rows), self._behind + len(rows)
+        entries = zip(values.tolist(), self._rank[rows].tolist(), rows.tolist(), strict=True)
+        for width, entry in zip(self.widths[rows].tolist(), entries, strict=True):
+            lanes[width].append(entry)
         return lanes
 
     def choose(self, running: Mapping[int, list[Entry]], fresh: range) -> dict[int, list[Entry]]:
@@ -153,65 +157,107 @@ class Profiles:
         self._gamma: dict[Kind, float] = {}
         self._tables: dict[tuple[Kind, ...], Floats] = {}
         self._matchers: dict[tuple[Kind, ...], KindMatcher] = {}
-        self._solved: dict[tuple[Kind, ...], list[tuple[int, int]]] = {}
+        self._solved: dict[tuple[Any, ...], list[tuple[int, int]]] = {}
 
     def best_period(self, jobs: Group) -> float:
         """Return the period of a group in its best order (s), whatever order it will run in."""
         group = [self._stages[self.of_job[job]] for job in jobs]
         return replace(self._perf, ordering="best").period(group, self._merged)
 
-    def weights(self, present: tuple[Kind, ...]) -> Floats:
-        """Return the efficiency gamma (Eq 4) of merging every two kinds, 0 if they are too large.
+    def weights(self, lines: Iterable[tuple[Kind, ...]]) -> list[Floats]:
+        """Return the efficiency gamma (Eq 4) of merging every two kinds of each line of kinds.
 
-        Shape (kinds, kinds).
+        Tables of shape (kinds, kinds); 0 where the group would be too large.
         """
-        if present not in self._tables:
-            most, gamma = self._max_group, self._gamma
-            merged = [
+        lines, most, gamma = list(lines), self._max_group, self._gamma
+        merged = {
+            line: [
                 tuple(sorted(one + other)) if len(one) + len(other) <= most else ()
-                for one in present
-                for other in present
+                for one in line
+                for other in line
             ]
-            new = [kind for kind in dict.fromkeys(merged) if kind and kind not in gamma]
-            groups = [[self._stages[number] for number in kind] for kind in new]
-            gamma.update(zip(new, self._perf.efficiencies(groups, self._merged), strict=True))
-            table = np.array([gamma.get(kind, 0.0) for kind in merged])
-            self._tables[present] = table.reshape(len(present), len(present))
-        return self._tables[present]
+            for line in lines
+            if line not in self._tables
+        }
+        kinds = dict.fromkeys(itertools.chain.from_iterable(merged.values()))
+        new = [kind for kind in kinds if kind and kind not in gamma]
+        groups = [[self._stages[number] for number in kind] for kind in new]
+        gamma.update(zip(new, self._perf.efficiencies(groups, self._merged), strict=True))
+        for line, both in merged.items():
+            table = np.array([gamma.get(kind, 0.0) for kind in both])
+            self._tables[line] = table.reshape(len(line), len(line))
+        return [self._tables[line] for line in lines]
 
-    def repeats(self, kinds: int, nodes: int) -> bool:
-        """Tell whether so many nodes of so many kinds are matched by kind."""
-        return self._collapse and 2 * kinds <= nodes
+    def matched(self, counts: Sequence[Mapping[Kind, int]]) -> list[list[Pair]]:
+        """Return maximum-weight matchings, each of so many nodes of every kind.
 
-    def matched(
-        self, present: tuple[Kind, ...], counts: tuple[int, ...]
-    ) -> Sequence[tuple[int, int, int]]:
-        """Return a maximum-weight matching of ``counts`` nodes of each kind, ascending.
-
-        As places a <= b in ``present``, and how many such pairs.
+        As gamma of a pair, its kinds, and how many such pairs.
         """
-        if not self.repeats(len(present), sum(counts)):
-            index = np.repeat(np.arange(len(present)), counts)
-            pairs = best_pairs(self.weights(present)[np.ix_(index, index)])
-            found = Counter((int(index[a]), int(index[b])) for a, b in pairs)
-            return [(a, b, number) for (a, b), number in sorted(found.items())]
-        if present not in self._matchers:
-            self._matchers[present] = KindMatcher(self.weights(present))
-        return self._matchers[present].pairs(counts)
+        lines = [tuple(sorted(nodes)) for nodes in counts]
+        tables, numbers = self.weights(lines), []
+        ways: list[Callable[[tuple[int, ...]], Sequence[tuple[int, int, int]]]] = []
+        for nodes, line, table in zip(counts, lines, tables, strict=True):
+            numbers.append(tuple(map(nodes.__getitem__, line)))
+            if not self._collapse or 2 * len(line) > sum(nodes.values()):
+                ways.append(partial(counted_pairs, table))
+                continue
+            if line not in self._matchers:
+                self._matchers[line] = KindMatcher(table)
+            ways.append(self._matchers[line].pairs)
+        found = [way(number) for way, number in zip(ways, numbers, strict=True)]
+        return [
+            [(float(table[a, b]), line[a], line[b], number) for a, b, number in pairs]
+            for line, table, pairs in zip(lines, tables, found, strict=True)
+        ]
 
-    def in_line(self, kinds: tuple[Kind, ...]) -> list[tuple[int, int]]:
-        """Return a maximum-weight matching of a line of nodes, as pairs of places, ascending."""
-        found = self._solved.get(kinds)
+    def in_line(
+        self, kinds: tuple[Kind, ...], again: tuple[tuple[int, int], ...]
+    ) -> list[tuple[int, int]]:
+        """Return a maximum-weight matching of a line of nodes, as pairs of places.
+
+        Of equal nodes those of ``again`` are paired first, then the others in the line's order.
+        """
+        found = self._solved.get((kinds, again))
         if found is None:
-            present = tuple(sorted(set(kinds)))
-            rows = {kind: row for row, kind in enumerate(present)}
-            index = np.array([rows[kind] for kind in kinds])
-            table = self.weights(present)[index[:, None], index]
-            found = first_pairs(table) if len(kinds) <= NODE_BY_NODE else best_pairs(table)
             if len(self._solved) == _MEMORY:
                 self._solved.clear()
-            self._solved[kinds] = found
+            repeats = self._collapse and 2 * len(set(kinds)) <= len(kinds)
+            by_kind = repeats and len(kinds) > NODE_BY_NODE
+            found = self._kind_by_kind(kinds, again) if by_kind else self._one_by_one(kinds)
+            self._solved[kinds, again] = found
         return found
+
+    def _one_by_one(self, kinds: tuple[Kind, ...]) -> list[tuple[int, int]]:
+        """Return pairs of places as the solver finds them."""
+        present = sorted(set(kinds))
+        rows = {kind: row for row, kind in enumerate(present)}
+        index = np.array([rows[kind] for kind in kinds])
+        table = self.weights([tuple(present)])[0][index[:, None], index]
+        return first_pairs(table) if len(kinds) <= NODE_BY_NODE else best_pairs(table)
+
+    def _kind_by_kind(
+        self, kinds: tuple[Kind, ...], again: tuple[tuple[int, int], ...]
+    ) -> list[tuple[int, int]]:
+        """Return pairs of places in the numbers per kind that weigh most."""
+        places: dict[Kind, list[int]] = {}
+        for place, kind in enumerate(kinds):
+            places.setdefault(kind, []).append(place)
+        (wanted,) = self.matched([{kind: len(where) for kind, where in places.items()}])
+        left = {(one, other): number for _, one, other, number in wanted}
+        pairs: list[tuple[int, int]] = []
+        for one, other in again:
+            pair = min(kinds[one], kinds[other]), max(kinds[one], kinds[other])
+            if left.get(pair, 0):
+                left[pair] -= 1
+                pairs.append((one, other))
+        taken = {place for pair in pairs for place in pair}
+        queues = {
+            kind: iter([place for place in places[kind] if place not in taken])
+            for kind in dict.fromkeys(itertools.chain.from_iterable(left))
+        }
+        for (a, b), number in left.items():
+            pairs += [(next(queues[a]), next(queues[b])) for _ in range(number)]
+        return pairs
 
 
 class GroupsByKind:
@@ -313,8 +359,14 @@ class GroupsByKind:
             if lack <= 0:
                 break
             before = lack
-            pairs = itertools.chain.from_iterable(map(self._matched, nodes, nodes.values()))
-            for _, width, one, other, number in sorted(pairs):
+            several = {w: counts for w, counts in nodes.items() if sum(counts.values()) > 1}
+            found = self._profiles.matched(list(several.values()))
+            waste = [
+                ((1.0 - gamma) * width, width, one, other, number)
+                for width, pairs in zip(several, found, strict=True)
+                for gamma, one, other, number in pairs
+            ]
+            for _, width, one, other, number in sorted(waste):
                 merged, counts = min(number, -(-lack // width)), nodes[width]
                 if merged <= 0:
                     break
@@ -325,16 +377,6 @@ class GroupsByKind:
             if lack == before:
                 break
         return nodes
-
-    def _matched(
-        self, width: int, counts: Mapping[Kind, int]
-    ) -> Iterator[tuple[float, int, Kind, Kind, int]]:
-        """Return (waste, width, kind, kind, number) of the pairs of one width."""
-        present = tuple(sorted(counts))
-        if sum(counts.values()) > 1:
-            gamma = self._profiles.weights(present)
-            for a, b, number in self._profiles.matched(present, tuple(counts[k] for k in present)):
-                yield (1.0 - float(gamma[a, b])) * width, width, present[a], present[b], number
 
 
 def _count(counts: dict[Kind, int], kind: Kind, change: int) -> None:
@@ -375,7 +417,13 @@ class GroupsByList:
 
     def _merged(self, line: list[Node], width: int, lack: int) -> tuple[list[Node], int]:
         """Merge matched nodes of one bucket while GPUs lack; return how many still do, too."""
-        pairs = self._pairs(line)
+        again: list[tuple[int, int]] = []
+        if len(line) > NODE_BY_NODE:
+            # of equal nodes those merged last time are merged again
+            place_of, mates = {group: place for place, (group, _) in enumerate(line)}, self._mates
+            found = [(place_of[one], mates[one]) for one in place_of.keys() & mates.keys()]
+            again = sorted([(one, place_of[two]) for one, two in found if two in place_of])
+        pairs = self._profiles.in_line(tuple([kind for _, kind in line]), tuple(again))
         if not pairs:
             return line, lack
         partner = [-1] * len(line)
@@ -395,35 +443,6 @@ class GroupsByList:
                 else:
                     merged += (line[other], line[place])
         return merged, lack
-
-    def _pairs(self, line: Sequence[Node]) -> list[tuple[int, int]]:
-        """Return the nodes that are matched, as pairs of places in the bucket's list."""
-        kinds = tuple([kind for _, kind in line])
-        if len(line) <= NODE_BY_NODE:
-            return self._profiles.in_line(kinds)
-        places: dict[Kind, list[int]] = {}
-        for place, kind in enumerate(kinds):
-            places.setdefault(kind, []).append(place)
-        present = tuple(sorted(places))
-        if not self._profiles.repeats(len(present), len(line)):
-            return self._profiles.in_line(kinds)
-        wanted = self._profiles.matched(present, tuple([len(places[kind]) for kind in present]))
-        left = {(present[a], present[b]): number for a, b, number in wanted}
-        # of equal nodes those merged last time are merged again, then the others by priority
-        pairs: list[tuple[int, int]] = []
-        place_of = {group: place for place, (group, _) in enumerate(line)}
-        for place, (group, kind) in enumerate(line):
-            other = place_of.get(self._mates.get(group, ()))
-            if other is not None:
-                pair = (kind, kinds[other]) if kind <= kinds[other] else (kinds[other], kind)
-                if left.get(pair, 0):
-                    left[pair] -= 1
-                    pairs.append((place, other))
-        taken = {place for pair in pairs for place in pair}
-        queues = {kind: iter([p for p in places[kind] if p not in taken]) for kind in present}
-        for (a, b), number in left.items():
-            pairs += [(next(queues[a]), next(queues[b])) for _ in range(number)]
-        return pairs
 
     def blocks(self, buckets: Mapping[int, list[int]], gpus: int) -> dict[int, list[Group]]:
         """Return groups of neighbours in the order of priority, merged while GPUs lack."""

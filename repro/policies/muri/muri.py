@@ -140,7 +140,7 @@ class Muri(Grouped):
         """Return the priority of a job that never ran, smaller first."""
 
     @abstractmethod
-    def values(self, view: View, jobs: list[int], widths: Ints, seconds: Floats | None) -> Floats:
+    def values(self, view: View, jobs: Ints, widths: Ints, seconds: Floats | None) -> Floats:
         """Return the priorities of jobs, smaller first; ``seconds`` on GPUs, None: the view's."""
 
 
@@ -153,7 +153,7 @@ class MuriL(Muri):
         """Return 0: nothing attained."""
         return 0.0
 
-    def values(self, view: View, jobs: list[int], widths: Ints, seconds: Floats | None) -> Floats:
+    def values(self, view: View, jobs: Ints, widths: Ints, seconds: Floats | None) -> Floats:
         """Return the attained service of each job (GPU-seconds)."""
         return (view.run_seconds_of(jobs) if seconds is None else seconds) * widths
 
@@ -169,7 +169,7 @@ class MuriS(Muri):
         """Return the service the trace says the job takes (GPU-seconds)."""
         return view.duration(job) * view.gpus(job)
 
-    def values(self, view: View, jobs: list[int], widths: Ints, seconds: Floats | None) -> Floats:
+    def values(self, view: View, jobs: Ints, widths: Ints, seconds: Floats | None) -> Floats:
         """Return the remaining service of each job (GPU-seconds)."""
         return view.remaining_of(jobs) * widths
 
@@ -201,11 +201,11 @@ class _Run:
         self.candidates = Candidates(self.widths, view.cluster, most, bool(policy.wide_first))
 
     def ranked(
-        self, view: View, jobs: list[int], seconds: Floats | None = None
+        self, view: View, jobs: Ints, seconds: Floats | None = None
     ) -> dict[int, list[Entry]]:
         """Return the entries of jobs that hold GPUs, by width."""
-        widths = np.array([self.widths[job] for job in jobs], dtype=np.int64)
-        return self.candidates.ranked(jobs, self.policy.values(view, jobs, widths, seconds))
+        values = self.policy.values(view, jobs, self.candidates.widths[jobs], seconds)
+        return self.candidates.ranked(jobs, values)
 
     def fitting(self, groups: Sequence[Group], width: int, line: Sequence[int]) -> list[Group]:
         """Return the groups of a width that still find nodes; ``line`` has members best first."""
@@ -252,7 +252,7 @@ class _BestFirst(_Run):
             self._select(view)
             self.kinds.arrange()
             groups = {width: self.kinds.of_width(width) for width in self.kinds.groups}
-            packed = self.repacked(groups, self.ranked(view, self.kinds.jobs()))
+            packed = self.repacked(groups, self.ranked(view, np.array(self.kinds.jobs(), np.int64)))
             return RunSet(
                 [Run(g, width) for width, found in packed.items() for g in found], "exact"
             )
@@ -282,7 +282,7 @@ class _BestFirst(_Run):
     def _select(self, view: View) -> list[int]:
         """Choose the candidates among all jobs; return those that lose their GPUs."""
         self.candidates.add(view.fresh, [self.first[job] for job in view.fresh])
-        running = self.ranked(view, self.kinds.jobs())
+        running = self.ranked(view, np.array(self.kinds.jobs(), np.int64))
         chosen = self.candidates.choose(running, view.fresh)
         found = [job for line in chosen.values() for job in sorted(job for _, _, job in line)]
         held = {
@@ -305,7 +305,7 @@ class _BestFirst(_Run):
 
     def _without_nodes(self, view: View) -> list[int]:
         """Take the groups that no nodes are left for apart; their jobs wait."""
-        entries = self.ranked(view, self.kinds.jobs())
+        entries = self.ranked(view, np.array(self.kinds.jobs(), np.int64))
         self.nodes.clear()
         gone: dict[int, float] = {}
         for width in sorted(self.kinds.groups, reverse=True):
@@ -332,7 +332,7 @@ class _InList(_Run):
     def __call__(self, view: View) -> RunSet:
         """Rank all jobs, choose candidates, group them, place the groups; return what changes."""
         self.held.difference_update(view.finished)
-        rows = list(self.held)
+        rows = np.fromiter(self.held, np.int64, len(self.held))
         # from left to right, as the simulator adds: equal sums stay equal
         spent = self.seconds[rows] = self.seconds[rows] + view.now - self.last
         self.last = view.now

@@ -68,7 +68,7 @@ def test_who_runs_is_taken_out_and_ranks_with_those_that_wait():
     for job, value in enumerate([1.0, 2.0, 3.0, 4.0]):
         lanes.add([job], [value])
     lanes.remove([0])
-    running = lanes.ranked([0], np.array([2.5]))
+    running = lanes.ranked(np.array([0]), np.array([2.5]))
     line = lanes.choose(running, NOTHING)[1]
     assert [job for _, _, job in line] == [1, 0, 2, 3]
 
@@ -86,7 +86,7 @@ def test_a_list_sorted_in_place_keeps_the_order_of_equals(now, order):
     for job, value in enumerate([1.0, 2.0, 2.0]):
         lanes.add([job], [value])
     lanes.remove([0])
-    line = lanes.choose(lanes.ranked([0], np.array([now])), NOTHING)[1]
+    line = lanes.choose(lanes.ranked(np.array([0]), np.array([now])), NOTHING)[1]
     assert [job for _, _, job in line] == order
 
 
@@ -95,11 +95,11 @@ def test_a_value_that_fell_to_that_of_others_goes_behind_them():
     for job, value in enumerate([5.0, 2.0, 2.0]):
         lanes.add([job], [value])
     lanes.remove([0])
-    line = lanes.choose(lanes.ranked([0], np.array([2.0])), NOTHING)[1]
+    line = lanes.choose(lanes.ranked(np.array([0]), np.array([2.0])), NOTHING)[1]
     assert [job for _, _, job in line] == [1, 2, 0]
     plain = Candidates([1] * 4, Cluster.parse("1x1"), 3, wide_first=False)
     for job, value in enumerate([5.0, 2.0, 2.0]):
         plain.add([job], [value])
     plain.remove([0])
-    line = plain.choose(plain.ranked([0], np.array([2.0])), NOTHING)[1]
+    line = plain.choose(plain.ranked(np.array([0]), np.array([2.0])), NOTHING)[1]
     assert [job for _, _, job in line] == [0, 1, 2]

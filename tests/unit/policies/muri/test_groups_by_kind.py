@@ -19,7 +19,7 @@ def kinds(jobs, gpus, max_group=4, widths=(1, 1)):
 
 
 def gamma(profiles, one, other):
-    return profiles.weights((one, other))[0, 1]
+    return profiles.weights([(one, other)])[0][0, 1]
 
 
 def groups_of(state):
@@ -117,7 +117,6 @@ def test_collapsing_changes_no_total():
         counts = {}
         for kind in profiles.alone:
             counts[kind] = counts.get(kind, 0) + 1
-        present = tuple(sorted(counts))
-        pairs = profiles.matched(present, tuple(counts[kind] for kind in present))
-        totals.append(sum(gamma(profiles, present[a], present[b]) * n for a, b, n in pairs))
+        (pairs,) = profiles.matched([counts])
+        totals.append(sum(worth * number for worth, _, _, number in pairs))
     assert abs(totals[0] - totals[1]) < 1e-6

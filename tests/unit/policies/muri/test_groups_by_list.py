@@ -25,7 +25,7 @@ def profiles(stages, max_group=4, collapse=True):
 
 
 def gamma(profiles, one, other):
-    return profiles.weights((one, other))[0, 1]
+    return profiles.weights([(one, other)])[0][0, 1]
 
 
 def grouping(stages, max_group=4, rounds=4, collapse=True):
