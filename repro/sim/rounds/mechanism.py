@@ -1,5 +1,6 @@
 """The round mechanism of one run: X, what was received of it, and rounds on a grid."""
 
+import functools
 import math
 import random
 from abc import ABC, abstractmethod
@@ -20,6 +21,8 @@ from repro.typing import Flags, Floats, Ints
 TOLERANCE = 1e-6
 #: Orders of types that are drawn, and rounds that are simulated, in one call.
 AT_ONCE = 64
+#: The same object for the same run.
+_run = functools.lru_cache(1 << 16)(Run)
 
 
 class Ledger:
@@ -78,7 +81,7 @@ class Ledger:
 
     def finish(self, job: int) -> None:
         """Take the rows of a finished job out."""
-        gone = (self.members[:, 0] == job) | (self.members[:, 1] == job)
+        gone = np.flatnonzero(self.members == job) // 2
         self.alive[gone] = self.able[gone] = False
 
     def give(self, rows: Ints, types: Ints, seconds: Floats | float) -> None:
@@ -137,6 +140,10 @@ class RoundMechanism(ABC):
             lease=bool(settings.lease_renewal),
         )
         self._solo = np.array(table.solo)
+        #: kind of each job, -1 for none at the end; speeds of kinds alone and of pairs of kinds
+        self._codes = np.append(speeds.codes, -1)
+        self._alone = np.repeat(speeds.alone[:, None], 2, axis=1)
+        self._paired: Floats | None = None
         #: jobs that arrived since X was computed and have no row yet
         self._unplaced: list[int] = []
         self._computed = -math.inf
@@ -192,7 +199,8 @@ class RoundMechanism(ABC):
         types, x = self.speeds.gpu_types, shares.fractions
         members = shares.jobs if isinstance(shares.jobs, np.ndarray) else shares.members
         if members.ndim == 1:
-            members = np.stack([members, np.full(len(members), -1)], axis=1)
+            members = np.full((len(members), 2), -1)
+            members[:, 0] = shares.jobs
         who = f"policy {self.policy.name!r}"
         if x.shape != (len(members), len(shares.gpu_types)) or not set(shares.gpu_types) <= set(
             types
@@ -255,13 +263,17 @@ class RoundMechanism(ABC):
 
     def _pace(self, members: Ints) -> Floats:
         """Return the steps per second of rows; without a throughput table, from the trace."""
-        speeds, (one, two) = self.speeds, members.T
-        codes = speeds.codes
-        pace = np.repeat(speeds.alone.take(codes[one], axis=0)[:, None], 2, axis=1)
-        shared = two >= 0
-        if shared.any():
-            one, two = codes[one[shared]], codes[two[shared]]
-            pace[shared] = speeds.pairs[one, two]
+        speeds, codes = self.speeds, self._codes.take(members)
+        if members[:, 1].max(initial=-1) < 0:
+            pace = self._alone.take(codes[:, 0], axis=0)
+        else:
+            # one more column, of jobs alone
+            if self._paired is None:
+                alone = self._alone[:, None]
+                self._paired = np.concatenate([alone, speeds.pairs], axis=1)
+            kinds, partners, _, types = self._paired.shape
+            place = codes[:, 0] * partners + codes[:, 1] + 1
+            pace = self._paired.reshape(kinds * partners, 2, types).take(place, axis=0)
         for job in members[np.isnan(pace[:, 0, 0]), 0][:1].tolist():
             # says why it can never run
             speeds.of(job)
@@ -298,7 +310,7 @@ class RoundMechanism(ABC):
         pairs = self.ledger.members[rows].tolist()
         for (one, two), column in zip(pairs, columns.tolist(), strict=True):
             jobs = (one,) if two < 0 else (one, two)
-            runs.append(Run(jobs, self.table.gpus[one], self.speeds.gpu_types[column]))
+            runs.append(_run(jobs, self.table.gpus[one], self.speeds.gpu_types[column]))
         return RunSet(runs, keep=True, stop=stops.tolist())
 
     def _close(self, jobs: Ints, now: float) -> None:
