@@ -161,11 +161,17 @@ class Holdings:
             stops, starts = self._switch(stops, starts, now)
         if stops:
             again = {job for run in starts for job in run.jobs}
+            paused = [job for job in stops if job not in again]
+            overhead = self.overhead
+            pauses = (
+                {job: overhead.pause_s(table, job) for job in paused}
+                if overhead is not None
+                else {}
+            )
             for job in stops:
-                moved = job in again
-                self._release(job, now, pause=not moved)
-                if not moved:
-                    table.preemptions[job] += 1
+                self._release(job, now, pauses.get(job))
+            for job in paused:
+                table.preemptions[job] += 1
         return [job for run in starts for job in self._start(run, now)]
 
     def _switch(
@@ -285,15 +291,15 @@ class Holdings:
             )
         return placer.claim(leader, run.tasks)
 
-    def _release(self, job: int, now: float, *, pause: bool) -> None:
-        """Take the GPUs of a job away and book its progress."""
+    def _release(self, job: int, now: float, pause: float | None) -> None:
+        """Take the GPUs of a job away and book its progress; ``pause``: seconds to checkpoint."""
         table, run = self.table, self.runs[job]
         begun = now >= table.since[job]
         self._progress(job, now)
         self._book(job, now)
-        if pause and self.overhead is not None:
+        if pause is not None:
             # a job that has not begun has nothing to checkpoint, and no more to load
-            until = now + self.overhead.pause_s(table, job) if begun else max(now, table.clean[job])
+            until = now + pause if begun else max(now, table.clean[job])
             self.overhead_s += until - now if begun else until - table.since[job]
             self._draining.append((until, (run.gpus - run.shared) / len(run.jobs)))
 

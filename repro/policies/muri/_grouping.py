@@ -164,12 +164,19 @@ class Profiles:
         group = [self._stages[self.of_job[job]] for job in jobs]
         return replace(self._perf, ordering="best").period(group, self._merged)
 
-    def weights(self, lines: Iterable[tuple[Kind, ...]]) -> list[Floats]:
+    def weights(self, lines: Sequence[tuple[Kind, ...]]) -> list[Floats]:
         """Return the efficiency gamma (Eq 4) of merging every two kinds of each line of kinds.
 
         Tables of shape (kinds, kinds); 0 where the group would be too large.
         """
-        lines, most, gamma = list(lines), self._max_group, self._gamma
+        unknown = [line for line in lines if line not in self._tables]
+        if unknown:
+            self._learn(unknown)
+        return [self._tables[line] for line in lines]
+
+    def _learn(self, lines: Sequence[tuple[Kind, ...]]) -> None:
+        """Compute tables of gamma, and gamma of the kinds not met before in one call."""
+        most, gamma = self._max_group, self._gamma
         merged = {
             line: [
                 tuple(sorted(one + other)) if len(one) + len(other) <= most else ()
@@ -177,7 +184,6 @@ class Profiles:
                 for other in line
             ]
             for line in lines
-            if line not in self._tables
         }
         kinds = dict.fromkeys(itertools.chain.from_iterable(merged.values()))
         new = [kind for kind in kinds if kind and kind not in gamma]
@@ -186,7 +192,6 @@ class Profiles:
         for line, both in merged.items():
             table = np.array([gamma.get(kind, 0.0) for kind in both])
             self._tables[line] = table.reshape(len(line), len(line))
-        return [self._tables[line] for line in lines]
 
     def matched(self, counts: Sequence[Mapping[Kind, int]]) -> list[list[Pair]]:
         """Return maximum-weight matchings, each of so many nodes of every kind.
