@@ -77,32 +77,16 @@ class Collapse:
 
 @dataclass
 class Kinds:
-    """Kinds of equal jobs at one decision: what a formula of shares is given.
+    """Kinds of equal jobs at one decision: what a formula of shares is given."""
 
-    Parameters
-    ----------
-    speeds : ndarray, shape (kinds, GPU types)
-        Steps per second of a job on each GPU type, 0 = cannot run there.
-    gpus : ndarray, shape (GPU types,)
-        GPUs of each type.
-    counts, widths, weights : ndarray, shape (kinds,)
-        Jobs of each kind, GPUs of each of these jobs, and its priority weight.
-    jobs : sequence of int
-        Row number of one job of each kind.
-    key : callable
-        Row of a kind to what its jobs have in common, see `TypedShares.key`.
-    view : View, optional
-        The run, for `steps_left`.
-    """
-
-    speeds: Floats
-    gpus: Floats
-    counts: Floats
-    widths: Floats
-    weights: Floats
-    jobs: Sequence[int] = ()
-    key: Callable[[int], Any] = int
-    view: View | None = field(default=None, repr=False)
+    speeds: Floats  #: steps per second of a job, shape (kinds, GPU types); 0 = cannot run there
+    gpus: Floats  #: GPUs of each type
+    counts: Floats  #: jobs of each kind
+    widths: Floats  #: GPUs of each of these jobs
+    weights: Floats  #: priority weight of each of them
+    jobs: Sequence[int] = ()  #: row number of one job of each kind
+    key: Callable[[int], Any] = int  #: row of a kind to what its jobs have in common
+    view: View | None = field(default=None, repr=False)  #: the run, for `steps_left`
 
     @cached_property
     def equal_speeds(self) -> Floats:

@@ -111,21 +111,16 @@ class ThroughputTable:
         gang_b: int,
         gpu_types: Sequence[str | None],
     ) -> Floats:
-        """Return steps/s of two jobs that share their GPUs, read-only, shape (2, GPU types).
+        """Return steps/s of two jobs that share their GPUs, shape (2, GPU types).
 
         0 for gangs of different sizes, for pairs the table does not have, and where the two do not
         fit into memory.
         """
-        key = (model_a, gang_a, model_b, gang_b, tuple(gpu_types))
-        known = self._pair_speeds.get(key)
-        if known is None:
-            known = np.zeros((2, len(gpu_types)))
-            if gang_a == gang_b:
-                for column, gpu_type in enumerate(gpu_types):
-                    known[:, column] = self._pair(model_a, model_b, gang_a, gpu_type) or (0.0, 0.0)
-            known.flags.writeable = False
-            self._pair_speeds[key] = known
-        return known
+        found = np.zeros((2, len(gpu_types)))
+        if gang_a == gang_b:
+            for column, gpu_type in enumerate(gpu_types):
+                found[:, column] = self._pair(model_a, model_b, gang_a, gpu_type) or (0.0, 0.0)
+        return found
 
     def rates(self, table: JobTable, run: Run, nodes: Nodes) -> Sequence[float]:
         """Return work per second relative to the reference type; shares of time add up."""
@@ -202,8 +197,4 @@ class ThroughputTable:
 
     @cached_property
     def _rates(self) -> dict[object, tuple[float, ...]]:
-        return {}
-
-    @cached_property
-    def _pair_speeds(self) -> dict[object, Floats]:
         return {}

@@ -76,7 +76,7 @@ def test_one_renewal(benchmark):
     cost, _ = measure(
         benchmark, "renewal of 5050 rows of pairs", 9, ledger.renew, members, x, speeds, 360.0
     )
-    assert ledger.deficit.shape == x.shape
+    assert ledger.rows.deficit.shape == x.shape
     assert cost <= 0.008
 
 

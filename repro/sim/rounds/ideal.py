@@ -66,19 +66,20 @@ class Ideal(RoundMechanism):
 
     def next_round(self, now: float, changed: bool = False) -> RunSet:
         """Let every job run at its shares until the next event; raise if jobs share GPUs."""
-        ledger, table, state = self.ledger, self.table, self.table.state
+        ledger, table, state = self.ledger.rows, self.table, self.table.state
+        alive = ledger.able.any(axis=1)
         if (ledger.members[:, 1] >= 0).any():
             raise PolicyError(
                 f"policy {self.policy.name!r} lets jobs share GPUs; ideal execution takes jobs "
                 "alone"
             )
         if not self.foresees:
-            there = ledger.members[ledger.alive, 0].tolist(), ledger.x[ledger.alive]
+            there = ledger.members[alive, 0].tolist(), ledger.x[alive]
             pairs = zip(*there, strict=True)
             runs = (self._run(*pair) for pair in pairs)
             return RunSet([run for run in runs if run.parts], "exact")
         pace = ledger.speeds[:, 0]
-        rows = np.nonzero(ledger.alive & ((ledger.x * pace).sum(axis=1) > 0))[0]
+        rows = np.nonzero(alive & ((ledger.x * pace).sum(axis=1) > 0))[0]
         jobs, x = ledger.members[rows, 0], ledger.x[rows]
         rate = (x * pace[rows]).sum(axis=1) / self._unit[jobs]
         left = state.left[jobs]

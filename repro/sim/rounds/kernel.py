@@ -248,18 +248,21 @@ def walk(
 
 
 class Rows(NamedTuple):
-    """Rows of X, as the attributes of `mechanism.Ledger`; ``time`` and ``total`` change.
+    """Rows of X."""
 
-    ``able`` is false for all of a row with a finished member.
-    """
-
+    #: jobs of each row, -1 for none
     members: Ints
+    #: where all members can run; nowhere once one of them has finished
     able: Flags
+    #: rows of jobs that were there when X was computed
     allocated: Flags
+    #: by (row, GPU type): share, deficit carried over (s), time received since (s)
     x: Floats
     deficit: Floats
     time: Floats
+    #: time received by all rows (s)
     total: Floats
+    #: steps per second of both members, by (row, member, GPU type); 0 where they cannot run
     speeds: Floats
 
 

@@ -5,6 +5,7 @@ import math
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from repro.core.speeds import Speeds
 from repro.errors import PolicyError
 from repro.sim.rounds import kernel
 from repro.sim.rounds.settings import RoundSettings
-from repro.typing import Flags, Floats, Ints
+from repro.typing import Floats, Ints
 
 #: Relative overshoot of shares put down to rounding in the policy's solver.
 TOLERANCE = 1e-6
@@ -37,61 +38,43 @@ class Ledger:
         self._paired: tuple[Ints, Floats] = (np.empty(0, np.int64), np.empty((0, types)))
         #: jobs that were ever in X; the last entry stands for none
         self._known = np.zeros(jobs + 1, dtype=np.bool_)
-        #: jobs of each row, -1 for none
-        self.members = np.empty((0, 2), dtype=np.int64)
-        #: by (row, GPU type): share, time received since (s), deficit carried over (s)
-        self.x = self.time = self.deficit = np.empty((0, types))
-        #: time received by all rows (s)
-        self.total = np.zeros(types)
-        #: steps per second of both members; 0 where they cannot run
-        self.speeds = np.empty((0, 2, types))
-        #: where all members can run; nowhere once one of them has finished
-        self.able: Flags = np.empty((0, types), dtype=np.bool_)
-        #: rows without finished jobs; rows of jobs that were there when X was computed
-        self.alive = self.allocated = np.empty(0, dtype=np.bool_)
+        none, nothing = np.empty((0, 2), dtype=np.int64), np.empty((0, types))
+        self.rows = self._new(none, nothing, np.empty((0, 2, types)), nothing)
+
+    def _new(self, members: Ints, x: Floats, speeds: Floats, deficit: Floats) -> kernel.Rows:
+        """Return rows that received nothing yet."""
+        able, allocated = (speeds[:, 0] > 0) & (speeds[:, 1] > 0), np.ones(len(x), dtype=np.bool_)
+        time, total = np.full(x.shape, self._prior), np.full(x.shape[1], self._prior * len(x))
+        members = np.ascontiguousarray(members)
+        return kernel.Rows(members, able, allocated, x, deficit, time, total, speeds)
 
     def renew(self, members: Ints, x: Floats, speeds: Floats, elapsed: float) -> None:
         """Settle the deficits of the old X, computed ``elapsed`` seconds ago; begin a new one."""
+        old = self.rows
         self._paired = kernel.settle(
-            self.members, self.x, self.time, self.deficit, self._prior, elapsed, self._alone
+            old.members, old.x, old.time, old.deficit, self._prior, elapsed, self._alone
         )
-        self.members, self.x, self.speeds = np.ascontiguousarray(members), x, speeds
-        self.able = (speeds[:, 0] > 0) & (speeds[:, 1] > 0)
-        self.deficit = kernel.deficits(
-            members, self._alone, *self._paired, self._known, self._prior
-        )
+        owed = kernel.deficits(members, self._alone, *self._paired, self._known, self._prior)
         self._known[members] = True
-        self.time = np.full(x.shape, self._prior)
-        self.total = np.full(x.shape[1], self._prior * len(x))
-        self.alive = np.ones(len(x), dtype=np.bool_)
-        self.allocated = np.ones(len(x), dtype=np.bool_)
+        self.rows = self._new(members, x, speeds, owed)
 
-    def add(self, rows: Ints, speeds: Floats) -> None:
+    def add(self, members: Ints, speeds: Floats) -> None:
         """Add jobs, or pairs of jobs, that arrived since X was computed; they have no share."""
-        zeros = np.zeros((len(rows), self.x.shape[1]))
-        deficit = np.where(rows[:, 1:] < 0, self._alone[rows[:, 0]], zeros)
-        self.members = np.concatenate([self.members, rows])
-        self.x = np.concatenate([self.x, zeros])
-        self.time = np.concatenate([self.time, zeros + self._prior])
-        self.deficit = np.concatenate([self.deficit, deficit])
-        self.speeds = np.concatenate([self.speeds, speeds])
-        self.able = np.concatenate([self.able, (speeds[:, 0] > 0) & (speeds[:, 1] > 0)])
-        self.alive = np.concatenate([self.alive, np.ones(len(rows), np.bool_)])
-        self.allocated = np.concatenate([self.allocated, np.zeros(len(rows), np.bool_)])
+        old, x = self.rows, np.zeros((len(members), self._alone.shape[1]))
+        owed = np.where(members[:, 1:] < 0, self._alone[members[:, 0]], x)
+        new = self._new(members, x, speeds, owed)
+        new.allocated[:] = False
+        both: Any = map(np.concatenate, zip(old, new, strict=True))
+        self.rows = kernel.Rows(*both)._replace(total=old.total)
 
     def finish(self, job: int) -> None:
         """Take the rows of a finished job out."""
-        gone = np.flatnonzero(self.members == job) // 2
-        self.alive[gone] = self.able[gone] = False
+        self.rows.able[np.flatnonzero(self.rows.members == job) // 2] = False
 
     def give(self, rows: Ints, types: Ints, seconds: Floats | float) -> None:
         """Book that rows, each named once, held GPUs of a type."""
-        self.time[rows, types] += seconds
-        np.add.at(self.total, types, seconds)
-
-    def rows(self) -> kernel.Rows:
-        """Return what compiled rounds read and write."""
-        return kernel.Rows(*(getattr(self, name) for name in kernel.Rows._fields))
+        self.rows.time[rows, types] += seconds
+        np.add.at(self.rows.total, types, seconds)
 
 
 class RoundMechanism(ABC):
@@ -250,16 +233,16 @@ class RoundMechanism(ABC):
         fresh = [job for job in self._unplaced if job in self.table.active]
         self._unplaced.clear()
         alone = np.array([(job, -1) for job in fresh], dtype=np.int64).reshape(-1, 2)
-        ledger, widths, rows = self.ledger, self.rule.widths, [alone[:0]]
+        present, widths, rows = self.ledger.rows, self.rule.widths, [alone[:0]]
         if self.policy.pairs_up and self.rule.drop and not self.policy.idle_ok:
-            there = ledger.members[ledger.alive & (ledger.members[:, 1] < 0), 0]
+            there = present.members[present.able.any(axis=1) & (present.members[:, 1] < 0), 0]
             for number, job in enumerate(fresh):
                 rows.append(alone[number : number + 1])
                 others = there[widths[there] == widths[job]]
                 rows.append(np.stack([others, np.full(len(others), job)], axis=1))
                 there = np.append(there, job)
             alone = np.concatenate(rows)
-        ledger.add(alone, self._pace(alone))
+        self.ledger.add(alone, self._pace(alone))
 
     def _pace(self, members: Ints) -> Floats:
         """Return the steps per second of rows; without a throughput table, from the trace."""
@@ -307,7 +290,7 @@ class RoundMechanism(ABC):
     def _changes(self, rows: Ints, columns: Ints, stops: Ints) -> RunSet:
         """Return the changes of a round: rows that begin, and jobs that stop."""
         runs = []
-        pairs = self.ledger.members[rows].tolist()
+        pairs = self.ledger.rows.members[rows].tolist()
         for (one, two), column in zip(pairs, columns.tolist(), strict=True):
             jobs = (one,) if two < 0 else (one, two)
             runs.append(_run(jobs, self.table.gpus[one], self.speeds.gpu_types[column]))
@@ -365,10 +348,10 @@ class GridRounds(RoundMechanism):
             self._add_unplaced()
         ledger, state, taken = self.ledger, self.table.state, self.rule.taken
         order = self._draw_orders()[0]
-        rows, columns, fresh = kernel.choose(ledger.rows(), state, self.rule, order)
+        rows, columns, fresh = kernel.choose(ledger.rows, state, self.rule, order)
         self._drop_orders(1)
         ledger.give(rows, columns, self.settings.round_s)
-        one, two = ledger.members[rows].T
+        one, two = ledger.rows.members[rows].T
         second = two >= 0
         self._note_pairs(one[fresh], two[fresh], columns[fresh])
         chosen, before = np.concatenate([one, two[second]]), self._running
@@ -391,7 +374,7 @@ class GridRounds(RoundMechanism):
 
     def _exchange(self, rows: Ints, columns: Ints, stops: Ints, now: float) -> None:
         """Book that jobs lose their GPUs, and that the members of rows get others."""
-        state, members = self.table.state, self.ledger.members[rows]
+        state, members = self.table.state, self.ledger.rows.members[rows]
         there = members >= 0
         jobs, side = members[there], np.nonzero(there)[1]
         held = state.running[jobs]
@@ -413,7 +396,7 @@ class GridRounds(RoundMechanism):
         state.first_start[begun] = np.minimum(state.first_start[begun], now)
         state.held[begun] = self.rule.widths[begun]
         places = np.repeat(np.arange(len(rows)), there.sum(axis=1))
-        pace = self.ledger.speeds[rows[places], side, columns[places]]
+        pace = self.ledger.rows.speeds[rows[places], side, columns[places]]
         rate = pace / self.speeds.on_reference[jobs] if self.speeds.known else 1.0
         state.rate[jobs] = rate / self._solo[jobs]
 

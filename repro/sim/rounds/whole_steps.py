@@ -27,7 +27,7 @@ class WholeSteps(RoundMechanism):
         """Book the steps and the time of the round that has ended."""
         if self._round is None:
             return
-        kernel.book(self.ledger.rows(), self.table.state, self._round, self._gap, now)
+        kernel.book(self.ledger.rows, self.table.state, self._round, self._gap, now)
         if len(self._round.rows):
             # an idle gap before a round counts to its first steps
             self._gap = self._until
@@ -53,7 +53,7 @@ class WholeSteps(RoundMechanism):
         before = before[state.on_type[before] >= 0]
         # events closer to the round's end than float rounding count as inside it
         last, played = kernel.play(
-            self.ledger.rows(), state, self.rule, orders, self._running, now, self._gap,
+            self.ledger.rows, state, self.rule, orders, self._running, now, self._gap,
             limit * (1 - 1e-9),
         )  # fmt: skip
         self._drop_orders(played.rounds)

@@ -117,13 +117,13 @@ def test_types_may_be_named_in_any_order_or_left_out():
     for kinds, x in ((("v100", "k80"), [[0.75, 0.25]]), (("v100",), [[0.75]])):
         found = mechanism(jobs([1]))
         found.adopt(shares((0,), x, kinds), 0.0)
-        assert found.ledger.x[0].tolist() == ([0.25, 0.75] if len(kinds) == 2 else [0, 0.75])
+        assert found.ledger.rows.x[0].tolist() == ([0.25, 0.75] if len(kinds) == 2 else [0, 0.75])
 
 
 def test_rounding_errors_are_trimmed():
     found = mechanism(jobs([1, 1, 1]))
     found.adopt(shares((0, 1, 2), [[0.5, 0.5 + 5e-7], [1, -1e-9], [0.5 + 5e-7, 0.5]]), 0.0)
-    x = found.ledger.x
+    x = found.ledger.rows.x
     assert x.min() == 0
     assert (x.sum(axis=0) <= 2).all()
 
@@ -133,7 +133,7 @@ def test_equal_rows_come_in_the_order_in_which_they_came_into_being():
     found = mechanism(jobs([1] * 3))
     entries = ((2, 0), (1, 0), 2, 1, (1, 2), 0)
     found.adopt(shares(entries, [[0.1, 0.1]] * 6), 0.0)
-    assert found.ledger.members.tolist() == [[0, -1], [1, -1], [0, 1], [2, -1], [0, 2], [1, 2]]
+    assert found.ledger.rows.members.tolist() == [[0, -1], [1, -1], [0, 1], [2, -1], [0, 2], [1, 2]]
 
 
 # choosing ----------------------------------------------------------------------------------------
