@@ -10,15 +10,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "repro"
-#: What else is imported where it is used: numba's own house, rounds, whose kernel is compiled, and
-#: papermill, which takes 2 s.
-SLOW = {
-    "repro.compiled.sources",
-    "repro.batch.execute.run",
-    "repro.sim.rounds.ideal.Ideal",
-    "repro.sim.rounds.mechanism.GridRounds",
-    "repro.sim.rounds.whole_steps.WholeSteps",
-}
+#: What else is imported where it is used: numba's own house, and papermill, which takes 2 s.
+SLOW = {"repro.compiled.sources", "repro.batch.execute.run"}
 
 
 @pytest.fixture(scope="module")
@@ -64,10 +57,10 @@ def imported(node):
 
 
 def is_compiled(name):
-    """Tell whether a name is, or is in, a module of ours that compiles loops."""
+    """Tell whether a module, or a name in it, is of ours and compiles loops or imports ones."""
     for module in (name, name.rpartition(".")[0]):
         path = ROOT / f"{module.replace('.', '/')}.py"
         if module.startswith("repro.") and path.is_file():
-            text = path.read_text()
-            return "from repro.compiled import njit" in text or "_kernel" in text
+            names = [one for node in ast.parse(path.read_text()).body for one in imported(node)]
+            return "repro.compiled.njit" in names or any(map(is_compiled, names))
     return False
