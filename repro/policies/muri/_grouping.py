@@ -1,9 +1,8 @@
 """Muri's Algorithm 1: which jobs may get GPUs, what merging is worth, and which groups form."""
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from heapq import heapify, heappop, heapreplace
 from typing import Any
 
@@ -29,7 +28,7 @@ Node = tuple[Group, Kind]
 #: Up to this many nodes are matched one by one: among equal totals the solver then finds, along the
 #: list, what that of the simulator would (nearly). More are matched by kind.
 NODE_BY_NODE = 32
-#: Answers kept of matchings of lines.
+#: Matchings kept.
 _MEMORY = 1 << 14
 
 
@@ -157,7 +156,8 @@ class Profiles:
         self._gamma: dict[Kind, float] = {}
         self._tables: dict[tuple[Kind, ...], Floats] = {}
         self._matchers: dict[tuple[Kind, ...], KindMatcher] = {}
-        self._solved: dict[tuple[Any, ...], list[tuple[int, int]]] = {}
+        #: matchings of lines, and of numbers per kind
+        self._solved: dict[tuple[Any, ...], list[Any]] = {}
 
     def best_period(self, jobs: Group) -> float:
         """Return the period of a group in its best order (s), whatever order it will run in."""
@@ -198,22 +198,30 @@ class Profiles:
 
         As gamma of a pair, its kinds, and how many such pairs.
         """
-        lines = [tuple(sorted(nodes)) for nodes in counts]
-        tables, numbers = self.weights(lines), []
-        ways: list[Callable[[tuple[int, ...]], Sequence[tuple[int, int, int]]]] = []
-        for nodes, line, table in zip(counts, lines, tables, strict=True):
-            numbers.append(tuple(map(nodes.__getitem__, line)))
-            if not self._collapse or 2 * len(line) > sum(nodes.values()):
-                ways.append(partial(counted_pairs, table))
+        self._forget()
+        listed = [sorted(nodes.items()) for nodes in counts]
+        keys = [(tuple([k for k, _ in nodes]), tuple([n for _, n in nodes])) for nodes in listed]
+        tables = self.weights([line for line, _ in keys])
+        new = {
+            key: table for key, table in zip(keys, tables, strict=True) if key not in self._solved
+        }
+        found: list[Sequence[tuple[int, int, int]]] = []
+        for (line, number), table in new.items():
+            if not self._collapse or 2 * len(line) > sum(number):
+                found.append(counted_pairs(table, number))
                 continue
             if line not in self._matchers:
                 self._matchers[line] = KindMatcher(table)
-            ways.append(self._matchers[line].pairs)
-        found = [way(number) for way, number in zip(ways, numbers, strict=True)]
-        return [
-            [(float(table[a, b]), line[a], line[b], number) for a, b, number in pairs]
-            for line, table, pairs in zip(lines, tables, found, strict=True)
-        ]
+            found.append(self._matchers[line].pairs(number))
+        for (key, table), pairs in zip(new.items(), found, strict=True):
+            worth = [(float(table[a, b]), key[0][a], key[0][b], times) for a, b, times in pairs]
+            self._solved[key] = worth
+        return [self._solved[key] for key in keys]
+
+    def _forget(self) -> None:
+        """Drop the answers kept if there are too many."""
+        if len(self._solved) > _MEMORY:
+            self._solved.clear()
 
     def in_line(
         self, kinds: tuple[Kind, ...], again: tuple[tuple[int, int], ...]
@@ -224,8 +232,7 @@ class Profiles:
         """
         found = self._solved.get((kinds, again))
         if found is None:
-            if len(self._solved) == _MEMORY:
-                self._solved.clear()
+            self._forget()
             repeats = self._collapse and 2 * len(set(kinds)) <= len(kinds)
             by_kind = repeats and len(kinds) > NODE_BY_NODE
             found = self._kind_by_kind(kinds, again) if by_kind else self._one_by_one(kinds)

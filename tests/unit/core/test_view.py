@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -157,3 +158,22 @@ def test_idle_gpus_need_nodes():
 
     with pytest.raises(PolicyError, match="only counts"):
         simulate(small_trace(), "1x4", Watcher())
+
+
+def test_of_many_jobs_it_says_what_it_says_of_each():
+    """Some run, some wait; whoever arrived and finished since the last decision is named."""
+    came, gone = [], []
+
+    @dataclass(frozen=True)
+    class Counting(Looking):
+        def decide(self, view):
+            came.extend(view.fresh)
+            gone.extend(view.finished)
+            rows = np.array(view.jobs, dtype=np.int64)
+            assert view.remaining_of(rows).tolist() == [view.remaining(job) for job in view.jobs]
+            assert view.run_seconds_of(rows).tolist() == [view.run_seconds(j) for j in view.jobs]
+            return RunSet(view.jobs[::-1])
+
+    simulate(small_trace(), "1x4", Counting())
+    assert came == list(range(6))
+    assert sorted(gone) == sorted(set(gone))

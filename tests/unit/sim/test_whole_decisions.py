@@ -1,6 +1,6 @@
 """Decisions that name only what changes: the same checks, the same GPUs."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pandas as pd
 import pytest
@@ -101,3 +101,26 @@ def test_gpus_of_a_group_come_back_with_its_last_member():
     assert simulate(rows, "1x4", Pair(10), perf=perf).jobs["end_time"].tolist() == [5, 10, 20]
     with pytest.raises(PolicyError, match="time 5 s, job 2: gives it 4 GPUs where 2 are left"):
         simulate(rows, "1x4", Pair(5), perf=perf)
+
+
+@dataclass(frozen=True)
+class Regrouped(Policy):
+    """Runs jobs 0 and 1 together, from 10 s on each alone; ``seen`` gets the types held."""
+
+    seen: list = field(default_factory=list)
+
+    def decide(self, view):
+        self.seen.append(view._table.state.on_type.tolist())
+        if view.now == 0:
+            return RunSet([Run((0, 1), 2, "b")], keep=True, wake=10.0)
+        if view.now == 10:
+            return RunSet([Run((1,), 2, "a"), Run((0,), 2, "b")], stop=[0], keep=True, wake=11.0)
+        return RunSet((), keep=True)
+
+
+def test_a_job_that_is_stopped_may_be_named_anew():
+    policy, rows = Regrouped(), trace((0, 20, 2), (0, 20, 2))
+    result = simulate(rows, "1x2:a,1x2:b", policy, perf=Alike())
+    assert result.jobs["end_time"].tolist() == [20, 20]
+    assert result.jobs["preemptions"].sum() == 0
+    assert policy.seen[:3] == [[-1, -1], [1, 1], [1, 0]]
