@@ -28,7 +28,7 @@ def statistics(values: pd.Series[float] | Array) -> dict[str, float]:
 
 
 def improvement(result: Result, reference: Result, metric: str = "jct") -> dict[str, float]:
-    """Return the factor of improvement of ``reference`` over ``result`` (Tiresias section 5.1).
+    """Return avg, median, p95 and makespan of a run over the reference's (Tiresias section 5.1).
 
     Parameters
     ----------
@@ -36,11 +36,6 @@ def improvement(result: Result, reference: Result, metric: str = "jct") -> dict[
         Value under X and value under Tiresias-L.
     metric : str
         Column of ``jobs``.
-
-    Returns
-    -------
-    dict
-        avg, median, p95 of X divided by those of the reference, and makespan.
     """
     ours = statistics(result.jobs[metric])
     base = statistics(reference.jobs[metric])
@@ -116,19 +111,14 @@ def bins(jobs: pd.DataFrame, small_gpus: int, short_s: float) -> pd.Series[str]:
 
 
 def busy_gpus(result: Result, step: float) -> pd.Series[float]:
-    """Return the average number of GPUs held in each time step.
+    """Return the average number of GPUs held in each time step up to the last completion.
 
     Parameters
     ----------
     result : Result
         Records.
     step : float
-        Step length (s).
-
-    Returns
-    -------
-    Series
-        Indexed by the beginning of the step (s), up to the last completion.
+        Step length (s); the index of the series is the beginning of each.
     """
     spans = result.intervals
     last = float(spans["end"].max()) if len(spans) else 0.0

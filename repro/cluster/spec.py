@@ -26,14 +26,7 @@ _TYPED = re.compile(r"([0-9]+)x([A-Za-z][\w.+-]*)")
 
 @dataclass(frozen=True, repr=False)
 class Cluster:
-    """The machines of a cluster, in index order.
-
-    Parameters
-    ----------
-    nodes : tuple of Node
-        A node's index is its place in this tuple.
-    name : str
-        The spec or the file name it came from; what ``str(cluster)`` shows.
+    """The machines of a cluster, in index order; its name is the spec or file name it came from.
 
     Examples
     --------
@@ -90,13 +83,6 @@ class Cluster:
             switch x GPUs), ``36xv100`` (single-GPU servers of a type), several joined by commas;
             or a CSV or YAML file, see `repro.cluster.files`. A Cluster is returned as it is.
             Parts without a switch number share one switch; ``SxNxG`` opens S new ones.
-
-        Raises
-        ------
-        ParamError
-            If the spec is not understood or asks for no GPU or too many nodes.
-        TraceError
-            If the file is missing, is not one of the known kinds or breaks their rules.
 
         Examples
         --------

@@ -70,20 +70,10 @@ class PairEstimator:
     distance): in a pair, two jobs keep the shares of their speeds that their references keep.
     Speeds alone are known, as is a pair on a GPU type where it has run (OSDI 2020, section 6).
 
-    Parameters
-    ----------
-    table : ThroughputTable
-        True steps/s alone and in pairs.
-    gpu_types : sequence of str
-        Order of the answers.
-    fraction : float
-        Part of the (GPU type, reference) entries profiled per job, 0 to 1.
-    references, seed : int
-        Number of reference models, drawn from the table; seed of the run.
-    artifact_index : bool
-        Read measurements at the columns the artifact reads: those of the table's first models.
-    models : sequence of str, optional
-        Order in which references are drawn, in the artifact that of its workload generator.
+    ``table`` holds the true speeds; ``fraction`` (0 to 1) of the (GPU type, reference) entries are
+    profiled per job; ``references`` models are drawn from ``models``, by default the table's (in
+    the artifact those of its workload generator, in its order). With ``artifact_index``,
+    measurements are read where the artifact reads them: in the columns of the table's first models.
     """
 
     def __init__(

@@ -52,18 +52,10 @@ class Inputs(dict[str, Any]):
 class FigureRun:
     """One figure or table being regenerated; made by :func:`figure`.
 
-    Attributes
-    ----------
-    id, paper, profile : str
-        Which figure, of which paper, at which size.
-    seed : int
-        Seed of everything that is drawn unless a call names another.
-    inputs : Inputs
-        The parameter file's inputs after profile and overrides.
-    published : dict
-        Published value of each claim by claim id, for drawing beside ours.
-    folder : Path
-        Where :meth:`save` writes.
+    ``id``, ``paper`` and ``profile`` say which figure, of which paper, at which size; ``seed`` is
+    that of everything drawn unless a call names another. ``inputs`` are those of the parameter file
+    after profile and overrides, ``published`` the published value of each claim by its id, and
+    ``folder`` is where :meth:`save` writes.
     """
 
     def __init__(
@@ -101,15 +93,9 @@ class FigureRun:
     def trace(self, name: str, seed: int | None = None, **options: Any) -> pd.DataFrame:
         """Return a named trace, or one of the user's own, and record where it came from.
 
-        Parameters
-        ----------
-        name : str
-            A generator or a public trace, see ``repro trace list``; or the path of a file, from
-            the project's root, with its ``format``.
-        seed : int, optional
-            Instead of the figure's seed; the same name and seed give the same trace everywhere.
-        **options
-            Passed to the generator or the loader; ``throughputs`` may be an own file, too.
+        ``name`` is a generator or a public trace, see ``repro trace list``, or the path of a file,
+        from the project's root, with its ``format``; the same name and seed give the same trace
+        everywhere. Options go to the generator or the loader; ``throughputs`` may be an own file.
         """
         speeds = options.get("throughputs")
         if speeds is not None and data.is_own(speeds):
@@ -153,17 +139,8 @@ class FigureRun:
     ) -> Result:
         """Run ``repro.simulate``, or remember the same run from earlier.
 
-        Parameters
-        ----------
-        trace : DataFrame
-            From :meth:`trace`, whole or in part.
-        cluster, policy, rules, seed, **settings
-            As for ``repro.simulate``; the file of a cluster by its path from the project's root.
-
-        Returns
-        -------
-        Result
-            ``meta["wall_s"]`` is that of the run that computed it.
+        The trace is one of :meth:`trace`, whole or in part; the file of a cluster is named by its
+        path from the project's root. ``meta["wall_s"]`` is that of the run that computed it.
         """
         case = self._resolved(Case(trace, cluster, policy, rules, seed, {}, settings))
         result: Result = sweep.outcome(case)
@@ -174,18 +151,9 @@ class FigureRun:
     def sweep(self, cases: Mapping[Label, Case], workers: int | None = None) -> dict[Label, Any]:
         """Run many simulations in parallel, each remembered on its own: a killed sweep goes on.
 
-        Parameters
-        ----------
-        cases : mapping
-            What to simulate, by any label; those that take longest first.
-        workers : int, optional
-            Processes on this machine, by default one per CPU; with ``repro run --backend dask`` its
-            workers run the cases.
-
-        Returns
-        -------
-        dict
-            What each case's measure gives, by label and in the same order.
+        The longest ``cases`` should come first; returned is what the measure of each gives, by
+        label and in the same order. ``workers`` are processes on this machine, by default one per
+        CPU; with ``repro run --backend dask`` its workers run the cases.
 
         Examples
         --------
@@ -235,24 +203,13 @@ class FigureRun:
         values: Mapping[str, Any] | None = None,
         points: pd.DataFrame | None = None,
     ) -> pd.DataFrame:
-        """Judge the claims and write picture, table, points and ``result.json``.
+        """Judge the claims, write picture, table, points and ``result.json``; return the verdicts.
 
-        Parameters
-        ----------
-        plot : Figure
-            Gets its title line here.
-        table : DataFrame
-            The plotted values; written without its index.
-        values : mapping
-            ``{claim id: number, bool or list}`` found by this run; None where not comparable.
-        points : DataFrame, optional
-            Published numbers beside ours: columns series, x, quantity, published, ours, unit,
-            certainty; data and rules where they are not the figure's. Claims add their own.
-
-        Returns
-        -------
-        DataFrame
-            One row per claim with its verdict; a ClaimError if claims and values do not match.
+        The plot gets its title line here; the table of plotted values is written without its index.
+        ``values`` holds what this run found, ``{claim id: number, bool or list}``, None where not
+        comparable; a ClaimError if they do not match the claims. ``points`` are published numbers
+        beside ours: columns series, x, quantity, published, ours, unit, certainty; data and rules
+        where they are not the figure's. Claims add their own.
         """
         stand_in = self._stand_in()
         facts = {

@@ -25,13 +25,8 @@ def pattern(tasks: Sequence[int], num_ps: int = 1) -> str:
 class MeasuredPlans:
     """Performance model that looks the time of a placement plan up in a table of measurements.
 
-    Parameters
-    ----------
-    seconds : mapping of str to mapping of str to float
-        Model to `pattern` to run time (s); the duration of a job in the trace is that of
-        ``reference``.
-    reference : str
-        Pattern of the durations.
+    ``seconds``: model to `pattern` to run time (s); the duration of a job in the trace is that of
+    the pattern ``reference``.
     """
 
     seconds: Mapping[str, Mapping[str, float]]
@@ -53,23 +48,15 @@ class MeasuredPlans:
 
 @dataclass(frozen=True)
 class TrainedModel:
-    """What the iteration model needs to know of a network.
+    """What the iteration model needs to know of a network."""
 
-    Parameters
-    ----------
-    model_mb : float
-        Size of the parameters (MB); a worker pushes and pulls that much per iteration.
-    images_per_s : float
-        Compute rate of one worker.
-    exposed : float
-        Share of the synchronisation that computation does not hide (e).
-    fixed_s : float
-        Launch and save time of a run (s).
-    """
-
+    #: size of the parameters (MB); a worker pushes and pulls that much per iteration
     model_mb: float
+    #: compute rate of one worker
     images_per_s: float
+    #: share of the synchronisation that computation does not hide (e)
     exposed: float = 1.0
+    #: launch and save time of a run (s)
     fixed_s: float = 0.0
 
 
@@ -77,18 +64,11 @@ class TrainedModel:
 class IterationModel:
     """T = T_l + T_sa + N (T_t + T_sy): compute time plus the slowest of the links in use.
 
-    Liquid, TPDS 2022, Eq 1; the network terms are ours, fitted to its Figures 1b and 6.
+    ``pair_mb_s``, ``node_mb_s`` and ``local_mb_s`` are the bandwidths between two nodes, of one
+    node to all others, and inside a node (MB/s, in and out together); ``reference`` holds the nodes
+    of the tasks of the plan whose time is the duration in the trace, by default all on one node.
 
-    Parameters
-    ----------
-    models : mapping of str to TrainedModel
-        By model name.
-    pair_mb_s, node_mb_s, local_mb_s : float
-        Bandwidth between two nodes, of one node to all others, and inside a node (MB/s, in and out
-        together).
-    reference : tuple of int, optional
-        Nodes of the tasks of the plan whose time is the duration in the trace; all on one node by
-        default.
+    Liquid, TPDS 2022, Eq 1; the network terms are ours, fitted to its Figures 1b and 6.
 
     Examples
     --------

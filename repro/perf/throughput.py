@@ -31,29 +31,21 @@ class ThroughputTable:
     Two jobs with gangs of one size may share their GPUs if the table has the pair; larger groups
     are refused. Policies take the same table as a parameter. Gavel, OSDI 2020, section 3.
 
-    Parameters
-    ----------
-    rows : mapping of (str, int) to mapping of str to float
-        (model, GPUs of the gang) to steps per second on each GPU type, all GPUs together; 0 where
-        the model cannot run.
-    reference : str
-        GPU type on which the durations of the trace were measured.
-    pairs : mapping of (str, str, int) to mapping of str to (float, float)
-        (model, other model, GPUs of each gang) to the steps per second of the two on each GPU
-        type; (0, 0) where they do not fit into memory. One order of the two is enough.
-    server_gpus : int
-        GPUs of a server. A gang on more servers than it needs then takes the entries of
-        ``<type>_unconsolidated``, where there are any; 0: its place plays no role.
-
     Examples
     --------
     >>> ThroughputTable.of({"a3c": {"v100": 40, "k80": 10}}, "v100").steps_per_s("a3c", 1, "k80")
     10
     """
 
+    #: (model, GPUs of the gang) to steps/s by GPU type, all GPUs together; 0: it cannot run there
     rows: Mapping[tuple[str, int], Row]
+    #: GPU type on which the durations of the trace were measured
     reference: str
+    #: (model, other model, GPUs of each gang), in one order, to the steps/s of the two by GPU type;
+    #: (0, 0) where they do not fit into memory
     pairs: Mapping[tuple[str, str, int], PairRow] = field(default_factory=dict)
+    #: GPUs of a server. A gang on more servers than it needs then takes the entries of
+    #: ``<type>_unconsolidated``, where there are any; 0: its place plays no role
     server_gpus: int = 0
 
     @classmethod

@@ -46,12 +46,6 @@ def load_throughputs(source: Source = PUBLIC, reference: str = "v100") -> Throug
         replaces a public one that cannot be had.
     reference : str
         GPU type on which durations are meant.
-
-    Raises
-    ------
-    TraceError
-        If there is no such file, it is no throughput table, or a value in it is not accepted; the
-        message names row and column, or key.
     """
     if isinstance(source, ThroughputTable):
         return source

@@ -10,7 +10,7 @@ import numpy as np
 
 from repro.cluster.spec import Cluster
 from repro.errors import ParamError
-from repro.optimise.placement_ilp import MAX_NODES, MAX_WORKERS, IlpPlacement, node_traffic, solve
+from repro.optimise.placement_ilp import MAX_NODES, MAX_WORKERS, node_traffic, solve
 from repro.placement.base import Allocation, Placement, Placer, register
 from repro.placement.skew import by_model, look_up
 from repro.placement.yarn import YarnPlacer
@@ -45,7 +45,15 @@ class IlpPlacer(YarnPlacer):
         size = look_up(self._sizes, model, self._other_mb)
         parts = server_sizes(size, gpus, look_up(self._shares, model, 0.0))
         if gpus <= MAX_WORKERS:
-            nodes, found = self._program(gpus, parts, size)
+            load = {
+                node: math.fsum(self.traffic[node].values())
+                for node, n in enumerate(self.idle)
+                if n
+            }
+            best = sorted(load, key=lambda node: (-self.idle[node], load[node], node))
+            nodes = sorted(best[:MAX_NODES])
+            idle, carried = [self.idle[node] for node in nodes], [load[node] for node in nodes]
+            found = solve(size, gpus, parts, idle, carried)
             workers, servers = found.workers, found.servers
             allocation = tuple(pair for pair in zip(nodes, workers, strict=True) if pair[1])
             for node, count in allocation:
@@ -60,16 +68,6 @@ class IlpPlacer(YarnPlacer):
             self.traffic[node][job] = amount
         self._touched[job] = nodes
         return allocation
-
-    def _program(
-        self, gpus: int, parts: list[float], size: float
-    ) -> tuple[list[int], IlpPlacement]:
-        free = [node for node, idle in enumerate(self.idle) if idle]
-        load = {node: math.fsum(self.traffic[node].values()) for node in free}
-        best = sorted(load, key=lambda node: (-self.idle[node], load[node], node))
-        nodes = sorted(best[:MAX_NODES])
-        idle = [self.idle[node] for node in nodes]
-        return nodes, solve(size, gpus, parts, idle, [load[node] for node in nodes])
 
     def _release(self, job: int, allocation: Allocation) -> None:
         super()._release(job, allocation)
@@ -88,19 +86,12 @@ class Ilp(Placement):
     beside each worker; a single GPU has no servers and goes to the first node that fits.
 
     Tiresias (NSDI'19), section 3.3 and appendix D.
-
-    Parameters
-    ----------
-    model_mb : mapping or None
-        Model to size in MB; None reads the Tiresias model table.
-    skew : mapping or None
-        Model to the share of its largest tensor; None reads the Tiresias model table.
-    other_mb : float
-        Size assumed for a model that is not listed, MB.
     """
 
+    #: model to its size (MB), and to the share of its largest tensor; None: the Tiresias table's
     model_mb: Mapping[str, float] | None = None
     skew: Mapping[str, float] | None = None
+    #: size assumed for a model that is not listed (MB)
     other_mb: float = 100.0
 
     def bind(self, cluster: Cluster, rng: np.random.Generator) -> IlpPlacer:

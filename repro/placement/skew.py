@@ -65,18 +65,11 @@ class Skew(Placement):
     index), which on equal nodes means partially used before idle ones.
 
     Tiresias (NSDI'19), section 3.3 and Table 6; PACKLIMIT itself is not published.
-
-    Parameters
-    ----------
-    pack_limit : float
-        Skew above which a model is consolidated; any value from 0.15 to 0.60 separates the ten
-        models of the paper alike.
-    skew : mapping or None
-        Model to skew, the share of its largest tensor; None reads the Tiresias model table
-        (Table 6). A model that is not listed counts as not skewed.
     """
 
+    #: skew above which a model is consolidated; 0.15 to 0.60 separate the paper's ten alike
     pack_limit: float = 0.5
+    #: model to the share of its largest tensor, 0 if not listed; None: that of Tiresias, Table 6
     skew: Mapping[str, float] | None = None
 
     def bind(self, cluster: Cluster, rng: np.random.Generator) -> SkewPlacer:

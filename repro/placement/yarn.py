@@ -92,15 +92,12 @@ class Yarn(Placement):
     plus, for the remainder, the first other node with enough idle GPUs. The first switch that has
     room by this rule is used; `Placer.fits` and `Placer.possible` answer for this rule alone.
 
-    Tiresias (NSDI'19), sections 3.3 and 5.1; scheme ``yarn`` of its simulator.
+    Where the rule has no place although enough GPUs are idle, the ``fallback`` of `Placer.take`,
+    ``least-fragmented``, uses as few nodes as possible over all switches (most idle GPUs first,
+    ties by switch and index); None refuses with PolicyError. Preemptive policies choose jobs by
+    count and place them last, so they need it.
 
-    Parameters
-    ----------
-    fallback : str or None
-        What `Placer.take` does when the rule has no place although enough GPUs are idle:
-        ``least-fragmented`` uses as few nodes as possible over all switches (most idle GPUs
-        first, ties by switch and index); None refuses with PolicyError. Preemptive policies
-        choose jobs by count and place them last, so they need the fallback.
+    Tiresias (NSDI'19), sections 3.3 and 5.1; scheme ``yarn`` of its simulator.
     """
 
     fallback: str | None = LEAST_FRAGMENTED

@@ -23,16 +23,9 @@ def matching_graph(
 ) -> Figure:
     """Draw nodes on a circle and every edge with its weight; chosen edges are thick and solid.
 
-    Parameters
-    ----------
-    edges : DataFrame
-        One row per edge.
-    ends : tuple of str
-        Columns of the two nodes.
-    weight, chosen : str
-        Columns of the number written on the edge and of whether it belongs to the matching.
-    notes : mapping of str to str, optional
-        A second line in each node.
+    ``edges`` has a row per edge; ``ends``, ``weight`` and ``chosen`` are columns: the two nodes,
+    the number written on the edge, and whether it belongs to the matching. ``notes``: a second line
+    in each node.
     """
     axes = panel_axes(panel, height=2.4)
     graph = nx.from_pandas_edgelist(edges, *ends, [weight, chosen])

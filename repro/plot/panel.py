@@ -41,16 +41,9 @@ class Panel(TypedDict, total=False):
 def new_figure(
     panels: int = 1, *, columns: int = 1, height: float = 2.2, rows: int = 1
 ) -> tuple[Figure, list[Axes]]:
-    """Return an empty figure of column width with its panels.
+    """Return an empty figure with its panels, spread over some rows.
 
-    Parameters
-    ----------
-    panels, rows : int
-        Number of axes, and of rows they are spread over.
-    columns : {1, 2}
-        Width in paper columns (3.33 or 7 inches).
-    height : float
-        Height in inches.
+    It is 1 or 2 paper ``columns`` wide (3.33 or 7 inches) and ``height`` inches high.
     """
     if columns not in COLUMN_INCHES:
         raise ParamError(f"a figure is 1 or 2 columns wide, not {columns!r}")

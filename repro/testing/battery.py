@@ -47,7 +47,7 @@ def check_policy(
     cluster: Cluster | str = "2x4",
     **options: Any,
 ) -> None:
-    """Check that a policy keeps the rules every policy must keep, or say which one it breaks.
+    """Check that a policy keeps the rules every policy must keep, or raise which one it breaks.
 
     It runs to the end; GPUs never exceed the cluster's (capacity); a job holds all the GPUs it
     asked for or none, once (gang); served work equals required work (work); every job ends exactly
@@ -70,11 +70,6 @@ def check_policy(
         Where to run them.
     **options
         Passed to `repro.simulate`: perf, rounds, overhead, placement, rules, interval, seed.
-
-    Raises
-    ------
-    PolicyError
-        One line naming rule, trace and job.
 
     Examples
     --------

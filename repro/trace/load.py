@@ -22,7 +22,7 @@ QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 def load(
     path: str | Path, format: str | None = None, *, cluster_gpus: int | None = None, **options: Any
 ) -> pd.DataFrame:
-    r"""Read a trace and validate it.
+    r"""Read a trace and validate it; what breaks a rule raises ``file:line:column: rule (value)``.
 
     Parameters
     ----------
@@ -41,15 +41,6 @@ def load(
         Columns of the schema, sorted by submit time. ``attrs`` hold name, format, sha256,
         synthetic (False), dropped ({reason: rows}), notes, unread (columns of the file that
         nothing is made from), and what the format adds.
-
-    Raises
-    ------
-    TraceError
-        ``file:line:column: rule (value); what is accepted``.
-    DataMissingError
-        If a public trace cannot be had.
-    ParamError
-        For an option the format does not have.
 
     Examples
     --------
@@ -111,11 +102,6 @@ def write(frame: pd.DataFrame, path: str | Path) -> Path:
         A trace; columns outside the schema are left out.
     path : str or Path
         File to write, in a folder that exists.
-
-    Raises
-    ------
-    TraceError
-        If the frame is no trace, the folder does not exist, or the file cannot be written.
     """
     path = Path(path)
     checked = validate(frame, str(frame.attrs.get("name", "trace")))
@@ -131,21 +117,17 @@ def write(frame: pd.DataFrame, path: str | Path) -> Path:
 def describe(frame: pd.DataFrame, cluster_gpus: int | None = None) -> dict[str, Any]:
     """Return what one wants to know of a trace before simulating it.
 
+    Keys: name, format, sha256, synthetic, jobs, span_s (first to last submission), gpus ({GPUs:
+    jobs}), duration_s (mean, min, p10 … p99, max), mean_interarrival_s, gpu_seconds,
+    mean_gpus_demanded (gpu_seconds / span), cluster_gpus, offered_load (that over the cluster's
+    GPUs), dropped, notes, unread. Undefined figures (a span of 0 s, no cluster) are None.
+
     Parameters
     ----------
     frame : DataFrame
         A trace.
     cluster_gpus : int, optional
         GPUs of the cluster, for the offered load.
-
-    Returns
-    -------
-    dict
-        name, format, sha256, synthetic, jobs, span_s (first to last submission), gpus
-        ({GPUs: jobs}), duration_s (mean, min, p10 … p99, max), mean_interarrival_s, gpu_seconds,
-        mean_gpus_demanded (gpu_seconds / span), cluster_gpus, offered_load (that over the
-        cluster's GPUs), dropped, notes, unread. Undefined figures (a span of 0 s, no cluster) are
-        None.
 
     Examples
     --------

@@ -31,16 +31,12 @@ def predictions(
 ) -> pd.DataFrame:
     """Return the predicted finish time of every unfinished job after each arrival (PCS 3.2).
 
+    Columns: arrival (job id of the newest job), time (s), job_id, predicted_end (s, absolute).
+
     Parameters
     ----------
     trace, cluster, policy, **settings
-        As for `repro.simulate`. One run per arrival: meant for examples and as the measure of
-        faster ways.
-
-    Returns
-    -------
-    DataFrame
-        arrival (job id of the newest job), time (s), job_id, predicted_end (s, absolute).
+        As for `repro.simulate`. One run per arrival: for examples and to measure faster ways by.
 
     Examples
     --------

@@ -54,13 +54,7 @@ def make(name: str, rng: np.random.Generator | int, **options: Any) -> pd.DataFr
         The only source of randomness. A generator with whole-number seeds (:func:`takes_seed`)
         draws its seed from a numpy generator.
     **options
-        Passed to the generator; ParamError if it has no such option or refuses the value.
-
-    Returns
-    -------
-    DataFrame
-        A trace sorted by ``submit_time`` (s, first 0), with ``attrs`` name, synthetic (True),
-        options (all of them, defaults included), and what the generator adds.
+        Passed to the generator. The trace's ``attrs`` keep all of them, defaults included.
 
     Examples
     --------

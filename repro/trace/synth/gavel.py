@@ -47,8 +47,8 @@ def gavel_single(
 
     Gavel, OSDI 2020, section 7.1; artifact ``scheduler.py``.
     """
-    streams = _Streams(seed, False, priorities, slos, fixed_duration, job_table)
-    return _as_trace(streams.draw(jobs, rate), throughputs)
+    drawn = _drawn(seed, False, jobs, rate, priorities, slos, fixed_duration, job_table)
+    return _as_trace(drawn, throughputs)
 
 
 @generators.register("gavel-multiple")
@@ -62,12 +62,9 @@ def gavel_multiple(
     job_table: str = "public",
     throughputs: Source = PUBLIC,
 ) -> pd.DataFrame:
-    """Draw Gavel's continuous-multiple trace: as ``gavel-single``, on 1, 2, 4 or 8 GPUs.
-
-    Options as for :func:`gavel_single`; the same seed gives the same durations.
-    """
-    streams = _Streams(seed, True, priorities, slos, fixed_duration, job_table)
-    return _as_trace(streams.draw(jobs, rate), throughputs)
+    """Draw Gavel's continuous-multiple trace: ``gavel-single``'s durations on 1, 2, 4 or 8 GPUs."""
+    drawn = _drawn(seed, True, jobs, rate, priorities, slos, fixed_duration, job_table)
+    return _as_trace(drawn, throughputs)
 
 
 @generators.register("gavel-static")
@@ -81,8 +78,8 @@ def gavel_static(
     throughputs: Source = PUBLIC,
 ) -> pd.DataFrame:
     """Draw Gavel's static-multiple trace: the jobs of ``gavel-multiple``, all submitted at 0."""
-    streams = _Streams(seed, True, priorities, slos, fixed_duration, job_table)
-    return _as_trace(streams.draw(jobs, None), throughputs)
+    drawn = _drawn(seed, True, jobs, None, priorities, slos, fixed_duration, job_table)
+    return _as_trace(drawn, throughputs)
 
 
 @generators.register("gavel-physical")
@@ -146,50 +143,38 @@ class Job(NamedTuple):
     slo: float = math.nan
 
 
-class _Streams:
-    """The random streams of one experiment: jobs, arrivals and deadlines are drawn apart."""
-
-    def __init__(
-        self, seed: int, multiple: bool, priorities: bool, slos: bool,
-        fixed_duration: float | None, job_table: str,
-    ) -> None:  # fmt: skip
-        flags(priorities=priorities, slos=slos)
-        if fixed_duration is not None:
-            positive("fixed_duration", fixed_duration)
-        self.jobs, self.gaps, self.deadlines = Random(seed + 2), Random(seed + 3), Random(seed + 6)
-        self.multiple, self.priorities, self.slos = multiple, priorities, slos
-        self.fixed_duration = fixed_duration
-        self.kinds = job_types() if job_table == "public" else _published_order(job_table)
-
-    def draw(self, jobs: int, rate: float | None) -> list[Job]:
-        """Return so many jobs that arrive at so many per hour (None: all at once)."""
-        positive("jobs", jobs, whole=True)
+def _drawn(
+    seed: int, multiple: bool, jobs: int, rate: float | None, priorities: bool, slos: bool,
+    fixed_duration: float | None, job_table: str,
+) -> list[Job]:  # fmt: skip
+    """Return so many jobs that arrive at so many per hour (None: all at once)."""
+    flags(priorities=priorities, slos=slos)
+    if fixed_duration is not None:
+        positive("fixed_duration", fixed_duration)
+    kinds = job_types() if job_table == "public" else _published_order(job_table)
+    positive("jobs", jobs, whole=True)
+    if rate is not None:
+        positive("rate", rate)
+    # jobs, arrivals and deadlines are drawn apart
+    stream, gaps, deadlines = Random(seed + 2), Random(seed + 3), Random(seed + 6)
+    now, drawn = 0.0, []
+    for _ in range(jobs):
+        gpus = _gang_size(stream.random(), wide=True)
+        if fixed_duration is None:
+            low, high = (3.0, 4.0) if stream.random() >= 0.8 else (1.5, 3.0)
+            duration = 60.0 * 10 ** stream.uniform(low, high)
+        else:
+            duration = float(fixed_duration)
+        gpus = gpus if multiple else 1
+        kind = stream.choice(kinds)
+        while gpus > 1 and not kind.distributed:
+            kind = stream.choice(kinds)
+        weight = 5.0 if priorities and stream.random() <= 0.2 else 1.0
+        slo = _slo(deadlines.random()) if slos else math.nan
+        drawn.append(Job(now, kind.name, gpus, duration, weight, slo))
         if rate is not None:
-            positive("rate", rate)
-        now, drawn = 0.0, []
-        for _ in range(jobs):
-            gpus = _gang_size(self.jobs.random(), wide=True)
-            duration = self._duration()
-            gpus = gpus if self.multiple else 1
-            kind = self.jobs.choice(self.kinds)
-            while gpus > 1 and not kind.distributed:
-                kind = self.jobs.choice(self.kinds)
-            weight = 5.0 if self.priorities and self.jobs.random() <= 0.2 else 1.0
-            slo = self._slo() if self.slos else math.nan
-            drawn.append(Job(now, kind.name, gpus, duration, weight, slo))
-            if rate is not None:
-                now += _gap(self.gaps, rate)
-        return drawn
-
-    def _duration(self) -> float:
-        if self.fixed_duration is not None:
-            return float(self.fixed_duration)
-        low, high = (3.0, 4.0) if self.jobs.random() >= 0.8 else (1.5, 3.0)
-        return float(60.0 * 10 ** self.jobs.uniform(low, high))
-
-    def _slo(self) -> float:
-        drawn = self.deadlines.random()
-        return 1.2 if drawn < 0.33 else 2.0 if drawn < 0.67 else 10.0
+            now += _gap(gaps, rate)
+    return drawn
 
 
 def _published_order(job_table: str) -> tuple[JobType, ...]:
@@ -215,6 +200,11 @@ def _gang_size(drawn: float, *, wide: bool) -> int:
     if drawn <= 0.8:
         return 2
     return 8 if wide and drawn > 0.95 else 4
+
+
+def _slo(drawn: float) -> float:
+    """Return a deadline, in durations, for a number drawn from [0, 1)."""
+    return 1.2 if drawn < 0.33 else 2.0 if drawn < 0.67 else 10.0
 
 
 def _gap(stream: Random, rate: float) -> float:
