@@ -182,7 +182,7 @@ def walk(
 ) -> tuple[Ints, Ints]:
     """Return rows and GPU types, chosen greedily by (priority, deficit, share), each job once.
 
-    ``members`` has shape (rows, 2), -1 for none; ``widths`` are the GPUs of each row; ``able`` (may
+    ``members`` has shape (rows, 2), -1 for none; ``widths`` are the GPUs of all jobs; ``able`` (may
     be chosen at all), ``rank``, ``deficit`` (s) and ``x`` have shape (rows, GPU types); ``order``
     is that of filling the types, or of ties. ``whole_queue``: one queue over all types, not one
     after the other; ``idle_ok``: GPUs idle rather than go to entries of priority 0. ``taken`` is
@@ -229,15 +229,15 @@ def walk(
             _sink(heap, 0, size, keys, place, row_of)
             a, j = row_of[entry], order[place[entry]]
             one, two = members[a, 0], members[a, 1]
-            if taken[one] or (two >= 0 and taken[two]) or widths[a] > free[j]:
+            if taken[one] or (two >= 0 and taken[two]) or widths[one] > free[j]:
                 continue
             taken[one] = True
             waiting -= 1
             if two >= 0:
                 taken[two] = True
                 waiting -= 1
-            free[j] -= widths[a]
-            left -= widths[a]
+            free[j] -= widths[one]
+            left -= widths[one]
             rows[chosen], columns[chosen] = a, j
             chosen += 1
     for number in range(chosen):
@@ -317,22 +317,28 @@ class Played(NamedTuple):
 
 
 @njit()
-def choose(rows: Rows, jobs: State, rule: Rule, order: Ints) -> tuple[Ints, Ints, Flags]:
-    """Return rows and GPU types of a round, and which of them did not run in the one before."""
+def choose(
+    rows: Rows, on_type: Ints, partner: Ints, rule: Rule, order: Ints
+) -> tuple[Ints, Ints, Flags]:
+    """Return rows and GPU types of a round, and which of them did not run in the one before.
+
+    ``on_type`` and ``partner`` are those of the `State`.
+    """
     rank = ranks(rows.x, rows.time, rows.total, rule.counts_rounds)
-    widths = rule.widths[rows.members[:, 0]]
     chosen, columns = walk(
-        rows.members, widths, rows.able, rank, rows.deficit, rows.x, rule.capacity,
+        rows.members, rule.widths, rows.able, rank, rows.deficit, rows.x, rule.capacity,
         order, rule.whole_queue, rule.idle_ok, rule.taken,
     )  # fmt: skip
-    if rule.drop:
-        kept = rows.allocated[chosen]
-        chosen, columns = chosen[kept], columns[kept]
-    fresh = np.empty(len(chosen), np.bool_)
+    fresh, kept = np.empty(len(chosen), np.bool_), 0
     for n in range(len(chosen)):
-        one, two = rows.members[chosen[n], 0], rows.members[chosen[n], 1]
-        fresh[n] = not rule.lease or jobs.on_type[one] != columns[n] or jobs.partner[one] != two
-    return chosen, columns, fresh
+        a, j = chosen[n], columns[n]
+        if rule.drop and not rows.allocated[a]:
+            continue
+        one, two = rows.members[a, 0], rows.members[a, 1]
+        chosen[kept], columns[kept] = a, j
+        fresh[kept] = not rule.lease or on_type[one] != j or partner[one] != two
+        kept += 1
+    return chosen[:kept], columns[:kept], fresh[:kept]
 
 
 @njit()
@@ -417,7 +423,7 @@ def play(
     began, pairs = np.empty((most, 3), np.int64), 0
     number = 0
     while True:
-        chosen, columns, fresh = choose(rows, jobs, rule, orders[number])
+        chosen, columns, fresh = choose(rows, jobs.on_type, jobs.partner, rule, orders[number])
         last = _begin(rows, jobs, rule, chosen, columns, fresh, now)
         for job in last.jobs:
             rule.taken[job] = True

@@ -348,7 +348,9 @@ class GridRounds(RoundMechanism):
             self._add_unplaced()
         ledger, state, taken = self.ledger, self.table.state, self.rule.taken
         order = self._draw_orders()[0]
-        rows, columns, fresh = kernel.choose(ledger.rows, state, self.rule, order)
+        rows, columns, fresh = kernel.choose(
+            ledger.rows, state.on_type, state.partner, self.rule, order
+        )
         self._drop_orders(1)
         ledger.give(rows, columns, self.settings.round_s)
         one, two = ledger.rows.members[rows].T
