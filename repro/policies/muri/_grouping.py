@@ -22,6 +22,8 @@ Entry = tuple[float, int, int]
 Kind = tuple[int, ...]
 #: Gamma of merging two kinds, the kinds, and how often.
 Pair = tuple[float, Kind, Kind, int]
+#: Places of two nodes in a line.
+Match = tuple[int, int]
 #: A group and its kind.
 Node = tuple[Group, Kind]
 
@@ -152,7 +154,6 @@ class Profiles:
         #: kind of each job alone
         self.alone: list[Kind] = [(number,) for number in self.of_job]
         self._stages = list(numbers)
-        #: a group that would be too large is worth nothing
         self._gamma: dict[Kind, float] = {}
         self._tables: dict[tuple[Kind, ...], Floats] = {}
         self._matchers: dict[tuple[Kind, ...], KindMatcher] = {}
@@ -223,9 +224,7 @@ class Profiles:
         if len(self._solved) > _MEMORY:
             self._solved.clear()
 
-    def in_line(
-        self, kinds: tuple[Kind, ...], again: tuple[tuple[int, int], ...]
-    ) -> list[tuple[int, int]]:
+    def in_line(self, kinds: tuple[Kind, ...], again: tuple[Match, ...]) -> list[Match]:
         """Return a maximum-weight matching of a line of nodes, as pairs of places.
 
         Of equal nodes those of ``again`` are paired first, then the others in the line's order.
@@ -239,7 +238,7 @@ class Profiles:
             self._solved[kinds, again] = found
         return found
 
-    def _one_by_one(self, kinds: tuple[Kind, ...]) -> list[tuple[int, int]]:
+    def _one_by_one(self, kinds: tuple[Kind, ...]) -> list[Match]:
         """Return pairs of places as the solver finds them."""
         present = sorted(set(kinds))
         rows = {kind: row for row, kind in enumerate(present)}
@@ -247,16 +246,14 @@ class Profiles:
         table = self.weights([tuple(present)])[0][index[:, None], index]
         return first_pairs(table) if len(kinds) <= NODE_BY_NODE else best_pairs(table)
 
-    def _kind_by_kind(
-        self, kinds: tuple[Kind, ...], again: tuple[tuple[int, int], ...]
-    ) -> list[tuple[int, int]]:
+    def _kind_by_kind(self, kinds: tuple[Kind, ...], again: tuple[Match, ...]) -> list[Match]:
         """Return pairs of places in the numbers per kind that weigh most."""
         places: dict[Kind, list[int]] = {}
         for place, kind in enumerate(kinds):
             places.setdefault(kind, []).append(place)
         (wanted,) = self.matched([{kind: len(where) for kind, where in places.items()}])
         left = {(one, other): number for _, one, other, number in wanted}
-        pairs: list[tuple[int, int]] = []
+        pairs: list[Match] = []
         for one, other in again:
             pair = min(kinds[one], kinds[other]), max(kinds[one], kinds[other])
             if left.get(pair, 0):
@@ -429,7 +426,7 @@ class GroupsByList:
 
     def _merged(self, line: list[Node], width: int, lack: int) -> tuple[list[Node], int]:
         """Merge matched nodes of one bucket while GPUs lack; return how many still do, too."""
-        again: list[tuple[int, int]] = []
+        again: list[Match] = []
         if len(line) > NODE_BY_NODE:
             # of equal nodes those merged last time are merged again
             place_of, mates = {group: place for place, (group, _) in enumerate(line)}, self._mates

@@ -1,10 +1,10 @@
 """Muri-S and Muri-L: groups of jobs that take turns on the resources (SIGCOMM 2022)."""
 
+import itertools
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import repeat, takewhile
 from typing import ClassVar
 
 import numpy as np
@@ -211,7 +211,8 @@ class _Run:
         """Return the groups of a width that still find nodes; ``line`` has members best first."""
         rank = {job: place for place, job in enumerate(line)}
         ordered = sorted(groups, key=lambda group: min(rank[job] for job in group))
-        return ordered[: len(list(takewhile(self.nodes.take, repeat(width, len(ordered)))))]
+        wishes = itertools.repeat(width, len(ordered))
+        return ordered[: len(list(itertools.takewhile(self.nodes.take, wishes)))]
 
     def repacked(
         self, groups: Mapping[int, Sequence[Group]], entries: Mapping[int, list[Entry]]
@@ -346,21 +347,16 @@ class _InList(_Run):
             groups = self.repacked(groups, entries)
         known, before = self.runs, self.held
         self.runs = self._placed(groups, buckets)
-        self.held = {job for members in self.runs for job in members}
-        left = {
-            job: value
-            for line in running.values()
-            for value, _, job in line
-            if job not in self.held
-        }
+        held = self.held = {job for members in self.runs for job in members}
+        ranked = itertools.chain.from_iterable(running.values())
+        left = {job: value for value, _, job in ranked if job not in held}
         self.candidates.add(left, left.values())
-        self.candidates.remove(self.held - before)
-        stop = [
-            job for members in known if members not in self.runs for job in members if job in before
-        ]
+        self.candidates.remove(held - before)
+        gone = [members for members in known if members not in self.runs]
+        stop = [job for members in gone for job in members if job in before]
         start = [run for members, run in self.runs.items() if members not in known]
         widths = sorted(buckets, reverse=True)
-        order = [job for width in widths for job in buckets[width] if job in self.held]
+        order = [job for width in widths for job in buckets[width] if job in held]
         return RunSet(start, stop=stop, keep=True, order=order)
 
     def _placed(
