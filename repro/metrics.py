@@ -94,10 +94,8 @@ def bins(jobs: pd.DataFrame, small_gpus: int, short_s: float) -> pd.Series[str]:
     ----------
     jobs : DataFrame
         With num_gpus and duration (s).
-    small_gpus : int
-        Largest GPU count called small.
-    short_s : float
-        Durations below are short.
+    small_gpus, short_s
+        Largest GPU count called small; durations below are short (s).
 
     Examples
     --------

@@ -106,18 +106,12 @@ class TraceCommands(LazyGroup):
 
 app = typer.Typer(
     cls=Commands,
-    help="Regenerate the figures and tables of five papers on GPU cluster scheduling.",
     epilog="Add --debug to any command to see the traceback of an error.",
     context_settings=_HELP,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-trace = typer.Typer(
-    cls=TraceCommands,
-    help="Public and own traces: list, fetch, look at, convert.",
-    context_settings=_HELP,
-    rich_markup_mode=None,
-)
+trace = typer.Typer(cls=TraceCommands, context_settings=_HELP, rich_markup_mode=None)
 app.add_typer(trace, name="trace")
 
 

@@ -53,7 +53,7 @@ def open_trace(name: str, seed: int = 0, **options: Any) -> tuple[pd.DataFrame, 
     if not public.is_known(name):
         raise ParamError(
             f"unknown trace {name!r}: no file {own_path(name)}, no generator "
-            f"({', '.join(synth.names())}), nor {public.unknown(name)}"
+            f"({', '.join(synth.generators)}), nor {public.unknown(name)}"
         )
     try:
         public.fetch(name)

@@ -1,8 +1,9 @@
 """YAML by the rules of version 1.2: ``1e3`` is a number, ``on`` a word; no key may be repeated."""
 
+import itertools
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -134,19 +135,14 @@ def _parse(text: str) -> Located:
             loader.dispose()
 
 
-def _children(node: yaml.Node) -> Iterator[yaml.Node]:
-    if isinstance(node, yaml.MappingNode):
-        for pair in node.value:
-            yield from pair
-    elif isinstance(node, yaml.SequenceNode):
-        yield from node.value
-
-
 def _measure(node: yaml.Node, known: dict[int, tuple[int, int] | None]) -> tuple[int, int]:
     """Return values and levels below a node with every alias written out; refuse too many."""
     if id(node) not in known:
         known[id(node)] = None
-        parts = [_measure(child, known) for child in _children(node)]
+        children: Any = () if isinstance(node, yaml.ScalarNode) else node.value
+        if isinstance(node, yaml.MappingNode):
+            children = itertools.chain.from_iterable(children)
+        parts = [_measure(child, known) for child in children]
         size = 1 + sum(size for size, _ in parts)
         levels = 1 + max((levels for _, levels in parts), default=0)
         known[id(node)] = size, levels

@@ -72,8 +72,9 @@ class _Switch:
         if gpus <= self._largest:
             return self._take_part(gpus)
         whole, rest = divmod(gpus, self._largest)
-        nodes = self._whole_nodes(whole)
-        if nodes is None:
+        search = range(self._first.get(self._largest, 0), len(self._idle))
+        nodes = list(islice((n for n in search if self._idle[n] == self._largest), whole))
+        if len(nodes) < whole:
             return False
         for node in nodes:
             self._idle[node] = 0
@@ -94,9 +95,3 @@ class _Switch:
             return False
         idle[node] -= gpus
         return True
-
-    def _whole_nodes(self, count: int) -> list[int] | None:
-        idle, largest = self._idle, self._largest
-        nodes = range(self._first.get(largest, 0), len(idle))
-        found = list(islice((node for node in nodes if idle[node] == largest), count))
-        return found if len(found) == count else None

@@ -82,11 +82,7 @@ def first_shares(
 def policy_table(
     rows: Mapping[str, str], trace: pd.DataFrame, cluster: str, gpus: Mapping[str, int]
 ) -> pd.DataFrame:
-    """Return what each policy optimises and reads, and the problems one decision of it solves.
-
-    ``rows``: row of the table to the registered name; ``most_time`` and ``most_gpus`` are the
-    largest sum of shares of a job and the largest use of a GPU type.
-    """
+    """Return what each policy optimises and reads, and what one decision solves and uses."""
     records = []
     for row, name in rows.items():
         declared = policies[name]
@@ -136,9 +132,8 @@ def allocation_times(
 ) -> pd.DataFrame:
     """Return the CPU time of one allocation for every policy and number of waiting jobs (Fig 12).
 
-    ``traces``: number of jobs to the jobs, on a quarter as many GPUs of each type of ``perf``;
-    ``policies``: series to the policy and the largest number of jobs it is asked for; ``whole``:
-    series whose programme has a row per job. The fastest of ``trials`` counts.
+    ``policies``: series to the policy and the most jobs it is asked for; ``whole``: series with a
+    row per job. The fastest of ``trials`` counts.
     """
     rows: list[dict[str, Any]] = []
     for name, (policy, most) in policies.items():

@@ -17,9 +17,7 @@ Table = Mapping[str, Mapping[str, Any]]
 def entity_shares(jobs: Table, entities: Table, gpus: Mapping[str, int]) -> pd.DataFrame:
     """Return the allocation of the hierarchical policy, one row per job.
 
-    ``jobs``: job to entity, weight and steps_per_s by GPU type (1 if left out); ``entities``:
-    entity to weight (1 if left out) and inner (``fairness`` or ``fifo``). ``normalised`` is the
-    effective throughput over that of an equal share of all GPUs, for one GPU's time.
+    ``normalised`` is the throughput over that of an equal share of all GPUs, for one GPU's time.
     """
     types = list(gpus)
     speeds = np.array(
@@ -81,11 +79,7 @@ def weighted_cases(
 def joining_jobs(
     models: Sequence[str], *, entities: int, step_s: float, every: int, steps: int, weights: int
 ) -> pd.DataFrame:
-    """Return one-GPU jobs of ``models`` that join one by one and outlast the timeline.
-
-    Each of the entities, named from ``0``, has the next equal part of the jobs, with weights going
-    round from 1 to ``weights``. One joins every ``every`` timesteps of ``step_s`` seconds.
-    """
+    """Return one-GPU jobs that join one by one and outlast the end, as many of each entity."""
     number = np.arange(len(models))
     size = len(models) // entities
     return pd.DataFrame(

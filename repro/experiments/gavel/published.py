@@ -21,8 +21,7 @@ _PLACES = 3
 def curves(*figures: str) -> pd.DataFrame:
     """Return the published points of Gavel's figures, from its PDFs and notebooks.
 
-    Columns are series (the package's policy name where it is one), x, mean (over the seeds 0, 1,
-    2), band_lo and band_hi (one standard deviation), seed0, ftf_seed0 (NaN where not published).
+    The mean is over the seeds 0, 1, 2 and the band one standard deviation; NaN: not published.
     """
     table = pd.read_csv(paths.params_dir() / _CURVES, comment="#")
     known = dict(list(table.drop(columns="figure").groupby(table["figure"], sort=False)))
@@ -66,10 +65,7 @@ def distance(
     table: pd.DataFrame, series: str, low: float = 0.0, high: float = math.inf,
     first_seed: bool = True,
 ) -> float:  # fmt: skip
-    """Return a series' largest relative distance from the published one where low < x <= high.
-
-    The first seed is compared where that is published and ``first_seed`` is set, else the mean.
-    """
+    """Return a series' largest relative distance from the published one where low < x <= high."""
     rows = table[(table["series"] == series) & (table["x"] > low) & (table["x"] <= high + 1e-9)]
     ratio = rows["mean"] / rows["published"]
     if first_seed:

@@ -52,9 +52,8 @@ class Series:
 def cases(fig: FigureRun, **changes: Any) -> dict[Label, Case]:
     """Return the simulations of a figure's series, those at the highest places, the longest, first.
 
-    Inputs are trace, options, cluster, throughputs, rules, rounds, seeds, scale (the cluster is so
-    many times smaller, and so is the load simulated), series, and either jobs, all there at time 0,
-    or rates (jobs per hour on the paper's cluster) and measured (first and last job that count).
+    With ``jobs`` all are there at time 0; ``rates`` are jobs per hour on the paper's cluster,
+    ``scale`` times larger than ours; ``measured`` are the first and last job that count.
     """
     inputs = {**fig.inputs, **changes}
     series = {label: Series.read(label, given) for label, given in inputs["series"].items()}
@@ -110,10 +109,7 @@ def solvable(
 
 
 def over(jobs: pd.DataFrame, reference: str) -> pd.DataFrame:
-    """Return the jobs with finish-time fairness: ftf, their JCT over that in a reference series.
-
-    Section 4.2: each job of the reference is alone on its share of the cluster. NaN without one.
-    """
+    """Return the jobs with ftf, JCT over that in a series where each is alone (section 4.2)."""
     where = ["x", "seed", "job_id"]
     base = jobs.loc[jobs["series"] == reference, [*where, "jct_h"]].set_index(where)["jct_h"]
     under = base.reindex(pd.MultiIndex.from_frame(jobs[where])).to_numpy()

@@ -40,10 +40,7 @@ def offset_period(stages: Stages, offsets: Mapping[str, int]) -> float:
 def simulate_plans(
     plans: Mapping[str, Sequence[Sequence[str]]], stages: Stages, resources: Sequence[str]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Run every group of some grouping plans and set the closed forms (Eq 3 and 4) beside it.
-
-    ``plans``: plan to its groups of jobs; ``stages``: job to its time on each resource (s).
-    """
+    """Run the groups of some plans, and set the closed forms (Eq 3 and 4) beside each."""
     frames, records = [], []
     for plan, groups in plans.items():
         for members in groups:

@@ -55,7 +55,7 @@ def group_throughput(
 ) -> pd.DataFrame:
     """Return the throughput of 2 to 4 models alone and together in one group (Table 2).
 
-    The factors are measured time over the profile's iteration time, and over the period T.
+    Factors: measured time over the profile's iteration time, and over the period T.
     """
     table = muri_profiles()
     rows = table[table["num_gpus"] == num_gpus].set_index("model").loc[list(models)]

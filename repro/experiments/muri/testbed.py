@@ -44,10 +44,7 @@ def means(
     step: float,
     published: Sequence[Mapping[str, Any]] = (),
 ) -> pd.DataFrame:
-    """Return means over each run, beside those of the testbed's logs (``<column>_log``).
-
-    ``published`` holds the logs; the blocking index is read every ``step`` seconds.
-    """
+    """Return means over each run, and those of the testbed's logs (``<column>_log``)."""
     rows = []
     for policy, result in results.items():
         mean, longest = queue_summary(result)
@@ -93,10 +90,9 @@ def queue_summary(result: Result) -> tuple[float, float]:
 
 
 def blocking_index(result: Result, times: npt.ArrayLike) -> Floats:
-    """Return the mean over waiting jobs of time waited so far over time still to run alone.
+    """Return the mean over waiting jobs of time waited so far over time still to run alone, or 0.
 
-    The progress of a job is spread over the time it holds GPUs in proportion to its speed; 0 where
-    no job waits (section 6.2; ``cluster_exp/log.py`` of the artifact).
+    Progress is spread over the time on GPUs by speed (section 6.2; ``cluster_exp/log.py``).
     """
     at = np.asarray(times, dtype=float)
     total, waiting = np.zeros(at.size), np.zeros(at.size)
@@ -119,11 +115,9 @@ def blocking_index(result: Result, times: npt.ArrayLike) -> Floats:
 def busy_share(
     result: Result, trace: pd.DataFrame, resource: str, times: npt.ArrayLike | None = None
 ) -> Floats:
-    """Return the share of the cluster's GPUs whose group uses a resource of `STAGES`.
+    """Return the share of GPUs whose group uses a resource of `STAGES`; its mean without times.
 
-    A group of jobs on g GPUs keeps a resource busy for the sum of its members' stage times in
-    every period, at most always; the shares of groups are weighted with g. This is a model: the
-    testbed measured utilisation. Without ``times``, the mean from 0 to the last completion.
+    A model, not a measurement: members of a group use it one after the other in every period.
     """
     alone = result.jobs.set_index("job_id")["duration"]
     jobs = trace.set_index("job_id")

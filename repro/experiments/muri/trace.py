@@ -33,9 +33,7 @@ def compare(
 ) -> pd.DataFrame:
     """Return every metric of every run, over that of the reference, beside the published values.
 
-    ``results``: (trace, series) to records; ``published``: rows ``{policy, metric, <trace>:
-    seconds}``, compared with nothing on the stand-ins named in ``drawn``. Ratios are over the
-    reference on the same trace.
+    ``published``: rows ``{policy, metric, <trace>: seconds}``, left out on stand-ins (``drawn``).
     """
     rows = [
         {"trace": trace, "policy": series, "metric": metric, "value": value}
@@ -60,10 +58,7 @@ def compare(
 
 
 def over_noise(results: Mapping[tuple[float, str, int], Result]) -> pd.DataFrame:
-    """Return every metric of runs with profiling noise, over that of the same policy without.
-
-    ``results``: (noise, policy, seed) to records; lowest and highest are of one seed (Fig 14).
-    """
+    """Return metrics by (noise, policy, seed) over those of the policy without noise (Fig 14)."""
     rows = [
         {"noise": noise, "policy": policy, "metric": metric, "value": value}
         for (noise, policy, _), result in results.items()

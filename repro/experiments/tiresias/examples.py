@@ -40,11 +40,7 @@ def slots(result: Result) -> list[str]:
 def queue_spans(
     result: Result, thresholds: Sequence[float], promote_knob: float = math.inf
 ) -> pd.DataFrame:
-    """Cut the intervals of a run where a job changes queue; found from the records alone.
-
-    ``thresholds`` are the upper limits of queues 1 to K-1 (GPU-seconds), ``promote_knob`` is
-    PROMOTEKNOB (section 3.2.3); ``event`` is what put the job into the span.
-    """
+    """Cut the intervals of a run where a job changes queue (section 3.2.3), from its records."""
     limits = [*thresholds, math.inf]
     rows: list[tuple[object, float, float, float, int, str]] = []
     for job, spans in result.intervals.groupby("job_id", sort=False):
@@ -82,11 +78,7 @@ def attained(result: Result, times: Sequence[float]) -> pd.DataFrame:
 def gittins_by_definition(
     samples: Sequence[float], attained_service: float, quanta: npt.ArrayLike
 ) -> float:
-    """Return the Gittins index from its definition, over given quanta D (Pseudocode 1).
-
-    The largest P(S - a <= D | S > a) / E[min(S - a, D) | S > a] for attained service a and
-    equally likely total services S (GPU-seconds); 0 if no sample exceeds a.
-    """
+    """Return max_D P(S - a <= D | S > a) / E[min(S - a, D) | S > a] (Pseudocode 1), or 0."""
     remaining = np.asarray(samples, float)[:, None] - attained_service
     remaining = remaining[remaining[:, 0] > 0]
     if not len(remaining):
@@ -105,11 +97,7 @@ def largest_difference(
     longest: int,
     step: float,
 ) -> float:
-    """Return the largest distance of an index from its definition on random distributions.
-
-    Relative, absolute where the definition gives 0. Each of ``count`` has at most ``longest`` whole
-    services up to ``largest``; quanta are ``step`` apart (GPU-seconds).
-    """
+    """Return the largest distance (relative, or from 0) of an index from its definition."""
     quanta = np.arange(step, largest + 1, step)
     worst = 0.0
     for _ in range(count):

@@ -13,10 +13,7 @@ from repro.typing import Floats
 
 
 def tensor_sizes() -> dict[str, list[float]]:
-    """Return the sizes (MB) of each model's tensors of at least 1 MB, in the order of its graph.
-
-    From models.py of the public simulator; a model whose tensors are not published is left out.
-    """
+    """Return the sizes (MB) of each published model's tensors of at least 1 MB, in graph order."""
     table = ModelTable("tiresias_tensors.csv", ("model", "size_mb", "times")).frame
     whole = table.loc[table.index.repeat(table["times"])]
     groups = whole.groupby("model", sort=False)["size_mb"]
@@ -24,10 +21,7 @@ def tensor_sizes() -> dict[str, list[float]]:
 
 
 def server_skew(tensors: Sequence[float], servers: int) -> float:
-    """Return the most loaded parameter server's bytes over the mean, tensors dealt round robin.
-
-    1 when all hold the same; section 3.3 speaks of this skew without giving a formula.
-    """
+    """Return the fullest server's bytes over the mean, tensors dealt round robin (section 3.3)."""
     if servers < 1 or not tensors:
         raise ParamError(
             f"{len(tensors)} tensors on {servers} parameter servers; need at least one of each"
@@ -76,11 +70,10 @@ def resume_parts(
     node_gpus: int,
     read_mb_s: float,
 ) -> pd.DataFrame:
-    """Return a model of the seconds to resume, by part.
+    """Return a model of the seconds to resume, by part: nothing published separates them.
 
-    Restoring is taken to cost per tensor what saving costs (``pause``). The workers of one machine
-    read the checkpoint over one link of ``read_mb_s`` MB/s. What is left of ``mean_resume``, the
-    same for every job, is called building and warming up: nothing published separates the two.
+    Restoring costs per tensor what saving costs (``pause``), the workers of one machine share a
+    link of ``read_mb_s`` MB/s, and what is left of ``mean_resume`` is the same for every job.
     """
     grid = models[["model", "label", "size_mb", "tensors"]].merge(
         pd.DataFrame({"workers": list(workers)}), how="cross"

@@ -40,11 +40,7 @@ def drawn(
     node_gpus: int,
     busy_mb: float,
 ) -> list[Instance]:
-    """Draw ``count`` instances small enough for exhaustive search.
-
-    ``nodes`` and ``workers`` are the smallest and largest number. A node has 1 to ``node_gpus``
-    idle GPUs, and half of the nodes carry up to ``busy_mb`` of traffic already (MB per iteration).
-    """
+    """Draw small instances; half of the nodes carry up to ``busy_mb`` of traffic already."""
     found = []
     for number in range(count):
         size = int(rng.integers(nodes[0], nodes[1] + 1))
@@ -105,10 +101,7 @@ def placements(workers: int, servers: int, free: Sequence[int]) -> int:
 def heuristic(
     instance: Instance, rule: str, rng: np.random.Generator, draws: int = 1, **settings: object
 ) -> float:
-    """Return the busiest node's traffic under a registered placement rule, mean of some draws.
-
-    Server j sits beside worker j, as the servers of TensorFlow jobs are deployed in the paper.
-    """
+    """Return the busiest node's traffic under a rule, with server j beside worker j (mean)."""
     cluster = Cluster(tuple(Node(gpus) for gpus in instance.free), "instance")
     found = []
     for _ in range(draws):
@@ -129,10 +122,7 @@ def compare(
     *,
     search: bool = True,
 ) -> pd.DataFrame:
-    """Return the busiest node's traffic (MB per iteration) under the programme and the rules.
-
-    Random placement is the mean of ``draws``; without ``search`` the column exhaustive is NaN.
-    """
+    """Return the busiest node's traffic (MB per iteration) under the programme and the rules."""
     shares = models["largest_ratio"].to_dict()
     rows = [
         {

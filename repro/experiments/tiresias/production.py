@@ -27,11 +27,7 @@ _PERCENTS = (1, 5, 10, 20, 25, 30, 40, 50, 60, 70, 75, 80, 90, 95, 99)
 def pick_jobs(
     trace: pd.DataFrame, *, min_duration_s: float, days: Sequence[float] | None = None
 ) -> pd.DataFrame:
-    """Return the jobs of at least ``min_duration_s``, the first submitted at 0 (section 5.3).
-
-    The GPU-times the paper's simulator ships begin at 121 s. ``days``: first day and day after the
-    last, counted from the trace's first submission.
-    """
+    """Return the jobs of at least ``min_duration_s`` on days [first, last), the first one at 0."""
     kept = trace[trace["duration"] >= min_duration_s]
     if days is not None:
         first, last = (day * DAY_S for day in days)
@@ -78,8 +74,7 @@ def sweep_table(
 ) -> pd.DataFrame:
     """Return one statistic of every variant of a parameter over that of its base setting.
 
-    A sweep has ``panel``, ``statistic`` (average, median, 95th or max), ``base`` (the label divided
-    by) and ``variants``, each a ``label`` and maybe ``published``; results go by (panel, label).
+    A sweep has ``panel``, ``statistic``, ``base`` (a label) and ``variants``.
     """
     rows = []
     for sweep in sweeps:
@@ -105,10 +100,7 @@ def _statistic(result: Result, name: str) -> float:
 
 
 def with_iteration_time(jobs: pd.DataFrame) -> pd.DataFrame:
-    """Return the jobs with iteration_s of their model on their GPUs; NaN if none is published.
-
-    From 60_job.csv of the public simulator: duration over iterations.
-    """
+    """Return the jobs with the public simulator's iteration_s of their model and GPUs, or NaN."""
     columns = ("model", "num_gpus", "iteration_s")
     times = ModelTable("tiresias_iterations.csv", columns).frame
     known = times.set_index(["model", "num_gpus"])["iteration_s"]

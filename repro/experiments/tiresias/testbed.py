@@ -33,11 +33,7 @@ def job_table(
 
 
 def factors(jobs: pd.DataFrame, reference: str = "tiresias-l") -> pd.DataFrame:
-    """Return each policy's factor of improvement in every seed, by bin and over all jobs.
-
-    avg, median and p95 of the policy's completion times over those of the reference on the same
-    workload; above 1 the reference is better (section 5.1). ``jobs`` is a `job_table`.
-    """
+    """Return avg, median and p95 of JCTs over the reference's in each run and bin (section 5.1)."""
     keys = [*RUN, "bin"]
     whole = pd.concat([jobs, jobs.assign(bin=ALL)], ignore_index=True)
     groups = whole.groupby(keys, sort=False)["jct"]
@@ -51,10 +47,7 @@ def factors(jobs: pd.DataFrame, reference: str = "tiresias-l") -> pd.DataFrame:
 
 
 def over_seeds(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return mean and standard deviation (``<name>_sd``) over the seeds of every number.
-
-    The text columns of the frame tell its rows apart; the deviation of a single seed is NaN.
-    """
+    """Return mean and deviation (``<name>_sd``) over seeds; text columns tell rows apart."""
     names = [name for name in frame if not pd.api.types.is_numeric_dtype(frame[name])]
     numbers = [str(name) for name in frame if name not in names and name != "seed"]
     groups = frame.groupby(names, sort=False)[numbers]

@@ -24,10 +24,7 @@ def schedule(results: Results) -> pd.DataFrame:
 def gavel_values(
     rounds: Result, ideal: Sequence[Result], example: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return what the lecture example says of allocation and rounds.
-
-    ``rounds`` is aware LAS by rounds, ``ideal`` the ideal execution of aware and of agnostic LAS.
-    """
+    """Return what aware LAS by rounds, and aware and agnostic LAS in ideal execution, come to."""
     until = example["rounds"] * example["round_s"]
     unit = np.array([row[example["reference"]] for row in example["steps_per_s"].values()])
     aware, agnostic = (unit * _first_rates(result) for result in ideal)
@@ -52,10 +49,7 @@ def _first_rates(result: Result) -> Any:
 
 
 def group_efficiency(result: Result, group: Run, resources: int) -> float:
-    """Return the share of time in which the resources of a group were busy (Muri, Eq 4).
-
-    The group started at time 0 and stayed together; a job alone keeps one resource busy at a time.
-    """
+    """Return the busy share of the resources of a group that stays together from 0 (Muri, Eq 4)."""
     members = result.jobs.iloc[list(group.jobs)]
     return float(members["duration"].sum() / (resources * members["end_time"].max()))
 

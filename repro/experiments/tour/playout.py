@@ -17,10 +17,8 @@ def playout(
 ) -> Result:
     """Return what would happen if nothing arrived after the first ``seen`` jobs.
 
-    Until the last of them arrives this is what really happens, because policies know nothing of
-    later arrivals and nothing is drawn outside seeded streams. So the shortened trace, run from its
-    beginning, arrives at the very state (queues, leases, clocks) a snapshot would hold. Jobs arrive
-    in order of (submission, job id); ``end_time`` of the result holds the predictions.
+    Policies know nothing of later arrivals and streams are seeded, so the shortened trace arrives
+    at the very state a snapshot would hold; ``end_time`` of the result is what is predicted.
     """
     arrived = trace.sort_values(["submit_time", "job_id"], kind="stable").head(seen)
     return simulate(arrived.reset_index(drop=True), cluster, policy, **settings)

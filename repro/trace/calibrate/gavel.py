@@ -34,10 +34,7 @@ def calibrate(measured: ThroughputTable) -> pd.DataFrame:
 
 
 def _models() -> dict[str, list[JobType]]:
-    held: dict[str, list[JobType]] = {}
-    for job in job_types():
-        held.setdefault(job.model, []).append(job)
-    return held
+    return {model: list(jobs) for model, jobs in itertools.groupby(job_types(), lambda j: j.model)}
 
 
 def _fit(x: list[float], y: list[float], degree: int) -> tuple[float, float, float]:

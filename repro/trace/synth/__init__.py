@@ -49,7 +49,7 @@ def make(name: str, rng: np.random.Generator | int, **options: Any) -> pd.DataFr
     Parameters
     ----------
     name : str
-        A name of :func:`names`.
+        A name in ``generators``.
     rng : numpy.random.Generator or int
         The only source of randomness. A generator with whole-number seeds (:func:`takes_seed`)
         draws its seed from a numpy generator.
@@ -76,11 +76,6 @@ def make(name: str, rng: np.random.Generator | int, **options: Any) -> pd.DataFr
     defaults = {option: accepted[option].default for option in known}
     frame.attrs |= {"name": name, "synthetic": True, "options": defaults | options}
     return frame
-
-
-def names() -> list[str]:
-    """Return the names of all generators."""
-    return list(generators)
 
 
 def takes_seed(name: str) -> bool:

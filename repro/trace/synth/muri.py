@@ -82,7 +82,10 @@ def muri_like(
             "model": pd.Series(rng.permutation(np.resize(models, wanted))).astype("str"),
         }
     )
-    return _with_profile(frame).assign(priority=priority)[_COLUMNS]
+    known = muri_profiles().rename(columns={"stage_data": "stage_storage"})
+    full = frame.merge(known, on=["model", "num_gpus"], how="left")
+    iterations = np.maximum(np.floor(full["duration"] / full["iteration_time"] + 1e-9), 1)
+    return full.assign(iterations=iterations, priority=priority)[_COLUMNS]
 
 
 def _durations(rng: np.random.Generator, row: pd.Series[Any], size: int) -> Floats:
@@ -109,11 +112,3 @@ def _to_total(drawn: Floats, total: float, longest: float) -> Floats:
     factor = (total - drawn[~tail].sum()) / drawn[tail].sum() if drawn[tail].sum() else 1.0
     stretched = np.where(tail, drawn * np.clip(factor, 0.5, 2.0), drawn)
     return np.asarray(np.clip(np.round(stretched), 0, longest))
-
-
-def _with_profile(frame: pd.DataFrame) -> pd.DataFrame:
-    """Add batch size, iterations and stage times of model and GPU count."""
-    known = muri_profiles().rename(columns={"stage_data": "stage_storage"})
-    full = frame.merge(known, on=["model", "num_gpus"], how="left")
-    iterations = np.maximum(np.floor(full["duration"] / full["iteration_time"] + 1e-9), 1)
-    return full.assign(iterations=iterations)

@@ -37,7 +37,7 @@ def _no_network():
 
 
 def test_every_generator_is_covered():
-    assert synth.names() == sorted(SMALL)
+    assert list(synth.generators) == sorted(SMALL)
 
 
 @pytest.mark.parametrize("name", SMALL)
