@@ -53,10 +53,7 @@ def stored(entries: Sequence[Entry], out: Path) -> list[Stored]:
 
 
 def last_results(entries: Sequence[Entry], out: Path | None) -> tuple[Path, list[Stored]]:
-    """Return the folder and content of the last results of the figures asked for.
-
-    Without ``out``, ``build/figures`` goes first if a batch has ended there, else ``figures``.
-    """
+    """Return the last results and their folder, ``build/figures`` first if a batch ended there."""
     folders = _usual_folders() if out is None else [out]
     for folder in folders:
         found = stored(entries, folder)

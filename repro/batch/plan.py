@@ -33,10 +33,9 @@ def plan(
     scratch: Path,
     named: bool = False,
 ) -> tuple[list[Task], list[Outcome]]:
-    """Check everything that can be checked before a kernel starts, and sort out what is current.
+    """Return the tasks, the longest first, and the outcomes of what is current or cannot be read.
 
-    Returned are the tasks, the longest first, and the outcomes of what is current or cannot be
-    read, which is an error if the figures were ``named``.
+    All that can be checked before a kernel starts is; a figure that was ``named`` must be readable.
     """
     tasks: list[tuple[float, Task]] = []
     skipped: list[Outcome] = []

@@ -139,10 +139,7 @@ def _trace() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line on the given words, or on the process's own.
-
-    Returns 0 fine, 1 a check failed, 2 wrong use or bad input, 130 interrupted.
-    """
+    """Run the command line; return 0 fine, 1 a check failed, 2 bad input, 130 interrupted."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words
     words = [word for word in words if word != "--debug"]

@@ -27,10 +27,7 @@ OWN = "own file"
 
 @dataclass(frozen=True)
 class Used:
-    """Provenance of one data set.
-
-    ``name`` is what was asked for, of an own file its path; ``sha256`` that of file or values.
-    """
+    """Provenance of a data set: the name asked for (a path, if own), SHA-256 of file or values."""
 
     name: str
     kind: str

@@ -138,10 +138,7 @@ class Entry:
 
 
 def load(path: Path) -> FigureSpec:
-    """Read one parameter file; ``1e3`` is a number in it, ``yes`` and ``on`` are text.
-
-    Errors are a `ParamError`, of claims a `ClaimError`: ``file:line:key: what is wrong``.
-    """
+    """Read one parameter file by YAML 1.2; errors are ``file:line:key: what is wrong``."""
     name = _shown(path)
     located = parse_yaml(read_small(path, MAX_BYTES, ParamError, name), name, ParamError)
     if not isinstance(located.value, dict):

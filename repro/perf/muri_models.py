@@ -30,10 +30,7 @@ def muri_profiles() -> pd.DataFrame:
 
 
 def start_overhead(model: str, num_gpus: int) -> float:
-    """Return the seconds a job of the model needs to start, as measured on the nearest GPU count.
-
-    Of two counts as near the larger one (``overhead_dict`` of the simulator).
-    """
+    """Return the start time (s) of a model on the nearest measured GPU count, the larger of two."""
     seconds, name = _overheads(), model.lower()
     if (name, 1) not in seconds:
         known = [held for held, gpus in seconds if gpus == 1]

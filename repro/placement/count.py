@@ -23,10 +23,7 @@ class CountPlacer(Placer):
 @register("count")
 @dataclass(frozen=True)
 class Count(Placement):
-    """A gang runs whenever enough GPUs are idle anywhere.
-
-    Scheme ``count`` of the Tiresias simulator.
-    """
+    """A gang runs whenever enough GPUs are idle anywhere; ``count`` of the Tiresias simulator."""
 
     def bind(self, cluster: Cluster, rng: np.random.Generator) -> CountPlacer:
         """Return a placer with every GPU of ``cluster`` idle."""

@@ -26,10 +26,7 @@ class FirstFit:
         ]
 
     def surely_fits(self, gangs: Iterable[int], total: int) -> bool:
-        """Tell whether gangs of these sizes, ``total`` GPUs in all, fit without being tried.
-
-        Powers of two, taken widest first on empty nodes of one such size, leave no gap.
-        """
+        """Tell whether powers of two, on empty nodes of one such size, fit without being tried."""
         if total > self.num_gpus:
             return False
         return self._even and all(_is_power_of_two(g) and g <= self._widest for g in gangs)

@@ -19,10 +19,7 @@ _PLACES = 3
 
 
 def curves(*figures: str) -> pd.DataFrame:
-    """Return the published points of Gavel's figures, from its PDFs and notebooks.
-
-    The mean is over the seeds 0, 1, 2 and the band one standard deviation; NaN: not published.
-    """
+    """Return the published points: mean over seeds 0, 1, 2, band of one s.d.; NaN if not known."""
     table = pd.read_csv(paths.params_dir() / _CURVES, comment="#")
     known = dict(list(table.drop(columns="figure").groupby(table["figure"], sort=False)))
     for figure in figures:

@@ -31,10 +31,7 @@ def compare(
     published: Sequence[Mapping[str, Any]] = (),
     drawn: Iterable[str] = (),
 ) -> pd.DataFrame:
-    """Return every metric of every run, over that of the reference, beside the published values.
-
-    ``published``: rows ``{policy, metric, <trace>: seconds}``, left out on stand-ins (``drawn``).
-    """
+    """Return every metric of every run, over the reference's, and beside published values."""
     rows = [
         {"trace": trace, "policy": series, "metric": metric, "value": value}
         for (trace, series), result in results.items()

@@ -70,10 +70,9 @@ def resume_parts(
     node_gpus: int,
     read_mb_s: float,
 ) -> pd.DataFrame:
-    """Return a model of the seconds to resume, by part: nothing published separates them.
+    """Return a model of the seconds to resume, by part; nothing published separates them.
 
-    Restoring costs per tensor what saving costs (``pause``), the workers of one machine share a
-    link of ``read_mb_s`` MB/s, and what is left of ``mean_resume`` is the same for every job.
+    Restoring costs per tensor what saving does; the rest of ``mean_resume`` is the same for all.
     """
     grid = models[["model", "label", "size_mb", "tensors"]].merge(
         pd.DataFrame({"workers": list(workers)}), how="cross"

@@ -72,10 +72,7 @@ def falls(values: Sequence[float], least: float = -math.inf) -> bool:
 def sweep_table(
     sweeps: Sequence[Mapping[str, Any]], results: Mapping[tuple[str, str], Result]
 ) -> pd.DataFrame:
-    """Return one statistic of every variant of a parameter over that of its base setting.
-
-    A sweep has ``panel``, ``statistic``, ``base`` (a label) and ``variants``.
-    """
+    """Return one statistic of every variant of a parameter over that of its base setting."""
     rows = []
     for sweep in sweeps:
         panel, name = sweep["panel"], sweep["statistic"]

@@ -1,6 +1,7 @@
 """Gavel's workloads, drawn from the same random streams as its simulator draws them."""
 
 import math
+from itertools import accumulate
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
@@ -47,7 +48,8 @@ def gavel_single(
 
     Gavel, OSDI 2020, section 7.1; artifact ``scheduler.py``.
     """
-    drawn = _drawn(seed, False, jobs, rate, priorities, slos, fixed_duration, job_table)
+    times = _arrivals(seed, jobs, rate)
+    drawn = _drawn(seed, False, times, priorities, slos, fixed_duration, job_table)
     return _as_trace(drawn, throughputs)
 
 
@@ -63,7 +65,8 @@ def gavel_multiple(
     throughputs: Source = PUBLIC,
 ) -> pd.DataFrame:
     """Draw Gavel's continuous-multiple trace: ``gavel-single``'s durations on 1, 2, 4 or 8 GPUs."""
-    drawn = _drawn(seed, True, jobs, rate, priorities, slos, fixed_duration, job_table)
+    times = _arrivals(seed, jobs, rate)
+    drawn = _drawn(seed, True, times, priorities, slos, fixed_duration, job_table)
     return _as_trace(drawn, throughputs)
 
 
@@ -78,7 +81,8 @@ def gavel_static(
     throughputs: Source = PUBLIC,
 ) -> pd.DataFrame:
     """Draw Gavel's static-multiple trace: the jobs of ``gavel-multiple``, all submitted at 0."""
-    drawn = _drawn(seed, True, jobs, None, priorities, slos, fixed_duration, job_table)
+    times = _arrivals(seed, jobs, None)
+    drawn = _drawn(seed, True, times, priorities, slos, fixed_duration, job_table)
     return _as_trace(drawn, throughputs)
 
 
@@ -143,22 +147,29 @@ class Job(NamedTuple):
     slo: float = math.nan
 
 
+def _arrivals(seed: int, jobs: int, rate: float | None) -> list[float]:
+    """Return when so many jobs arrive at so many per hour (None: all at once)."""
+    positive("jobs", jobs, whole=True)
+    if rate is None:
+        return [0.0] * jobs
+    positive("rate", rate)
+    stream = Random(seed + 3)
+    return list(accumulate((_gap(stream, rate) for _ in range(jobs - 1)), initial=0.0))
+
+
 def _drawn(
-    seed: int, multiple: bool, jobs: int, rate: float | None, priorities: bool, slos: bool,
+    seed: int, multiple: bool, times: list[float], priorities: bool, slos: bool,
     fixed_duration: float | None, job_table: str,
 ) -> list[Job]:  # fmt: skip
-    """Return so many jobs that arrive at so many per hour (None: all at once)."""
+    """Return the jobs that arrive at some times."""
     flags(priorities=priorities, slos=slos)
     if fixed_duration is not None:
         positive("fixed_duration", fixed_duration)
     kinds = job_types() if job_table == "public" else _published_order(job_table)
-    positive("jobs", jobs, whole=True)
-    if rate is not None:
-        positive("rate", rate)
     # jobs, arrivals and deadlines are drawn apart
-    stream, gaps, deadlines = Random(seed + 2), Random(seed + 3), Random(seed + 6)
-    now, drawn = 0.0, []
-    for _ in range(jobs):
+    stream, deadlines = Random(seed + 2), Random(seed + 6)
+    drawn = []
+    for time in times:
         gpus = _gang_size(stream.random(), wide=True)
         if fixed_duration is None:
             low, high = (3.0, 4.0) if stream.random() >= 0.8 else (1.5, 3.0)
@@ -171,9 +182,7 @@ def _drawn(
             kind = stream.choice(kinds)
         weight = 5.0 if priorities and stream.random() <= 0.2 else 1.0
         slo = _slo(deadlines.random()) if slos else math.nan
-        drawn.append(Job(now, kind.name, gpus, duration, weight, slo))
-        if rate is not None:
-            now += _gap(gaps, rate)
+        drawn.append(Job(time, kind.name, gpus, duration, weight, slo))
     return drawn
 
 
