@@ -12,7 +12,7 @@ import pandas as pd
 
 from repro.core.jobs import JobTable
 from repro.core.rules import RULES
-from repro.typing import Floats, Ints
+from repro.typing import Floats
 
 Nodes = tuple[tuple[int, int], ...]
 
@@ -25,21 +25,10 @@ class Intervals:
         self.start, self.end, self.gpus, self.used, self.rate = (array("d") for _ in range(5))
         self.nodes: list[Nodes] | None = [] if tracks_nodes else None
         self.gpu_type: list[str | None] | None = [] if gpu_types else None
-        self._gpu_types = sorted(gpu_types)
-        #: many at once, of policies that return shares: columns job, leader, start, end, GPUs
-        #: charged and used, rate, place of the GPU type in alphabetical order
+        self._gpu_types = [*sorted(gpu_types), None]
+        #: many at once, from compiled loops: columns job, leader, start, end, GPUs charged and
+        #: used, rate, place of the GPU type in alphabetical order (-1: none)
         self.blocks: list[Floats] = []
-
-    def extend(self, jobs: Ints, start: Floats, end: Floats, gpus: Ints) -> None:
-        """Append intervals of jobs that ran alone, at nominal speed."""
-        held = gpus.astype(float)
-        for column, values in (
-            (self.job, jobs), (self.leader, jobs), (self.start, start), (self.end, end),
-            (self.gpus, held), (self.used, held), (self.rate, np.ones(len(jobs))),
-        ):  # fmt: skip
-            column.frombytes(values.tobytes())
-        if self.gpu_type is not None:
-            self.gpu_type += [None] * len(jobs)
 
     def unpack(self) -> None:
         """Append the intervals of `blocks`."""

@@ -10,18 +10,27 @@ from repro.compiled import njit
 OFFERS = {"all": 0, "working": 1, "useful": 2}
 
 
-@njit(error_model="numpy")
 def columns(
     values: Any, paired: Any, counts: Any, widths: Any, capacity: Any, within: Any, offer: int
 ) -> Any:
     """Return a `Programme`'s names, rows, coefs, weights and blocks; rows of time and of value."""
-    kinds, types = values.shape
     # kinds by width; of each, the rows of its time and value, those of a width side by side
-    order = np.argsort(widths, kind="mergesort")
+    order = np.argsort(widths, kind="stable")
     place_of, by_width = np.argsort(order), widths[order]
     begin = np.searchsorted(by_width, widths)
     time, value = begin + place_of, np.searchsorted(by_width, widths, side="right") + place_of
-    blocks = 2 * np.append(np.unique(begin), kinds)
+    blocks = 2 * np.append(np.unique(begin), len(widths))
+    given = values, paired, counts, widths, capacity, within, offer
+    return *_offered(*given, order, time, value), blocks, time, value
+
+
+@njit(error_model="numpy")
+def _offered(
+    values: Any, paired: Any, counts: Any, widths: Any, capacity: Any, within: Any, offer: int,
+    order: Any, time: Any, value: Any,
+) -> Any:  # fmt: skip
+    """Return names, rows, coefs and weights of what is offered."""
+    kinds, types = values.shape
     most = types * kinds * (kinds + 3) // 2
     names = np.empty((3, most), dtype=np.int64)
     first, second, column = names[0], names[1], names[2]
@@ -72,7 +81,7 @@ def columns(
         rows[k, 0], rows[k, 1], rows[k, 2], rows[k, 3] = time[a], time[b], value[a], value[b]
         rows[k, 4] = 2 * kinds + column[k]
         coefs[k, 4] = widths[b]
-    return names[:, :count], rows[:count], coefs[:count], weights[:count], blocks, time, value
+    return names[:, :count], rows[:count], coefs[:count], weights[:count]
 
 
 @njit()

@@ -47,9 +47,9 @@ def trim(members: Any, x: Any, widths: Any, gpus: Any, tolerance: float) -> tupl
 def settle(
     members: Any, x: Any, time: Any, deficit: Any, prior: float, elapsed: float, alone: Any
 ) -> Any:  # fmt: skip
-    """Write the deficits of jobs alone to ``alone``; return keys of pairs, ascending, and theirs.
+    """Write the deficits of jobs alone to ``alone``; return keys of pairs, and theirs.
 
-    A deficit grows by X times the ``elapsed`` seconds less the time received; every row was taken
+    Also whether the keys ascend. A deficit grows by X times the ``elapsed`` seconds less the time received; every row was taken
     to have received ``prior`` seconds.
     """
     count, types = x.shape
@@ -67,10 +67,7 @@ def settle(
             keys[k] = max(one, two) * len(alone) + min(one, two)
             ascending &= k == 0 or keys[k - 1] < keys[k]
             k += 1
-    if ascending:
-        return keys[:k], due[:k]
-    order = np.argsort(keys[:k])
-    return keys[order], due[order]
+    return keys[:k], due[:k], ascending
 
 
 @njit()

@@ -35,7 +35,6 @@ class Ledger:
     def __init__(self, jobs: int, types: int, prior_s: float) -> None:
         self._prior = prior_s
         self._alone = np.zeros((jobs, types))
-        self._paired: tuple[Ints, Floats] = (np.empty(0, np.int64), np.empty((0, types)))
         #: jobs that were ever in X; the last entry stands for none
         self._known = np.zeros(jobs + 1, dtype=np.bool_)
         none, nothing = np.empty((0, 2), dtype=np.int64), np.empty((0, types))
@@ -51,10 +50,13 @@ class Ledger:
     def renew(self, members: Ints, x: Floats, speeds: Floats, elapsed: float) -> None:
         """Settle the deficits of the old X, computed ``elapsed`` seconds ago; begin a new one."""
         old = self.rows
-        self._paired = kernel.settle(
+        keys, due, ascending = kernel.settle(
             old.members, old.x, old.time, old.deficit, self._prior, elapsed, self._alone
         )
-        owed = kernel.deficits(members, self._alone, *self._paired, self._known, self._prior)
+        if not ascending:
+            order = np.argsort(keys)
+            keys, due = keys[order], due[order]
+        owed = kernel.deficits(members, self._alone, keys, due, self._known, self._prior)
         self._known[members] = True
         self.rows = self._new(members, x, speeds, owed)
 

@@ -262,7 +262,7 @@ class Spans(NamedTuple):
     end: Floats
 
 
-@njit()
+@njit(inline="always")
 def _file(q: Queues, state: State, pace: Pace, job: int, now: float, running: bool) -> None:
     """Write the key of a job that was in no heap, and put it into one."""
     last = q.key.shape[1] - 1
@@ -277,7 +277,7 @@ def _file(q: Queues, state: State, pace: Pace, job: int, now: float, running: bo
     insert(q, job, pace.lane[job] if running else pace.width[job])
 
 
-@njit()
+@njit(inline="always")
 def _await_limit(dues: Queues, q: Queues, state: State, pace: Pace, job: int) -> None:
     """Plan when a running job crosses the limit of its queue."""
     if len(pace.limits):
@@ -288,7 +288,7 @@ def _await_limit(dues: Queues, q: Queues, state: State, pace: Pace, job: int) ->
             insert(dues, job, 0)
 
 
-@njit()
+@njit(inline="always")
 def _leave(state: State, ends: Queues, dues: Queues, job: int, now: float) -> None:
     """Book what a job held, which it gives back."""
     state.service[job] += (now - state.hold[job]) * state.held[job]

@@ -57,8 +57,9 @@ def play(
     while not over:
         clock, over, count = queues.play(q, ends, dues, table.state, pace, clock, spans)
         if intervals is not None:
-            jobs = spans.job[:count]
-            intervals.extend(jobs, spans.start[:count], spans.end[:count], gpus[jobs])
+            jobs, none = spans.job[:count], np.full(count, -1)
+            times, held = (spans.start[:count], spans.end[:count]), gpus[jobs]
+            intervals.blocks.append(np.array([jobs, jobs, *times, held, held, -none, none], float))
     table.arrived = clock.arrived
     table.active = dict.fromkeys(
         np.flatnonzero(np.isnan(table.state.end[: clock.arrived])).tolist()
