@@ -47,9 +47,9 @@ def trim(members: Any, x: Any, widths: Any, gpus: Any, tolerance: float) -> tupl
 def settle(
     members: Any, x: Any, time: Any, deficit: Any, prior: float, elapsed: float, alone: Any
 ) -> Any:  # fmt: skip
-    """Write the deficits of jobs alone to ``alone``; return keys of pairs, and theirs.
+    """Write the deficits of jobs alone; return keys of pairs, theirs, and whether keys ascend.
 
-    Also whether the keys ascend. A deficit grows by X times the ``elapsed`` seconds less the time received; every row was taken
+    A deficit grows by X times the ``elapsed`` seconds less the time received; every row was taken
     to have received ``prior`` seconds.
     """
     count, types = x.shape
