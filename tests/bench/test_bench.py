@@ -168,7 +168,7 @@ def test_cost_grows_with_the_jobs(benchmark):
     sizes = [10**3, 10**4, 10**5, 10**6, 5 * 10**6]
 
     def sweep():
-        return [crowd(jobs, max(64, jobs // 50 // 8 * 8), max(1, 10**5 // jobs)) for jobs in sizes]
+        return [crowd(jobs, jobs // 50 // 8 * 8, max(1, 10**5 // jobs)) for jobs in sizes]
 
     table = pd.DataFrame(benchmark.pedantic(sweep, rounds=1, iterations=1))
     table.to_csv(OUT / "growth-jobs.csv", index=False, float_format="%.4g")
