@@ -11,6 +11,7 @@ import pytest
 from repro import make, simulate
 from repro.core.decision import Run, Shares
 from repro.core.policy import Policy
+from repro.experiments.gavel.rounds import choose, priorities, realised
 from repro.experiments.tour.five_papers import group_efficiency
 from repro.experiments.tour.playout import playout, prediction_errors, predictions
 from repro.matching.jobs import best_pairs
@@ -18,7 +19,6 @@ from repro.metrics import time_by_type, unfairness
 from repro.perf import Interleaving, IterationModel, MeasuredPlans, ThroughputTable, TrainedModel
 from repro.perf.stages import efficiency, interleaving_time
 from repro.policies.baselines.scripted import Given
-from repro.sim.rounds.settings import choose, priorities, realised
 
 
 def trace(names, submit, duration, gpus=1, **columns):

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from repro.sim.rounds.settings import choose
+from repro.experiments.gavel.rounds import choose
 from repro.typing import Floats
 
 

@@ -8,9 +8,9 @@ import pandas as pd
 
 from repro.core.decision import Run
 from repro.core.records import Result
+from repro.experiments.gavel.rounds import realised
 from repro.experiments.tour.playout import prediction_errors
 from repro.metrics import time_by_type, unfairness
-from repro.sim.rounds.settings import realised
 
 Results = Mapping[str, Result]
 

@@ -6,14 +6,11 @@ and pairs are taken greedily from the highest priority down, a job at most once 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
-import numpy as np
-
 from repro.errors import ParamError
-from repro.typing import Floats
 
 _TIMES = ("round_s", "min_realloc_interval_s", "preemption_overhead_s")
 _SWITCHES = ("whole_steps", "whole_queue", "shuffle_types", "drop_unallocated", "lease_renewal")
@@ -92,51 +89,3 @@ class RoundSettings:
     def stretched(self, factor: float) -> dict[str, float]:
         """Return the settings in seconds, multiplied."""
         return {name: factor * getattr(self, name) for name in _TIMES}
-
-
-def priorities(fractions: Floats, rounds: Floats) -> Floats:
-    """Return X / rounds received, infinite where a positive share has received nothing."""
-    from repro.sim.rounds.kernel import ranks
-
-    received = np.asarray(rounds, dtype=float)
-    found: Floats = ranks(np.asarray(fractions, dtype=float), received, received.sum(axis=0), True)
-    return found
-
-
-def choose(
-    fractions: Floats, rounds: Floats, widths: Sequence[int], capacity: Sequence[int]
-) -> list[tuple[int, int]]:
-    """Return (job, GPU type) of the next round: greedily, from the highest priority down.
-
-    ``widths`` are the gang sizes, ``capacity`` the GPUs of each type. Each job at most once; ties:
-    larger X, then order of types, then of jobs.
-    """
-    from repro.sim.rounds.kernel import walk
-
-    x = np.asarray(fractions, dtype=float)
-    jobs, types = x.shape
-    chosen = walk(
-        members=np.column_stack([np.arange(jobs), np.full(jobs, -1)]),
-        widths=np.asarray(widths, dtype=np.int64),
-        able=np.ones(x.shape, dtype=np.bool_),
-        rank=priorities(x, rounds),
-        deficit=np.zeros_like(x),
-        x=x,
-        capacity=np.asarray(capacity, dtype=np.int64),
-        order=np.arange(types),
-        whole_queue=True,
-        idle_ok=True,
-        taken=np.zeros(jobs, dtype=np.bool_),
-    )
-    return list(zip(*(part.tolist() for part in chosen), strict=True))
-
-
-def realised(
-    fractions: Floats, rounds: Floats, widths: Sequence[int], capacity: Sequence[int], more: int = 1
-) -> Floats:
-    """Return the rounds received after ``more`` further rounds of the same X."""
-    received = rounds.astype(float)
-    for _ in range(more):
-        for job, column in choose(fractions, received, widths, capacity):
-            received[job, column] += 1
-    return received

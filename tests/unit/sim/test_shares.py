@@ -12,9 +12,9 @@ from repro import make, simulate
 from repro.core.decision import Run, RunSet, Shares
 from repro.core.policy import Policy
 from repro.errors import PolicyError, TraceError
+from repro.experiments.gavel.rounds import choose, realised
 from repro.metrics import time_by_type
 from repro.perf import ThroughputTable
-from repro.sim.rounds.settings import choose, realised
 from repro.testing import check_policy
 
 TWO_TYPES = "2xv100,2xk80"

@@ -23,11 +23,11 @@ from repro.experiments.gavel.decisions import (
 )
 from repro.experiments.gavel.hierarchy import entity_shares, stages
 from repro.experiments.gavel.models import configurations
+from repro.experiments.gavel.rounds import realised
 from repro.optimise.counted import counted_solves
 from repro.paths import figures_dir
 from repro.perf.synthetic_throughputs import gavel_like
 from repro.perf.throughput import ThroughputTable
-from repro.sim.rounds.settings import realised
 from repro.testing import small_trace
 
 X = np.array([[0.6, 0.4, 0.0], [0.2, 0.6, 0.2], [0.2, 0.0, 0.8]])

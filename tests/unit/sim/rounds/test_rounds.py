@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from repro.cluster.spec import Cluster, gpus_by_type
 from repro.errors import ParamError
-from repro.sim.rounds.settings import RoundSettings, choose, priorities, realised
+from repro.experiments.gavel.rounds import choose, priorities, realised
+from repro.sim.rounds.settings import RoundSettings
 
 X = np.array([[0.6, 0.4, 0.0], [0.2, 0.6, 0.2], [0.2, 0.0, 0.8]])
 N = np.array([[3.0, 1.0, 0.0], [1.0, 3.0, 0.0], [0.0, 0.0, 4.0]])
