@@ -6,6 +6,7 @@ everything one has to read to follow the decision is counted: from the receipt o
 holdings written.
 """
 
+import contextlib
 import os
 
 os.environ["NUMBA_DISABLE_JIT"] = "1"
@@ -46,6 +47,10 @@ CASES = (
     Case("gavel-las", "gavel-single", "6xv100,6xp100,6xk80", 60, {"jobs": 120, "rate": 8.0}),
     Case("gavel-las-ss", "gavel-single", "6xv100,6xp100,6xk80", 60, {"jobs": 120, "rate": 8.0}),
 )
+
+
+class Found(BaseException):
+    """The event was walked; the rest of the run does not matter."""
 
 
 class Walk:
@@ -106,16 +111,14 @@ def walk(case: Case) -> Walk:
         if tracing and (held & ~running).any() and (running & ~held).any():
             waiting = len(engine.table.active) - running.sum()
             found.state = f"{running.sum()} jobs run, {waiting} wait"
+            raise Found
 
     seed = 0 if case.trace.startswith("gavel") else np.random.default_rng(0)
     trace = synth.make(case.trace, seed, **case.options)
     # event by event, even where compiled loops could simulate the whole run
     steps = {"_sleep": woken, "_decide": decided, "_played": lambda engine: False}
-    with patch.multiple(Engine, **steps):
-        try:
-            simulate(trace, case.cluster, case.policy)
-        finally:
-            sys.settrace(None)
+    with patch.multiple(Engine, **steps), contextlib.suppress(Found):
+        simulate(trace, case.cluster, case.policy)
     return found
 
 
