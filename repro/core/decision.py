@@ -27,9 +27,6 @@ class Run:
     tasks : tuple of int
         Placement wish: the node of each task, parameter servers first, as many as there are GPUs.
         Empty leaves the place to the placement rule; a wish needs a rule that takes wishes.
-    parts : tuple of (str, float)
-        GPUs per type of a job spread over several types at once (ideal execution of `Shares`);
-        ``gpus`` is their sum.
     hosts : tuple of int
         Running jobs, named earlier in the decision, some of whose GPUs this gang uses too.
     shared : float
@@ -47,7 +44,6 @@ class Run:
     gpus: float
     gpu_type: str | None = None
     tasks: tuple[int, ...] = ()
-    parts: tuple[tuple[str | None, float], ...] = ()
     hosts: tuple[int, ...] = ()
     shared: float = 0
 

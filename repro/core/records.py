@@ -38,6 +38,9 @@ class Intervals:
         columns = (self.start, self.end, self.gpus, self.used, self.rate)
         for column, values in zip(columns, times, strict=True):
             column.frombytes(values.tobytes())
+        if self.nodes is not None:
+            # without rounds nobody has a place
+            self.nodes += [()] * len(job)
         if self.gpu_type is not None:
             self.gpu_type += [self._gpu_types[place] for place in kind.astype(int).tolist()]
 

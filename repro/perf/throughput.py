@@ -115,49 +115,42 @@ class ThroughputTable:
         return found
 
     def rates(self, table: JobTable, run: Run, nodes: Nodes) -> Sequence[float]:
-        """Return work per second relative to the reference type; shares of time add up."""
+        """Return work per second relative to the reference type."""
         models = tuple([table.models[job] for job in run.jobs])
         widths = tuple([table.gpus[job] for job in run.jobs])
         spread = self.server_gpus > 0 and len(nodes) > math.ceil(run.gpus / self.server_gpus)
-        parts = run.parts or ((run.gpu_type, run.gpus),)
-        key = (models, widths, parts, spread)
+        key = (models, widths, run.gpu_type, run.gpus, spread)
         known = self._rates.get(key)
         if known is None:
-            known = self._relative(models, widths, parts, spread)
-            # Shares differ from decision to decision and would fill the memory.
-            if not run.parts:
-                self._rates[key] = known
+            known = self._rates[key] = self._relative(*key)
         return known
 
     def _relative(
         self,
         models: tuple[str | None, ...],
         widths: tuple[int, ...],
-        parts: Sequence[tuple[str | None, float]],
+        gpu_type: str | None,
+        gpus: float,
         spread: bool,
     ) -> tuple[float, ...]:
-        """Return the rates of one job or of two that share GPUs of these types."""
+        """Return the rates of one job or of two that share GPUs of a type."""
         if len(models) > 2:
             raise ParamError(
                 f"a throughput table knows pairs, not groups of {len(models)} jobs; give a policy "
                 "that shares GPUs between two jobs at most"
             )
         first = self.rows.get((str(models[0]), widths[0]), {})
-        steps = [0.0] * len(models)
-        for gpu_type, gpus in parts:
-            apart = f"{gpu_type}{UNCONSOLIDATED}"
-            placed = apart if spread and apart in first else gpu_type
-            for member, speed in enumerate(self._together(models, widths, placed)):
-                steps[member] += gpus / widths[member] * speed
-        rates = []
-        for model, width, step in zip(models, widths, steps, strict=True):
+        apart = f"{gpu_type}{UNCONSOLIDATED}"
+        placed = apart if spread and apart in first else gpu_type
+        speeds, rates = self._together(models, widths, placed), []
+        for model, width, speed in zip(models, widths, speeds, strict=True):
             alone = self.steps_per_s(model, width, self.reference)
             if not alone > 0:
                 raise ParamError(
                     f"the throughput table has {alone:g} steps/s for {model!r} on {width} GPUs of "
                     f"type {self.reference!r}, the type of the durations: give another reference"
                 )
-            rates.append(step / alone)
+            rates.append(gpus / width * speed / alone)
         return tuple(rates)
 
     def _together(

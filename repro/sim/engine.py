@@ -92,22 +92,25 @@ class Engine:
         from repro.sim.rounds.mechanism import GridRounds
         from repro.sim.rounds.whole_steps import WholeSteps
 
-        how, kept = self.settings.rounds, self.settings.keep_intervals
-        books = self.holdings.light and self._poked is None
-        if how.whole_steps or how.ideal:
-            books = books and not kept
-        if how.ideal == "fluid" or not how.whole_steps:
-            books = books and self.speeds.tell_rates(self.settings.perf)
-        kind = Ideal if how.ideal else WholeSteps if how.whole_steps else GridRounds
-        return kind(
-            self.table,
-            self.speeds,
-            self.policy,
-            how,
-            seed=self.settings.seed,
-            books=books,
-            spans=self.holdings.intervals.blocks if kept else None,
-        )
+        how, perf = self.settings.rounds, self.settings.perf
+        spans = self.holdings.intervals.blocks if self.settings.keep_intervals else None
+        tells = self.speeds.tell_rates(perf)
+        if how.ideal:
+            if self.holdings.overhead is not None:
+                raise ParamError(
+                    "in ideal execution nobody starts or stops, so no overhead can be paid; leave "
+                    "out the overhead, or choose rules without one"
+                )
+            return Ideal(
+                self.table, self.speeds, self.policy, how, books=True, spans=spans,
+                perf=None if tells else perf,
+            )  # fmt: skip
+        # whole steps alone do not need rates
+        tells = tells or (how.whole_steps and spans is None)
+        return (WholeSteps if how.whole_steps else GridRounds)(
+            self.table, self.speeds, self.policy, how, seed=self.settings.seed, spans=spans,
+            books=tells and self.holdings.light and self._poked is None,
+        )  # fmt: skip
 
     def _check_fits(self) -> None:
         never = isinstance(self.policy, Order) and not self.policy.preemptive
@@ -209,7 +212,9 @@ class Engine:
         ``overhead_s``. The placement has to tell nodes apart.
         """
         now = self.view.now = self.env.now
-        jobs = self.holdings.set_back(node, now, checkpoint_s, restart_s)
+        rounds = self.driver.rounds
+        foreseen = rounds is not None and rounds.foresees
+        jobs = self.holdings.set_back(node, now, checkpoint_s, restart_s, foreseen)
         for job in jobs:
             self.driver.rate_changed(job, now)
         self.poke()
@@ -323,7 +328,6 @@ class Engine:
             holdings.settle(now)
         stops, starts = driver.step(now)
         rounds = driver.rounds
-        holdings.ends_given = rounds is not None and rounds.foresees
         for job in holdings.apply(stops, starts, now):
             driver.rate_changed(job, now)
         if rounds is not None and rounds.ends is not None:

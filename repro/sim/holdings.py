@@ -65,8 +65,6 @@ class Holdings:
         self.overhead_s = 0.0
         #: whether the placement rule was asked for a place
         self.places = False
-        #: completions come from `expect` instead of from rates
-        self.ends_given = False
         self._nodes: dict[int, Nodes] = {}
         #: what every job that holds GPUs runs in: the one book of it
         self.runs: dict[int, Run] = {}
@@ -132,9 +130,11 @@ class Holdings:
         ends = begin + self.table.left[job] / self.table.rate[job]
         heappush(self.finish, (ends, job, self.epoch[job]))
 
-    def set_back(self, node: int, now: float, checkpoint_s: float, restart_s: float) -> list[int]:
-        """Return the jobs on a node to their last checkpoint."""
-        if not self.placer.tracks_nodes or self.settles or self.ends_given:
+    def set_back(
+        self, node: int, now: float, checkpoint_s: float, restart_s: float, foreseen: bool
+    ) -> list[int]:
+        """Return the jobs on a node to their last checkpoint, unless rounds foresee their ends."""
+        if not self.placer.tracks_nodes or self.settles or foreseen:
             raise ParamError(
                 "nodes can fail only under a placement that tells them apart, such as "
                 "'yarn', and under rules that let jobs progress from event to event"
@@ -157,8 +157,6 @@ class Holdings:
     def apply(self, stops: list[int], starts: list[Run], now: float) -> list[int]:
         """Carry a decision out; return the jobs that start at another speed than nominal."""
         table = self.table
-        if stops and self.light:
-            stops, starts = self._switch(stops, starts, now)
         if stops:
             again = {job for run in starts for job in run.jobs}
             paused = [job for job in stops if job not in again]
@@ -174,39 +172,6 @@ class Holdings:
                 table.preemptions[job] += 1
         return [job for run in starts for job in self._start(run, now)]
 
-    def _switch(
-        self, stops: list[int], starts: list[Run], now: float
-    ) -> tuple[list[int], list[Run]]:
-        """Move jobs that run alone from one GPU type to another; return the rest.
-
-        Nothing changes for such a job but its speed, so its hold goes on unless intervals are kept.
-        """
-        table, runs, perf = self.table, self.runs, self.perf
-        rest: list[Run] = []
-        moved: set[int] = set()
-        for run in starts:
-            job = run.jobs[0]
-            held = runs.get(job)
-            if held is None or len(run.jobs) + len(held.jobs) > 2 or held.gpus != run.gpus:
-                rest.append(run)
-                continue
-            moved.add(job)
-            if not self.ends_given:
-                self._progress(job, now)
-                table.since[job] = now
-            if self._keeps:
-                self._note(job, held, now)
-            rate = perf.rates(table, run, ())[0] if perf else 1.0
-            table.rate[job] = rate / table.solo[job]
-            runs[job] = run
-            self._charge(held, 1)
-            self._charge(run, -1)
-            table.on_type[job] = self._column.get(run.gpu_type, -1)
-            if not self.ends_given:
-                self.epoch[job] += 1
-                self._predict(job, now)
-        return [job for job in stops if job not in moved], rest
-
     def take(self, job: int) -> None:
         """Place a job at once (policies whose next choice depends on where this one went)."""
         self._nodes[job] = self._place(Run((job,), self.table.gpus[job]))
@@ -217,7 +182,7 @@ class Holdings:
         changed: list[int] = []
         charged = run.gpus - run.shared
         nodes: Nodes = ()
-        if not self.light and not run.parts and charged and charged == int(charged):
+        if not self.light and charged and charged == int(charged):
             self.places = True
             # a rule that only counts GPUs is not asked: the decision was counted already
             if leader not in self._nodes and (self.placer.tracks_nodes or run.tasks):
@@ -228,7 +193,7 @@ class Holdings:
         if self.perf is not None or len(run.jobs) > 1:
             rates, paces = self._rates(run, nodes)
         clean = now + (self._drain_delay(charged, now) if self._draining else 0.0)
-        self._charge(run, -1)
+        self.free[run.gpu_type] -= charged
         if overhead is not None and self.settles:
             start_s = sum(map(overhead.start_s, repeat(table), run.jobs))
             if not paces:
@@ -253,16 +218,11 @@ class Holdings:
             table.rate[job] = rate / table.solo[job]
             table.on_type[job] = self._column.get(run.gpu_type, -1)
             self.runs[job] = run
-            if not self.settles and not self.ends_given:
+            if not self.settles:
                 self._predict(job, begin)
             if rate != 1.0 or begin > now:
                 changed.append(job)
         return changed
-
-    def _charge(self, run: Run, sign: int) -> None:
-        """Give the GPUs of a run back, or take them."""
-        for name, gpus in run.parts or ((run.gpu_type, run.gpus - run.shared),):
-            self.free[name] += sign * gpus
 
     def _rates(self, run: Run, nodes: Nodes) -> tuple[Sequence[float], Sequence[float]]:
         """Return the speed of every member relative to running alone, and seconds per unit."""
@@ -326,7 +286,7 @@ class Holdings:
         if self.settles:
             del self._paid[job]
         if self.runs.keys().isdisjoint(run.jobs):
-            self._charge(run, 1)
+            self.free[run.gpu_type] += run.gpus - run.shared
             if run.jobs[0] in self._nodes:
                 del self._nodes[run.jobs[0]]
                 self._typed.get(run.gpu_type, self.placer).give_back(run.jobs[0])

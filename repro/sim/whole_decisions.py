@@ -178,7 +178,7 @@ class DecidedDriver:
             # almost every run is held already, or one job on a known type with room to spare
             if (
                 run.gpus <= free.get(run.gpu_type, -1.0)
-                and not (run.parts or run.hosts or run.shared)
+                and not (run.hosts or run.shared)
                 and job not in chosen
                 and (
                     all(held.get(one) is run and one not in chosen for one in run.jobs)
@@ -193,19 +193,14 @@ class DecidedDriver:
             run = self._checked(run, chosen, free, now, held)
             if run.hosts or run.shared:
                 self._check_hosts(run, chosen, now)
-            parts = run.parts or ((run.gpu_type, run.gpus - run.shared),)
-            fits = True
-            for name, gpus in parts:
-                if name not in free:
-                    raise self._wrong(now, job, f"asks for unknown GPU type {name!r}")
-                if gpus > free[name] + EPSILON_GPUS:
-                    fits = False
-                    if decision.fill == "exact":
-                        raise self._too_many(now, job, gpus, free[name])
-            if fits:
-                for name, gpus in parts:
-                    free[name] -= gpus
+            name, charged = run.gpu_type, run.gpus - run.shared
+            if name not in free:
+                raise self._wrong(now, job, f"asks for unknown GPU type {name!r}")
+            if charged <= free[name] + EPSILON_GPUS:
+                free[name] -= charged
                 chosen.update(dict.fromkeys(run.jobs, run))
+            elif decision.fill == "exact":
+                raise self._too_many(now, job, charged, free[name])
             elif decision.fill == "block":
                 break
         return chosen
@@ -234,8 +229,6 @@ class DecidedDriver:
                 raise self._wrong(now, job, f"names it {state}")
         if not run.gpus > 0:
             raise self._wrong(now, run.jobs[0], f"gives it {run.gpus:g} GPUs; more than 0")
-        if run.parts:
-            return run
         for job in () if self.policy.elastic else run.jobs:
             if run.gpus != self.table.gpus[job]:
                 raise self._wrong(

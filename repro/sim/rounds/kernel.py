@@ -266,13 +266,18 @@ class Rows(NamedTuple):
 class Rule(NamedTuple):
     """How rounds go; the settings of `repro.sim.rounds.settings.RoundSettings` that matter here.
 
-    ``widths`` are the GPUs of all jobs, ``taken`` is scratch, all false between calls. With
-    ``books``, what jobs hold and held is written to the state; otherwise the engine does so.
+    ``widths``, ``solo`` (seconds per unit of work) and ``reference`` (steps per second on the type
+    of the durations) are those of all jobs, ``taken`` is scratch, all false between calls. With
+    ``books``, what jobs hold and held is written to the state, otherwise the engine does so; with
+    ``moves``, a hold ends where the GPU type changes.
     """
 
     widths: Ints
+    solo: Floats
+    reference: Floats
     taken: Flags
     books: bool
+    moves: bool
     capacity: Ints
     round_s: float
     overhead_s: float
@@ -303,7 +308,8 @@ class Played(NamedTuple):
 
     ``rounds`` played, the last until ``until`` (s); ``gap`` is the end of the one before it.
     ``fresh`` marks the rows of the last round that did not run in the one before. ``began`` lists
-    pairs (two jobs, column of the GPU type) that began to share GPUs.
+    pairs (two jobs, column of the GPU type) that began to share GPUs, ``ended`` the holds that
+    ended as the last round began (see `close`).
     """
 
     rounds: int
@@ -311,6 +317,7 @@ class Played(NamedTuple):
     gap: float
     fresh: Flags
     began: Ints
+    ended: Floats
 
 
 @njit()
@@ -351,31 +358,120 @@ def book(rows: Rows, jobs: State, last: Round, since: float, until: float) -> No
 
 
 @njit()
-def leave(jobs: State, job: int, now: float) -> None:
-    """Book the time a job held GPUs, which it gives back."""
-    jobs.running[job] = False
-    jobs.seconds[job] += now - jobs.hold[job]
-    jobs.service[job] = jobs.seconds[job] * jobs.held[job]
+def close(jobs: State, who: Ints, solo: Floats, now: float) -> Floats:
+    """Book holds up to now, when the next begin; return `repro.core.records.Intervals.blocks`."""
+    found = np.empty((8, len(who)))
+    for n in range(len(who)):
+        job = who[n]
+        other, spent = jobs.partner[job], now - jobs.hold[job]
+        found[0, n] = job
+        found[1, n] = job if other < 0 else min(job, other)
+        found[2, n], found[3, n] = jobs.hold[job], now
+        found[4, n] = jobs.held[job] / (1 if other < 0 else 2)
+        found[5, n] = jobs.held[job]
+        found[6, n], found[7, n] = jobs.rate[job] * solo[job], jobs.on_type[job]
+        jobs.seconds[job] += spent
+        jobs.service[job] += spent * jobs.held[job]
+        jobs.hold[job] = now
+    return found
+
+
+@njit()
+def hand_over(
+    rows: Rows,
+    jobs: State,
+    rule: Rule,
+    chosen: Ints,
+    columns: Ints,
+    fresh: Flags,
+    running: Ints,
+    now: float,
+) -> tuple[Ints, Floats]:
+    """Let the chosen rows hold GPUs instead of ``running``; return their jobs and what ended.
+
+    The jobs are the first of every row, then the second ones. With ``rule.books``, jobs that
+    change are brought up to date, and holds that end are returned as by `close`.
+    """
+    who, count = np.empty(2 * len(chosen), dtype=np.int64), len(chosen)
+    for n in range(len(chosen)):
+        who[n], two = rows.members[chosen[n], 0], rows.members[chosen[n], 1]
+        if two >= 0:
+            who[count] = two
+            count += 1
+    who = who[:count]
+    for job in who:
+        rule.taken[job] = True
+    changed, k = np.empty(len(running) + count, dtype=np.int64), 0
+    # a job alone that goes on alone only changes the type
+    for n in range(len(chosen)):
+        one, two = rows.members[chosen[n], 0], rows.members[chosen[n], 1]
+        if fresh[n] and two < 0 and jobs.on_type[one] >= 0 and jobs.partner[one] < 0:
+            changed[k] = one
+            k += 1
+    moved = k
+    for job in running:
+        if not rule.taken[job] and jobs.on_type[job] >= 0:
+            changed[k] = job
+            k += 1
+    stopped = k
+    for n in range(len(chosen)):
+        one, two = rows.members[chosen[n], 0], rows.members[chosen[n], 1]
+        for job in (one, two):
+            grouped = job >= 0 and (two >= 0 or jobs.partner[job] >= 0)
+            if fresh[n] and grouped and jobs.on_type[job] >= 0:
+                changed[k] = job
+                k += 1
+    for job in who:
+        rule.taken[job] = False
+    ended = changed[(0 if rule.moves else moved) : (k if rule.books else 0)]
+    ends = close(jobs, ended, rule.solo, now)
+    if rule.books:
+        for job in changed[:k]:
+            gone = max(0.0, now - jobs.since[job]) * jobs.rate[job]
+            jobs.left[job] = max(0.0, jobs.left[job] - gone)
+    for job in changed[moved:stopped]:
+        if rule.books:
+            jobs.running[job] = False
+            jobs.preemptions[job] += 1
+        jobs.on_type[job] = jobs.partner[job] = -1
+    for n in range(len(chosen)):
+        if not fresh[n]:
+            continue
+        a, j = chosen[n], columns[n]
+        for member in range(2):
+            job = rows.members[a, member]
+            if job < 0:
+                continue
+            if rule.books:
+                if jobs.on_type[job] < 0:
+                    jobs.running[job] = True
+                    jobs.hold[job], jobs.held[job] = now, rule.widths[job]
+                    jobs.first_start[job] = min(jobs.first_start[job], now)
+                jobs.since[job] = now
+                jobs.rate[job] = rows.speeds[a, member, j] / rule.reference[job] / rule.solo[job]
+            jobs.on_type[job], jobs.partner[job] = j, rows.members[a, 1 - member]
+    return who, ends
 
 
 @njit()
 def _begin(
-    rows: Rows, jobs: State, rule: Rule, chosen: Ints, columns: Ints, fresh: Flags, now: float
+    rows: Rows,
+    jobs: State,
+    rule: Rule,
+    chosen: Ints,
+    columns: Ints,
+    fresh: Flags,
+    who: Ints,
+    now: float,
 ) -> Round:
-    """Return the round of a choice."""
-    count = len(chosen)
-    second = 0
-    for n in range(count):
-        second += rows.members[chosen[n], 1] >= 0
-    ends = np.empty(count)
-    who = np.empty(count + second, dtype=np.int64)
-    steps, last = np.empty(count + second), np.empty(count + second)
-    at = count
-    for n in range(count):
+    """Return the round of a choice, whose jobs are ``who``."""
+    ends, at = np.empty(len(chosen)), len(chosen)
+    steps, last = np.empty(len(who)), np.empty(len(who))
+    for n in range(len(chosen)):
         a, j = chosen[n], columns[n]
         one = rows.members[a, 0]
         begin, length = now, rule.round_s
-        if rule.overhead_s > 0 and fresh[n] and jobs.first_start[one] < np.inf:
+        if rule.overhead_s > 0 and fresh[n] and jobs.first_start[one] < now:
             begin, length = now + rule.overhead_s, rule.round_s - rule.overhead_s
         end = now
         for member in range(2):
@@ -391,7 +487,7 @@ def _begin(
             # both of a pair are done when the later one is
             end = max(end, begin + done / pace)
             slot = n if member == 0 else at
-            who[slot], steps[slot] = job, done
+            steps[slot] = done
         ends[n] = last[n] = end
         if rows.members[a, 1] >= 0:
             last[at] = end
@@ -421,41 +517,21 @@ def play(
     number = 0
     while True:
         chosen, columns, fresh = choose(rows, jobs.on_type, jobs.partner, rule, orders[number])
-        last = _begin(rows, jobs, rule, chosen, columns, fresh, now)
-        for job in last.jobs:
-            rule.taken[job] = True
-        for job in running:
-            if not rule.taken[job] and jobs.on_type[job] >= 0:
-                if rule.books:
-                    leave(jobs, job, now)
-                    jobs.preemptions[job] += 1
-                jobs.on_type[job] = jobs.partner[job] = -1
+        who, ended = hand_over(rows, jobs, rule, chosen, columns, fresh, running, now)
+        last = _begin(rows, jobs, rule, chosen, columns, fresh, who, now)
         for n in range(len(chosen)):
-            a, j = chosen[n], columns[n]
+            a = chosen[n]
             if fresh[n] and rows.members[a, 1] >= 0:
                 began[pairs, 0], began[pairs, 1] = rows.members[a, 0], rows.members[a, 1]
-                began[pairs, 2] = j
+                began[pairs, 2] = columns[n]
                 pairs += 1
-            for member in range(2):
-                job = rows.members[a, member]
-                if job < 0:
-                    continue
-                rule.taken[job] = False
-                if rule.books and jobs.on_type[job] < 0:
-                    jobs.running[job] = True
-                    jobs.hold[job], jobs.held[job] = now, rule.widths[job]
-                    jobs.first_start[job] = min(jobs.first_start[job], now)
-                if fresh[n]:
-                    jobs.on_type[job], jobs.partner[job] = j, rows.members[a, 1 - member]
-                    if rule.books:
-                        jobs.rate[job] = rows.speeds[a, member, j]
-        running = last.jobs
+        running = who
         number += 1
         until = last.ends.max() if len(chosen) else -np.inf
         event = not len(chosen) or until >= limit or number == len(orders)
         for n in range(len(last.jobs)):
             event = event or last.steps[n] >= jobs.left[last.jobs[n]]
         if event or pairs + len(rows.members) > most:
-            return last, Played(number, until, gap, fresh, began[:pairs])
+            return last, Played(number, until, gap, fresh, began[:pairs], ended)
         book(rows, jobs, last, gap, until)
         gap = now = until

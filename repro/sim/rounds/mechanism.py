@@ -111,10 +111,18 @@ class RoundMechanism(ABC):
         self._shuffler = random.Random(seed + 5)
         types = len(speeds.gpu_types)
         self.ledger = Ledger(table.count, types, settings.prior_rounds * settings.round_s)
+        self._solo = np.array(table.solo)
+        # without a throughput table jobs run at their speed in the trace
+        reference = 1.0 / self._solo if table.counts_steps else np.ones(table.count)
+        if speeds.known:
+            reference = np.where(speeds.on_reference > 0, speeds.on_reference, 1.0)
         self.rule = kernel.Rule(
             widths=np.array(table.gpus, dtype=np.int64),
+            solo=self._solo,
+            reference=reference,
             taken=np.zeros(table.count, dtype=np.bool_),
             books=books,
+            moves=spans is not None,
             capacity=speeds.gpu_counts.astype(np.int64),
             round_s=float(settings.round_s),
             overhead_s=float(settings.preemption_overhead_s),
@@ -124,7 +132,6 @@ class RoundMechanism(ABC):
             drop=bool(settings.drop_unallocated),
             lease=bool(settings.lease_renewal),
         )
-        self._solo = np.array(table.solo)
         #: kind of each job, -1 for none at the end; speeds of kinds alone and of pairs of kinds
         self._codes = np.append(speeds.codes, -1)
         self._alone = np.repeat(speeds.alone[:, None], 2, axis=1)
@@ -176,8 +183,13 @@ class RoundMechanism(ABC):
         self._unplaced.append(job)
 
     def finish(self, job: int, now: float) -> None:
-        """Forget a finished job."""
+        """Let a finished job give its GPUs back."""
         self.ledger.finish(job)
+        state = self.table.state
+        if self.books and state.running[job]:
+            self._close(np.array([job]), now)
+            state.running[job] = False
+        state.on_type[job] = state.partner[job] = -1
 
     def adopt(self, shares: Shares, now: float) -> None:
         """Take over a new allocation matrix after checking it; rounding errors are trimmed."""
@@ -289,9 +301,9 @@ class RoundMechanism(ABC):
             if b >= 0:
                 self.together.append((a, b, self.speeds.gpu_types[column]))
 
-    def _changes(self, rows: Ints, columns: Ints, stops: Ints) -> RunSet:
-        """Return the changes of a round: rows that begin, and jobs that stop."""
-        runs = []
+    def _changes(self, rows: Ints, columns: Ints, before: Ints) -> RunSet:
+        """Return the changes of a round: rows that begin, and those of ``before`` that stopped."""
+        stops, runs = before[self.table.state.on_type[before] < 0], []
         pairs = self.ledger.rows.members[rows].tolist()
         for (one, two), column in zip(pairs, columns.tolist(), strict=True):
             jobs = (one,) if two < 0 else (one, two)
@@ -300,24 +312,13 @@ class RoundMechanism(ABC):
 
     def _close(self, jobs: Ints, now: float) -> None:
         """Book the GPUs that jobs held up to now; the next hold begins."""
-        state = self.table.state
-        spent = now - state.hold[jobs]
-        state.seconds[jobs] += spent
-        state.service[jobs] += spent * state.held[jobs]
-        if self.spans is not None and len(jobs):
-            other = state.partner[jobs]
-            charged = state.held[jobs] / np.where(other < 0, 1, 2)
-            leader = np.where(other < 0, jobs, np.minimum(jobs, other))
-            rate = state.rate[jobs] * self._solo[jobs]
-            self.spans.append(
-                np.array(
-                    [
-                        jobs, leader, state.hold[jobs], np.full(len(jobs), now), charged,
-                        state.held[jobs], rate, state.on_type[jobs],
-                    ]
-                )
-            )  # fmt: skip
-        state.hold[jobs] = now
+        ended = kernel.close(self.table.state, jobs, self._solo, now)
+        self._note_ended(ended)
+
+    def _note_ended(self, ended: Floats) -> None:
+        """Keep the intervals of holds that ended."""
+        if self.spans is not None and ended.size:
+            self.spans.append(ended)
 
 
 class GridRounds(RoundMechanism):
@@ -335,74 +336,32 @@ class GridRounds(RoundMechanism):
         length = self.settings.round_s
         return (math.floor(now / length + 1e-9) + 1) * length
 
-    def finish(self, job: int, now: float) -> None:
-        """Let a job give its GPUs back for the last time."""
-        self.ledger.finish(job)
-        state = self.table.state
-        if self.books and state.on_type[job] >= 0:
-            self._close(np.array([job]), now)
-            state.running[job] = False
-        state.on_type[job] = -1
-
     def next_round(self, now: float, changed: bool = False) -> RunSet:
         """Choose a fixed-length round; return only the jobs whose GPUs change."""
         if self._unplaced:
             self._add_unplaced()
-        ledger, state, taken = self.ledger, self.table.state, self.rule.taken
+        ledger, state = self.ledger, self.table.state
         order = self._draw_orders()[0]
         rows, columns, fresh = kernel.choose(
             ledger.rows, state.on_type, state.partner, self.rule, order
         )
         self._drop_orders(1)
         ledger.give(rows, columns, self.settings.round_s)
-        one, two = ledger.rows.members[rows].T
-        second = two >= 0
-        self._note_pairs(one[fresh], two[fresh], columns[fresh])
-        chosen, before = np.concatenate([one, two[second]]), self._running
-        taken[chosen] = True
-        stops = before[~taken[before] & (state.on_type[before] >= 0)]
-        taken[chosen] = False
-        if self.books:
-            self._exchange(rows[fresh], columns[fresh], stops, now)
-        state.on_type[stops] = state.partner[stops] = -1
-        state.on_type[one], state.partner[one] = columns, two
-        state.on_type[two[second]], state.partner[two[second]] = columns[second], one[second]
+        one, two = ledger.rows.members[rows[fresh]].T
+        self._note_pairs(one, two, columns[fresh])
+        before = self._running[state.on_type[self._running] >= 0]
+        chosen, ended = kernel.hand_over(
+            ledger.rows, state, self.rule, rows, columns, fresh, before, now
+        )
         self._running = chosen
+        self._note_ended(ended)
         if not self.books:
-            return self._changes(rows[fresh], columns[fresh], stops)
+            return self._changes(rows[fresh], columns[fresh], before)
         # those that matter before completions are foreseen anew
         ends = state.since[chosen] + state.left[chosen] / state.rate[chosen]
         soon = ends <= now + 2 * self.settings.round_s
         self.ends = list(zip(ends[soon].tolist(), chosen[soon].tolist(), strict=True))
         return NOTHING
-
-    def _exchange(self, rows: Ints, columns: Ints, stops: Ints, now: float) -> None:
-        """Book that jobs lose their GPUs, and that the members of rows get others."""
-        state, members = self.table.state, self.ledger.rows.members[rows]
-        there = members >= 0
-        jobs, side = members[there], np.nonzero(there)[1]
-        held = state.running[jobs]
-        # a job alone that goes on alone only changes the type; its hold is closed for the records
-        moves = held & (state.partner[jobs] < 0) & np.repeat(~there[:, 1], there.sum(axis=1))
-        state.preemptions[stops] += 1
-        if self.spans is not None:
-            self._close(jobs[moves], now)
-        ended = np.concatenate([stops, jobs[held & ~moves]])
-        self._close(ended, now)
-        changed = np.concatenate([stops, jobs[held]])
-        gone = np.maximum(0.0, now - state.since[changed]) * state.rate[changed]
-        state.left[changed] = np.maximum(0.0, state.left[changed] - gone)
-        state.running[stops] = False
-        state.since[jobs] = now
-        begun = jobs[~moves]
-        state.hold[begun] = now
-        state.running[begun] = True
-        state.first_start[begun] = np.minimum(state.first_start[begun], now)
-        state.held[begun] = self.rule.widths[begun]
-        places = np.repeat(np.arange(len(rows)), there.sum(axis=1))
-        pace = self.ledger.rows.speeds[rows[places], side, columns[places]]
-        rate = pace / self.speeds.on_reference[jobs] if self.speeds.known else 1.0
-        state.rate[jobs] = rate / self._solo[jobs]
 
 
 def _in_order(members: Ints, x: Floats) -> tuple[Ints, Floats]:

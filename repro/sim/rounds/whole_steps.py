@@ -13,12 +13,13 @@ from repro.sim.rounds.mechanism import AT_ONCE, RoundMechanism
 class WholeSteps(RoundMechanism):
     """Rounds of as many whole steps as fit; the next begins with the end of the last.
 
-    If they are booked here, rounds are simulated in one call as long as nothing happens.
+    If they are booked here without intervals, rounds are simulated in one call as long as nothing
+    happens.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self.takes_late_events, self.foresees = self.books, True
+        self.foresees, self.takes_late_events = True, self.books and self.spans is None
         self._gap = 0.0
         self._round: kernel.Round | None = None
         self._running = np.empty(0, dtype=np.int64)
@@ -33,14 +34,6 @@ class WholeSteps(RoundMechanism):
             self._gap = self._until
         self._round, self._until = None, -math.inf
 
-    def finish(self, job: int, now: float) -> None:
-        """Let a job give its GPUs back for the last time."""
-        self.ledger.finish(job)
-        state = self.table.state
-        if self.books and state.on_type[job] >= 0:
-            kernel.leave(state, job, now)
-        state.on_type[job] = state.partner[job] = -1
-
     def next_round(self, now: float, changed: bool = False) -> RunSet:
         """Simulate a round, or all until the next event if they are booked here."""
         if self._unplaced:
@@ -49,7 +42,7 @@ class WholeSteps(RoundMechanism):
         limit = table.submit[table.arrived] if table.arrived < table.count else math.inf
         if changed:
             limit = min(limit, self._computed + self.settings.min_realloc_interval_s)
-        orders = self._draw_orders()[: AT_ONCE if self.books else 1]
+        orders = self._draw_orders()[: AT_ONCE if self.takes_late_events else 1]
         before = before[state.on_type[before] >= 0]
         # events closer to the round's end than float rounding count as inside it
         last, played = kernel.play(
@@ -62,7 +55,7 @@ class WholeSteps(RoundMechanism):
         done = state.left[last.jobs] - last.steps <= 0
         self.ends = list(zip(last.last[done].tolist(), last.jobs[done].tolist(), strict=True))
         self._note_pairs(*played.began.T)
+        self._note_ended(played.ended)
         if self.books:
             return NOTHING
-        stops = before[state.on_type[before] < 0]
-        return self._changes(last.rows[played.fresh], last.columns[played.fresh], stops)
+        return self._changes(last.rows[played.fresh], last.columns[played.fresh], before)

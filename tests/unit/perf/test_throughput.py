@@ -100,8 +100,6 @@ def test_rates_of_two_jobs_are_relative_to_each_alone_on_the_reference():
     table = held("a", "b")
     assert PAIRS.rates(table, Run((0, 1), 1, "v100"), ()) == (5 / 8, 3 / 4)
     assert PAIRS.rates(table, Run((1, 0), 1, "v100"), ()) == (3 / 4, 5 / 8)
-    parts = (("v100", 0.5), ("k80", 0.25))
-    assert PAIRS.rates(table, Run((0, 1), 0.75, parts=parts), ()) == (2.5 / 8, 1.5 / 4)
 
 
 @pytest.mark.parametrize(

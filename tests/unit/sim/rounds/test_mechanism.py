@@ -229,7 +229,6 @@ def test_rounds_on_a_grid():
 def test_fluid_execution_has_no_rounds():
     found = mechanism(jobs([1]), ideal="fluid")
     assert found.boundary(12.3) and found.next_boundary(12.3) == math.inf
-    assert not found.foresees
 
 
 def test_x_may_be_computed_again_after_a_while():
