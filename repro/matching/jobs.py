@@ -38,6 +38,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
@@ -91,17 +92,23 @@ def counted_pairs(weights: Floats, counts: Counts) -> PairCounts:
 
 def first_pairs(weights: Floats) -> list[tuple[int, int]]:
     """Return a matching as `best_pairs` does, but of equal totals the first the solver finds."""
-    later, earlier = _below_diagonal(len(weights))
-    values = np.rint(weights[later, earlier] / RESOLUTION).astype(np.int64)
-    edges = values > 0
-    rows, columns = earlier[edges].tolist(), later[edges].tolist()
-    return heaviest_pairs(len(weights), rows, columns, values[edges].tolist())
+    import rustworkx as rx
+
+    values = np.rint(weights[np.tri(len(weights), k=-1, dtype=np.bool_)] / RESOLUTION).astype(int)
+    graph, weight = _graph(len(weights), (values > 0).tobytes()), values.tolist().__getitem__
+    return list(rx.max_weight_matching(graph, weight_fn=weight))
 
 
-@lru_cache(maxsize=64)
-def _below_diagonal(n: int) -> tuple[Ints, Ints]:
-    """Return the places below the diagonal of a square, row by row."""
-    return np.tril_indices(n, -1)
+@lru_cache(maxsize=256)
+def _graph(n: int, edges: bytes) -> Any:
+    """Return a graph of n nodes; of the pairs below the diagonal, row by row, some have an edge."""
+    import rustworkx as rx
+
+    graph, places = rx.PyGraph(), np.flatnonzero(np.frombuffer(edges, np.bool_))
+    later, earlier = (ends[places].tolist() for ends in np.tril_indices(n, -1))
+    graph.add_nodes_from(range(n))
+    graph.add_edges_from([*zip(earlier, later, places.tolist(), strict=True)])
+    return graph
 
 
 def heaviest_pairs(
@@ -128,14 +135,9 @@ class KindMatcher:
         self._values = pair_values(np.asarray(weights, np.float64))
         #: the table of the kinds that have nodes
         self._table = lru_cache(_TABLES)(lambda kinds: _Table(self._values.among(list(kinds))))
-        self._answer = lru_cache(_MEMORY)(self._solve)
 
     def pairs(self, counts: Counts) -> PairCounts:
         """Return (a, b, number of pairs > 0), a <= b, ascending, for so many nodes of each kind."""
-        return self._answer(counts)
-
-    def _solve(self, counts: Counts) -> PairCounts:
-        """Return the pairs, in the numbers of all kinds."""
         if len(counts) != self._values.kinds or min(counts, default=0) < 0:
             raise ValueError(f"counts {counts} are not {self._values.kinds} numbers of 0 or more")
         present = tuple(a for a, number in enumerate(counts) if number)
@@ -165,8 +167,7 @@ class _Table:
                 numbers = [*zip(basis.ends, doubled.tolist(), strict=True)]
                 numbers += ((pair, 2.0) for pair in extra)
                 # without the idle nodes, which are paired with nobody
-                nobody = self._values.kinds
-                return [(a, b, int(n) // 2) for (a, b), n in numbers if n and b != nobody]
+                return [(a, b, int(n / 2)) for (a, b), n in numbers if n and b < self._values.kinds]
             following = basis.neighbour(row, self._bases)
             if following is None:
                 break
@@ -296,8 +297,7 @@ class Basis:
         rows, columns = np.array(self.ends).T
         prices = values.value[rows, columns] @ self.inverse.astype(np.int64)
         self._prices = np.append(prices, 0)
-        labels = self._components()
-        self._labels = labels
+        labels = self._labels = self._components()
         # row of each odd component: its kinds
         self.members = (labels[:-1] == np.arange(labels[-1])[:, None]).astype(np.float64)
         self._next: dict[int, Basis | None] = {}

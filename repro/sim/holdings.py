@@ -107,18 +107,18 @@ class Holdings:
         Completions within ``tie_rel`` of the earliest come at one instant, that of the first of
         them in ``order``.
         """
-        left, paid = self.table.left, self._paid
-        ends = [(now + left[job] * paid[job][1], job) for job in order]
+        left, paid, epoch = self.table.left, self._paid, self.epoch
+        ends = [(now + left[job] * paid[job][1], job, epoch[job]) for job in order]
         first = math.inf
-        for end, _ in ends:
+        for end, _, _ in ends:
             if end < first and not math.isclose(end, first, rel_tol=tie_rel):
                 first = end
-        if tie_rel:
-            ends = [
-                (first if math.isclose(end, first, rel_tol=tie_rel) else end, job)
-                for end, job in ends
-            ]
-        self.expect(ends)
+        near = first * (1.0 + 2.0 * tie_rel)
+        for place, (end, job, stamp) in enumerate(ends):
+            if end <= near and math.isclose(end, first, rel_tol=tie_rel):
+                ends[place] = first, job, stamp
+        self.finish[:] = ends
+        heapify(self.finish)
 
     def expect(self, ends: Iterable[tuple[float, int]]) -> None:
         """Replace all predicted completions."""

@@ -347,7 +347,7 @@ class _InList(_Run):
             groups = self.repacked(groups, entries)
         known, before = self.runs, self.held
         self.runs = self._placed(groups, buckets)
-        held = self.held = {job for members in self.runs for job in members}
+        held = self.held = set[int]().union(*self.runs)
         ranked = itertools.chain.from_iterable(running.values())
         left = {job: value for value, _, job in ranked if job not in held}
         self.candidates.add(left, left.values())
