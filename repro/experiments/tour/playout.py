@@ -29,19 +29,8 @@ def predictions(
 ) -> pd.DataFrame:
     """Return the predicted finish time of every unfinished job after each arrival (PCS 3.2).
 
-    Columns: arrival (job id of the newest job), time (s), job_id, predicted_end (s, absolute).
-
-    Parameters
-    ----------
-    trace, cluster, policy, **settings
-        As for `repro.simulate`. One run per arrival: for examples and to measure faster ways by.
-
-    Examples
-    --------
-    >>> from repro.testing import small_trace
-    >>> table = predictions(small_trace().head(3), "1x4", "fifo-elastic")
-    >>> table[table["arrival"] == 2]["predicted_end"].tolist()
-    [10.0, 5.0, 31.5]
+    Columns: arrival (id of the newest job), time (s), job_id, predicted_end (s, absolute). One run
+    per arrival: meant for examples and as the measure of faster ways.
     """
     order = trace.sort_values(["submit_time", "job_id"], kind="stable")
     tables = []

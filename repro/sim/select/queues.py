@@ -254,14 +254,6 @@ class Clock(NamedTuple):
     waiting: int
 
 
-class Spans(NamedTuple):
-    """Room for holds of GPUs that ended: job, begin, end (s)."""
-
-    job: Ints
-    start: Floats
-    end: Floats
-
-
 @njit(inline="always")
 def _file(q: Queues, state: State, pace: Pace, job: int, now: float, running: bool) -> None:
     """Write the key of a job that was in no heap, and put it into one."""
@@ -301,14 +293,15 @@ def _leave(state: State, ends: Queues, dues: Queues, job: int, now: float) -> No
 
 @njit()
 def play(
-    q: Queues, ends: Queues, dues: Queues, state: State, pace: Pace, clock: Clock, spans: Spans
+    q: Queues, ends: Queues, dues: Queues, state: State, pace: Pace, clock: Clock, spans: Floats
 ) -> tuple[Clock, bool, int]:
     """Simulate events until ``spans`` is full or the run ends; return whether it did, and spans.
 
-    ``ends`` and ``dues`` are heaps of completions and of demotions, both by instant.
+    ``spans`` has rows for job, begin and end (s) of holds of GPUs that ended; ``ends`` and ``dues``
+    are heaps of completions and of demotions, both by instant.
     """
     now, arrived, awaited, idle, waiting = clock
-    count, room = 0, len(spans.job) // 2
+    count, room = 0, spans.shape[1] // 2
     while awaited > 0:
         if count > room:
             return Clock(now, arrived, awaited, idle, waiting), False, count
@@ -325,7 +318,7 @@ def play(
         now = target
         while ends.top[0] >= 0 and ends.key[ends.top[0], 0] <= now:
             job = ends.top[0]
-            spans.job[count], spans.start[count], spans.end[count] = job, state.hold[job], now
+            spans[0, count], spans[1, count], spans[2, count] = job, state.hold[job], now
             count += 1
             _leave(state, ends, dues, job, now)
             remove(q, job)
@@ -353,7 +346,7 @@ def play(
                 continue
             job = -1 - choice
             waiting += 1
-            spans.job[count], spans.start[count], spans.end[count] = job, state.hold[job], now
+            spans[0, count], spans[1, count], spans[2, count] = job, state.hold[job], now
             count += 1
             _leave(state, ends, dues, job, now)
             state.left[job] -= (now - state.since[job]) * state.rate[job]

@@ -8,7 +8,7 @@ from repro.core.jobs import JobTable
 from repro.core.policy import Steady
 from repro.core.records import Intervals
 from repro.sim.select import queues
-from repro.sim.select.queues import Clock, Pace, Spans
+from repro.sim.select.queues import Clock, Pace
 
 #: Holds of GPUs that are recorded in one call at most, or GPUs of the cluster if more.
 _AT_ONCE = 100_000
@@ -51,15 +51,14 @@ def play(
     )
     q = queues.empty(gpus, 2 if steady.limits else 1, len(widths), len(lanes))
     ends, dues = (queues.empty(gpus, 1, 1, 0) for _ in range(2))
-    room = 2 * max(_AT_ONCE, num_gpus)
-    spans = Spans(np.empty(room, np.int64), np.empty(room), np.empty(room))
+    spans = np.empty((3, 2 * max(_AT_ONCE, num_gpus)))
     clock, over = Clock(0.0, 0, int(flags.sum()), num_gpus, 0), False
     while not over:
         clock, over, count = queues.play(q, ends, dues, table.state, pace, clock, spans)
         if intervals is not None:
-            jobs, none = spans.job[:count], np.full(count, -1)
-            times, held = (spans.start[:count], spans.end[:count]), gpus[jobs]
-            intervals.blocks.append(np.array([jobs, jobs, *times, held, held, -none, none], float))
+            job, start, end = spans[:, :count]
+            held, none = gpus[job.astype(int)], np.full(count, -1)
+            intervals.blocks.append(np.array([job, job, start, end, held, held, -none, none]))
     table.arrived = clock.arrived
     table.active = dict.fromkeys(
         np.flatnonzero(np.isnan(table.state.end[: clock.arrived])).tolist()
