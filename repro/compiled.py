@@ -46,6 +46,8 @@ def njit(**options: Any) -> Callable[[Function], Function]:
     It is kept in ``compiled`` below ``$NUMBA_CACHE_DIR``, or else below the cache folder; if there
     can be no folder, one `CacheWarning` says so. ``options`` are those of ``numba.njit``.
     """
+    # nobody calls the loops from C
+    options = {"no_cfunc_wrapper": True, **options}
 
     def decorate(function: Function) -> Function:
         kernel = numba.njit(**options)(function)

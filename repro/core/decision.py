@@ -120,9 +120,9 @@ class Shares:
             return self.jobs
         rows = np.full((len(self.jobs), 2), -1, dtype=np.int64)
         try:
-            rows[:, 0] = np.fromiter(self.jobs, dtype=np.int64, count=len(rows))
+            rows[:, 0] = self.jobs
             return rows
-        except TypeError:
+        except (TypeError, ValueError):
             # some rows are pairs
             rows[:] = -1
         for row, entry in enumerate(self.jobs):

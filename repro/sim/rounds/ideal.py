@@ -31,10 +31,6 @@ class Ideal(RoundMechanism):
         #: what every job holds of each type
         self._shares = np.zeros((self.table.count, len(self.speeds.gpu_types)))
 
-    def boundary(self, now: float) -> bool:
-        """Tell whether shares may change now."""
-        return not self._whole or super().boundary(now)
-
     def next_boundary(self, now: float) -> float:
         """Return when progress is looked at next by itself (s)."""
         return super().next_boundary(now) if self._whole else math.inf
@@ -62,9 +58,7 @@ class Ideal(RoundMechanism):
             left = state.left[jobs]
             ends = now + left / (x * pace).sum(axis=1)
             # without another arrival the next decision waits for the last job to end
-            self._until, self._steps = ends.max(initial=-math.inf), left
-            if not len(ends):
-                self._until = math.inf
+            self._until, self._steps = ends.max() if len(ends) else math.inf, left
             if self.table.arrived < self.table.count:
                 self._until = self.table.submit[self.table.arrived]
                 self._steps = np.floor(x * (self._until - now) * pace).sum(axis=1)

@@ -100,7 +100,7 @@ def deficits(members: Any, alone: Any, keys: Any, due: Any, known: Any, prior: f
     return found
 
 
-@njit()
+@njit(no_cpython_wrapper=True)
 def _before(one: int, other: int, keys: Floats, place: Ints, rows: Ints) -> bool:
     """Tell whether entry ``one`` comes before ``other``."""
     for k in range(3):
@@ -111,7 +111,7 @@ def _before(one: int, other: int, keys: Floats, place: Ints, rows: Ints) -> bool
     return bool(rows[one] < rows[other])
 
 
-@njit()
+@njit(no_cpython_wrapper=True)
 def _sink(heap: Ints, top: int, size: int, keys: Floats, place: Ints, rows: Ints) -> None:
     entry = heap[top]
     while True:
@@ -147,7 +147,7 @@ def ranks(x: Floats, time: Floats, total: Floats, counts_rounds: bool) -> Floats
     return found
 
 
-@njit()
+@njit(no_cpython_wrapper=True)
 def _distinct(members: Ints, taken: Flags) -> int:
     """Count the jobs of all rows; ``taken`` is scratch, left as it was found, all false."""
     found = 0
@@ -291,16 +291,15 @@ class Rule(NamedTuple):
 class Round(NamedTuple):
     """The last round that was played; it has begun and is not booked.
 
-    ``rows`` and ``columns`` are the choice, ``ends`` when the steps of each row are done (s);
-    ``jobs``, ``steps`` and ``last`` the members, their steps, and when they may leave (s).
+    ``rows`` and ``columns`` are the choice; ``jobs``, ``steps`` and ``ends`` the first members of
+    every row, then the second ones, their steps, and when those of the row are done (s).
     """
 
     rows: Ints
     columns: Ints
-    ends: Floats
     jobs: Ints
     steps: Floats
-    last: Floats
+    ends: Floats
 
 
 class Played(NamedTuple):
@@ -402,25 +401,25 @@ def hand_over(
     for job in who:
         rule.taken[job] = True
     changed, k = np.empty(len(running) + count, dtype=np.int64), 0
-    # a job alone that goes on alone only changes the type
-    for n in range(len(chosen)):
-        one, two = rows.members[chosen[n], 0], rows.members[chosen[n], 1]
-        if fresh[n] and two < 0 and jobs.on_type[one] >= 0 and jobs.partner[one] < 0:
-            changed[k] = one
-            k += 1
-    moved = k
-    for job in running:
-        if not rule.taken[job] and jobs.on_type[job] >= 0:
-            changed[k] = job
-            k += 1
-    stopped = k
-    for n in range(len(chosen)):
-        one, two = rows.members[chosen[n], 0], rows.members[chosen[n], 1]
-        for job in (one, two):
-            grouped = job >= 0 and (two >= 0 or jobs.partner[job] >= 0)
-            if fresh[n] and grouped and jobs.on_type[job] >= 0:
+    # a job alone that goes on alone only changes the type; then jobs that stop; then all others
+    moved = stopped = 0
+    for alone in (True, False):
+        for n in range(len(chosen)):
+            one, two = rows.members[chosen[n], 0], rows.members[chosen[n], 1]
+            for job in (one, two):
+                if not fresh[n] or job < 0 or jobs.on_type[job] < 0:
+                    continue
+                if alone == (two < 0 and jobs.partner[job] < 0):
+                    changed[k] = job
+                    k += 1
+        if not alone:
+            continue
+        moved = k
+        for job in running:
+            if not rule.taken[job] and jobs.on_type[job] >= 0:
                 changed[k] = job
                 k += 1
+        stopped = k
     for job in who:
         rule.taken[job] = False
     ended = changed[(0 if rule.moves else moved) : (k if rule.books else 0)]
@@ -453,7 +452,7 @@ def hand_over(
     return who, ends
 
 
-@njit()
+@njit(no_cpython_wrapper=True)
 def _begin(
     rows: Rows,
     jobs: State,
@@ -465,8 +464,7 @@ def _begin(
     now: float,
 ) -> Round:
     """Return the round of a choice, whose jobs are ``who``."""
-    ends, at = np.empty(len(chosen)), len(chosen)
-    steps, last = np.empty(len(who)), np.empty(len(who))
+    steps, ends, at = np.empty(len(who)), np.empty(len(who)), len(chosen)
     for n in range(len(chosen)):
         a, j = chosen[n], columns[n]
         one = rows.members[a, 0]
@@ -488,11 +486,11 @@ def _begin(
             end = max(end, begin + done / pace)
             slot = n if member == 0 else at
             steps[slot] = done
-        ends[n] = last[n] = end
+        ends[n] = end
         if rows.members[a, 1] >= 0:
-            last[at] = end
+            ends[at] = end
             at += 1
-    return Round(chosen, columns, ends, who, steps, last)
+    return Round(chosen, columns, who, steps, ends)
 
 
 @njit()

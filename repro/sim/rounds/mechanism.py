@@ -193,11 +193,7 @@ class RoundMechanism(ABC):
 
     def adopt(self, shares: Shares, now: float) -> None:
         """Take over a new allocation matrix after checking it; rounding errors are trimmed."""
-        types, x = self.speeds.gpu_types, shares.fractions
-        members = shares.jobs if isinstance(shares.jobs, np.ndarray) else shares.members
-        if members.ndim == 1:
-            members = np.full((len(members), 2), -1)
-            members[:, 0] = shares.jobs
+        types, x, members = self.speeds.gpu_types, shares.fractions, shares.members
         who = f"policy {self.policy.name!r}"
         if x.shape != (len(members), len(shares.gpu_types)) or not set(shares.gpu_types) <= set(
             types
@@ -312,8 +308,7 @@ class RoundMechanism(ABC):
 
     def _close(self, jobs: Ints, now: float) -> None:
         """Book the GPUs that jobs held up to now; the next hold begins."""
-        ended = kernel.close(self.table.state, jobs, self._solo, now)
-        self._note_ended(ended)
+        self._note_ended(kernel.close(self.table.state, jobs, self._solo, now))
 
     def _note_ended(self, ended: Floats) -> None:
         """Keep the intervals of holds that ended."""
@@ -350,17 +345,17 @@ class GridRounds(RoundMechanism):
         one, two = ledger.rows.members[rows[fresh]].T
         self._note_pairs(one, two, columns[fresh])
         before = self._running[state.on_type[self._running] >= 0]
-        chosen, ended = kernel.hand_over(
+        jobs, ended = kernel.hand_over(
             ledger.rows, state, self.rule, rows, columns, fresh, before, now
         )
-        self._running = chosen
+        self._running = jobs
         self._note_ended(ended)
         if not self.books:
             return self._changes(rows[fresh], columns[fresh], before)
         # those that matter before completions are foreseen anew
-        ends = state.since[chosen] + state.left[chosen] / state.rate[chosen]
+        ends = state.since[jobs] + state.left[jobs] / state.rate[jobs]
         soon = ends <= now + 2 * self.settings.round_s
-        self.ends = list(zip(ends[soon].tolist(), chosen[soon].tolist(), strict=True))
+        self.ends = list(zip(ends[soon].tolist(), jobs[soon].tolist(), strict=True))
         return NOTHING
 
 

@@ -53,7 +53,7 @@ class WholeSteps(RoundMechanism):
         self._running, self._gap, self._until = last.jobs, played.gap, played.until
         self._round = last if len(last.jobs) else None
         done = state.left[last.jobs] - last.steps <= 0
-        self.ends = list(zip(last.last[done].tolist(), last.jobs[done].tolist(), strict=True))
+        self.ends = list(zip(last.ends[done].tolist(), last.jobs[done].tolist(), strict=True))
         self._note_pairs(*played.began.T)
         self._note_ended(played.ended)
         if self.books:
