@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, MutableSequence, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 import pandas as pd
@@ -106,17 +106,11 @@ class JobTable:
         self.state = State.of(self.work)
         # entries of memory views are plain numbers, three times as fast as those of arrays
         arrays: tuple[Any, ...] = self.state
-        columns: list[Any] = [memoryview(array) for array in arrays]
-        self.left: Numbers = columns[0]
-        self.since: Numbers = columns[1]
-        self.rate: Numbers = columns[2]
-        self.clean, self.running = columns[3:5]
-        self.hold: Numbers = columns[5]
-        self.held: Numbers = columns[6]
-        self.on_type, self.partner = columns[7:9]
-        self.seconds: Numbers = columns[9]
-        self.service: Numbers = columns[10]
-        self.first_start, self.end, self.preemptions, self.promotions = columns[11:]
+        columns = [cast(Numbers, memoryview(array)) for array in arrays]
+        self.left, self.since, self.rate, self.clean, self.running = columns[:5]
+        self.hold, self.held, self.on_type, self.partner = columns[5:9]
+        self.seconds, self.service, self.first_start, self.end = columns[9:13]
+        self.preemptions, self.promotions = columns[13:]
         #: arrived and not finished, in order of arrival
         self.active: dict[int, None] = {}
 
