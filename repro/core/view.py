@@ -16,9 +16,7 @@ from repro.typing import Floats, Ints
 class Places(Protocol):
     """Who holds which GPUs."""
 
-    @property
-    def runs(self) -> Mapping[int, Run]:
-        """What every job that holds GPUs runs in."""
+    runs: dict[int, Run]
 
     def nodes(self, job: int) -> tuple[tuple[int, int], ...]:
         """Return (node, GPUs there) of the gang a job belongs to."""

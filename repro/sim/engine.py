@@ -179,7 +179,7 @@ class Engine:
 
     def _played(self) -> bool:
         """Simulate the run in compiled loops, if its decisions need nothing but numbers."""
-        holdings, settings, driver = self.holdings, self.settings, self.driver
+        holdings, driver = self.holdings, self.driver
         if not isinstance(driver, RankedDriver):
             return False
         steady = driver.steady
@@ -189,13 +189,10 @@ class Engine:
         from repro.sim.select.whole_run import play
 
         holdings.places = True
-        waits = play(
-            self.table, steady, self.cluster.num_gpus,
-            holdings.intervals if settings.keep_intervals else None, awaited=self._awaited,
-            near=1.0 + settings.rules.tie_rel, quantum=driver.quantum, stop=settings.stop_time,
+        play(
+            self.table, steady, self.cluster.num_gpus, driver.quantum, holdings.intervals,
+            self.settings, self._awaited,
         )  # fmt: skip
-        if waits and settings.stop_time == math.inf:
-            raise self._waiting_for_ever()
         return True
 
     def poke(self) -> None:

@@ -18,10 +18,9 @@ def priorities(fractions: Floats, rounds: Floats) -> Floats:
 def choose(
     fractions: Floats, rounds: Floats, widths: Sequence[int], capacity: Sequence[int]
 ) -> list[tuple[int, int]]:
-    """Return (job, GPU type) of the next round: greedily, from the highest priority down.
+    """Return (job, GPU type) of the next round, greedily by priority; each job at most once.
 
-    ``widths`` are the gang sizes, ``capacity`` the GPUs of each type. Each job at most once; ties:
-    larger X, then order of types, then of jobs.
+    Ties: larger X, then order of types, then of jobs.
     """
     x = np.asarray(fractions, dtype=float)
     jobs, types = x.shape

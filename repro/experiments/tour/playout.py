@@ -17,8 +17,8 @@ def playout(
 ) -> Result:
     """Return what would happen if nothing arrived after the first ``seen`` jobs.
 
-    Policies know nothing of later arrivals and streams are seeded, so the shortened trace arrives
-    at the very state a snapshot would hold; ``end_time`` of the result is what is predicted.
+    Until then it is what really happens: policies know nothing of later arrivals, and nothing is
+    drawn outside seeded streams. ``end_time`` of the result holds the predictions.
     """
     arrived = trace.sort_values(["submit_time", "job_id"], kind="stable").head(seen)
     return simulate(arrived.reset_index(drop=True), cluster, policy, **settings)

@@ -21,15 +21,13 @@ def columns(
     time, value = begin + place_of, np.searchsorted(by_width, widths, side="right") + place_of
     blocks = 2 * np.append(np.unique(begin), len(widths))
     given = values, paired, counts, widths, capacity, within, offer
-    return *_offered(*given, order, time, value), blocks, time, value
+    return *_offered(given, order, time, value), blocks, time, value
 
 
 @njit(error_model="numpy")
-def _offered(
-    values: Any, paired: Any, counts: Any, widths: Any, capacity: Any, within: Any, offer: int,
-    order: Any, time: Any, value: Any,
-) -> Any:  # fmt: skip
+def _offered(given: Any, order: Any, time: Any, value: Any) -> Any:
     """Return names, rows, coefs and weights of what is offered."""
+    values, paired, counts, widths, capacity, within, offer = given
     kinds, types = values.shape
     most = types * kinds * (kinds + 3) // 2
     names = np.empty((3, most), dtype=np.int64)

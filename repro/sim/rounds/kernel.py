@@ -288,6 +288,14 @@ class Rule(NamedTuple):
     lease: bool
 
 
+class Choice(NamedTuple):
+    """Rows and GPU types of a round, and which of the rows did not run in the one before."""
+
+    rows: Ints
+    columns: Ints
+    fresh: Flags
+
+
 class Round(NamedTuple):
     """The last round that was played; it has begun and is not booked.
 
@@ -320,13 +328,8 @@ class Played(NamedTuple):
 
 
 @njit()
-def choose(
-    rows: Rows, on_type: Ints, partner: Ints, rule: Rule, order: Ints
-) -> tuple[Ints, Ints, Flags]:
-    """Return rows and GPU types of a round, and which of them did not run in the one before.
-
-    ``on_type`` and ``partner`` are those of the `State`.
-    """
+def choose(rows: Rows, on_type: Ints, partner: Ints, rule: Rule, order: Ints) -> Choice:
+    """Choose the rows of a round; ``on_type`` and ``partner`` are those of the `State`."""
     rank = ranks(rows.x, rows.time, rows.total, rule.counts_rounds)
     chosen, columns = walk(
         rows.members, rule.widths, rows.able, rank, rows.deficit, rows.x, rule.capacity,
@@ -341,7 +344,7 @@ def choose(
         chosen[kept], columns[kept] = a, j
         fresh[kept] = not rule.lease or on_type[one] != j or partner[one] != two
         kept += 1
-    return chosen[:kept], columns[:kept], fresh[:kept]
+    return Choice(chosen[:kept], columns[:kept], fresh[:kept])
 
 
 @njit()
@@ -377,20 +380,14 @@ def close(jobs: State, who: Ints, solo: Floats, now: float) -> Floats:
 
 @njit()
 def hand_over(
-    rows: Rows,
-    jobs: State,
-    rule: Rule,
-    chosen: Ints,
-    columns: Ints,
-    fresh: Flags,
-    running: Ints,
-    now: float,
+    rows: Rows, jobs: State, rule: Rule, choice: Choice, running: Ints, now: float
 ) -> tuple[Ints, Floats]:
     """Let the chosen rows hold GPUs instead of ``running``; return their jobs and what ended.
 
     The jobs are the first of every row, then the second ones. With ``rule.books``, jobs that
     change are brought up to date, and holds that end are returned as by `close`.
     """
+    chosen, columns, fresh = choice
     who, count = np.empty(2 * len(chosen), dtype=np.int64), len(chosen)
     for n in range(len(chosen)):
         who[n], two = rows.members[chosen[n], 0], rows.members[chosen[n], 1]
@@ -453,17 +450,9 @@ def hand_over(
 
 
 @njit(no_cpython_wrapper=True)
-def _begin(
-    rows: Rows,
-    jobs: State,
-    rule: Rule,
-    chosen: Ints,
-    columns: Ints,
-    fresh: Flags,
-    who: Ints,
-    now: float,
-) -> Round:
+def _begin(rows: Rows, jobs: State, rule: Rule, choice: Choice, who: Ints, now: float) -> Round:
     """Return the round of a choice, whose jobs are ``who``."""
+    chosen, columns, fresh = choice
     steps, ends, at = np.empty(len(who)), np.empty(len(who)), len(chosen)
     for n in range(len(chosen)):
         a, j = chosen[n], columns[n]
@@ -514,9 +503,10 @@ def play(
     began, pairs = np.empty((most, 3), np.int64), 0
     number = 0
     while True:
-        chosen, columns, fresh = choose(rows, jobs.on_type, jobs.partner, rule, orders[number])
-        who, ended = hand_over(rows, jobs, rule, chosen, columns, fresh, running, now)
-        last = _begin(rows, jobs, rule, chosen, columns, fresh, who, now)
+        choice = choose(rows, jobs.on_type, jobs.partner, rule, orders[number])
+        chosen, columns, fresh = choice
+        who, ended = hand_over(rows, jobs, rule, choice, running, now)
+        last = _begin(rows, jobs, rule, choice, who, now)
         for n in range(len(chosen)):
             a = chosen[n]
             if fresh[n] and rows.members[a, 1] >= 0:

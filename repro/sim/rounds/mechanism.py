@@ -144,7 +144,8 @@ class RoundMechanism(ABC):
         # orders of the types in the rounds to come; faster generations last in the alphabet:
         # v100, p100, k80
         self._order = list(range(types))[::-1]
-        self._orders = np.array([self._order] * (0 if self.shuffles else AT_ONCE), dtype=np.int64)
+        self._orders = np.array([self._order] * AT_ONCE)
+        self._drop_orders(AT_ONCE)
         #: predicted completions, replacing earlier predictions; None if unchanged
         self.ends: list[tuple[float, int]] | None = None
         #: pairs that began to share GPUs, and where
@@ -220,7 +221,6 @@ class RoundMechanism(ABC):
         """Begin a round without jobs; tell whether that counts as a computation of X."""
         if not self.settings.whole_steps or self.settings.ideal == "fluid":
             return False
-        self._draw_orders()
         self._drop_orders(1)
         if not self.may_compute(now):
             return False
@@ -276,20 +276,15 @@ class RoundMechanism(ABC):
         slowed: Floats = pace / solo[:, :, None]
         return slowed
 
-    def _draw_orders(self) -> Ints:
-        """Return the types in the order in which this round and those to come fill them."""
-        if self.shuffles and not len(self._orders):
-            self._orders = np.array([self._order] * AT_ONCE)
-            for order in self._orders:
-                drawn = order.tolist()
-                self._shuffler.shuffle(drawn)
-                order[:] = drawn
-        return self._orders
-
     def _drop_orders(self, rounds: int) -> None:
-        """Drop the orders of rounds that are over."""
+        """Drop the orders in which rounds that are over filled the types; draw those to come."""
         if self.shuffles:
             self._orders = self._orders[rounds:]
+            if not len(self._orders):
+                drawn = [self._order.copy() for _ in range(AT_ONCE)]
+                for order in drawn:
+                    self._shuffler.shuffle(order)
+                self._orders = np.array(drawn)
 
     def _note_pairs(self, one: Ints, two: Ints, columns: Ints) -> None:
         """Note which pairs begin to share GPUs of which types; -1: no second job."""
@@ -336,18 +331,15 @@ class GridRounds(RoundMechanism):
         if self._unplaced:
             self._add_unplaced()
         ledger, state = self.ledger, self.table.state
-        order = self._draw_orders()[0]
-        rows, columns, fresh = kernel.choose(
-            ledger.rows, state.on_type, state.partner, self.rule, order
-        )
+        order = self._orders[0]
+        choice = kernel.choose(ledger.rows, state.on_type, state.partner, self.rule, order)
+        rows, columns, fresh = choice
         self._drop_orders(1)
         ledger.give(rows, columns, self.settings.round_s)
         one, two = ledger.rows.members[rows[fresh]].T
         self._note_pairs(one, two, columns[fresh])
         before = self._running[state.on_type[self._running] >= 0]
-        jobs, ended = kernel.hand_over(
-            ledger.rows, state, self.rule, rows, columns, fresh, before, now
-        )
+        jobs, ended = kernel.hand_over(ledger.rows, state, self.rule, choice, before, now)
         self._running = jobs
         self._note_ended(ended)
         if not self.books:

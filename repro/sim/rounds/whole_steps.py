@@ -42,7 +42,7 @@ class WholeSteps(RoundMechanism):
         limit = table.submit[table.arrived] if table.arrived < table.count else math.inf
         if changed:
             limit = min(limit, self._computed + self.settings.min_realloc_interval_s)
-        orders = self._draw_orders()[: AT_ONCE if self.takes_late_events else 1]
+        orders = self._orders[: AT_ONCE if self.takes_late_events else 1]
         before = before[state.on_type[before] >= 0]
         # events closer to the round's end than float rounding count as inside it
         last, played = kernel.play(

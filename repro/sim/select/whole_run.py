@@ -7,6 +7,7 @@ import numpy as np
 from repro.core.jobs import JobTable
 from repro.core.policy import Steady
 from repro.core.records import Intervals
+from repro.sim.holdings import RunSettings
 from repro.sim.select import queues
 from repro.sim.select.queues import Clock, Pace
 
@@ -18,14 +19,12 @@ def play(
     table: JobTable,
     steady: Steady,
     num_gpus: int,
-    intervals: Intervals | None,
-    *,
-    awaited: Iterable[int] | None,
-    near: float,
     quantum: float,
-    stop: float,
-) -> int:
-    """Simulate until the jobs ``awaited`` (None: all) have finished; return how many have not.
+    intervals: Intervals,
+    settings: RunSettings,
+    awaited: Iterable[int] | None,
+) -> None:
+    """Simulate until the jobs ``awaited`` (None: all) have finished, or until the stop time.
 
     What the engine would do event by event, held against it by a test. See `queues.Pace`.
     """
@@ -45,9 +44,9 @@ def play(
         solo=np.array(table.solo),
         limits=np.array(steady.limits, dtype=float),
         awaited=flags,
-        near=near,
+        near=1.0 + settings.rules.tie_rel,
         quantum=quantum,
-        stop=stop,
+        stop=settings.stop_time,
     )
     q = queues.empty(gpus, 2 if steady.limits else 1, len(widths), len(lanes))
     ends, dues = (queues.empty(gpus, 1, 1, 0) for _ in range(2))
@@ -55,12 +54,7 @@ def play(
     clock, over = Clock(0.0, 0, int(flags.sum()), num_gpus, 0), False
     while not over:
         clock, over, count = queues.play(q, ends, dues, table.state, pace, clock, spans)
-        if intervals is not None:
+        if settings.keep_intervals:
             job, start, end = spans[:, :count]
             held, none = gpus[job.astype(int)], np.full(count, -1)
             intervals.blocks.append(np.array([job, job, start, end, held, held, -none, none]))
-    table.arrived = clock.arrived
-    table.active = dict.fromkeys(
-        np.flatnonzero(np.isnan(table.state.end[: clock.arrived])).tolist()
-    )
-    return clock.awaited
