@@ -194,7 +194,10 @@ class RoundMechanism(ABC):
 
     def adopt(self, shares: Shares, now: float) -> None:
         """Take over a new allocation matrix after checking it; rounding errors are trimmed."""
-        types, x, members = self.speeds.gpu_types, shares.fractions, shares.members
+        types, x = self.speeds.gpu_types, shares.fractions
+        members = shares.jobs if isinstance(shares.jobs, np.ndarray) else shares.members
+        if members.ndim == 1:
+            members = np.stack([members, np.full(len(members), -1)], axis=1)
         who = f"policy {self.policy.name!r}"
         if x.shape != (len(members), len(shares.gpu_types)) or not set(shares.gpu_types) <= set(
             types
