@@ -1,6 +1,7 @@
 """Many jobs on many GPUs at load 0.9, in a process of its own so that its memory can be told.
 
-Prints one JSON object: U, CPU seconds of the simulation alone, peak memory (GiB), summary.
+Called with the number of jobs, of GPUs, and of runs whose mean counts. Prints one JSON object: U,
+CPU seconds of the simulation alone, peak memory (GiB), summary.
 """
 
 from __future__ import annotations
