@@ -16,11 +16,9 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
-import numba
 import numpy as np
-from numba.core.caching import FunctionCache
 
 from repro import paths
 from repro.errors import CacheWarning, ReproError
@@ -40,25 +38,61 @@ _IMPORT = re.compile(
 KEPT_DAYS = 30
 
 
-def njit(**options: Any) -> Callable[[Function], Function]:
+def njit(home: str | None = None, **options: Any) -> Callable[[Function], Function]:
     """Compile a function by Numba on its first call, and keep the machine code.
 
-    It is kept in ``compiled`` below ``$NUMBA_CACHE_DIR``, or else below the cache folder; if there
-    can be no folder, one `CacheWarning` says so. ``options`` are those of ``numba.njit``.
+    Numba itself is imported by that call, so that modules with compiled loops cost no time to
+    import. The code is kept in ``compiled`` below ``$NUMBA_CACHE_DIR``, or else below the cache
+    folder; if there can be no folder, one `CacheWarning` says so. ``options`` are those of
+    ``numba.njit``. The code is as old as the sources of the module ``home``, by default that of the
+    function; a function that closes over others names the module that these come from.
     """
-    # nobody calls the loops from C
-    options = {"no_cfunc_wrapper": True, **options}
 
     def decorate(function: Function) -> Function:
-        kernel = numba.njit(**options)(function)
-        in_file = Path(function.__code__.co_filename).is_file()
-        # With NUMBA_DISABLE_JIT there is nothing to keep.
-        folder = _folder(function.__module__) if in_file and kernel is not function else None
-        if folder is not None:
-            kernel._cache = _kept(function, folder) or kernel._cache
-        return kernel  # type: ignore[no-any-return]
+        # nobody calls the loops from C
+        options_all = {"no_cfunc_wrapper": True, **options}
+        return Loop(function, home or function.__module__, options_all)  # type: ignore[return-value]
 
     return decorate
+
+
+class Loop:
+    """A function that compiles itself; compiled loops call it by name."""
+
+    def __init__(self, function: Callable[..., Any], home: str, options: dict[str, Any]) -> None:
+        self.py_func, self._home, self._options = function, home, options
+        functools.update_wrapper(self, function)
+
+    def __reduce__(self) -> str:
+        """Return the name by which kept code of a function that closes over this one knows it."""
+        return self.__qualname__
+
+    def __call__(self, *values: Any) -> Any:
+        """Call the compiled function."""
+        return self.kernel(*values)
+
+    @functools.cached_property
+    def kernel(self) -> Callable[..., Any]:
+        """What Numba made of the function."""
+        numba = _numba()
+        function = self.py_func
+        kernel = numba.njit(**self._options)(function)
+        in_file = Path(function.__code__.co_filename).is_file()
+        # With NUMBA_DISABLE_JIT there is nothing to keep.
+        folder = _folder(self._home) if in_file and kernel is not function else None
+        if folder is not None:
+            kernel._cache = _kept(function, folder) or kernel._cache
+        return cast(Callable[..., Any], kernel)
+
+
+@functools.cache
+def _numba() -> Any:
+    """Return Numba, which now takes a `Loop` for its kernel wherever it meets one."""
+    import numba
+    from numba.extending import typeof_impl
+
+    typeof_impl.register(Loop)(lambda loop, about: typeof_impl(loop.kernel, about))
+    return numba
 
 
 def sources(module: str) -> dict[str, Path]:
@@ -109,7 +143,7 @@ def changed(files: Iterable[Path]) -> Path | None:
 def _folder(module: str) -> Path | None:
     """Return the folder for the machine code of a module, or None after a warning."""
     files = {**sources(module), __name__: Path(__file__)}
-    digest = hashlib.sha256(f"{numba.__version__} {np.__version__}".encode())
+    digest = hashlib.sha256(f"{_numba().__version__} {np.__version__}".encode())
     for name in sorted(files):
         content = files[name].read_bytes()
         digest.update(f"{name}:{len(content)}:".encode() + content)
@@ -144,35 +178,38 @@ def _remove_unused(base: Path) -> None:
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-class _Kept(FunctionCache):  # type: ignore[misc,unused-ignore]
-    """Numba's cache, but a damaged entry or a full disk costs a compilation, not the run."""
+@functools.cache
+def _cache_class() -> Any:
+    """Return Numba's cache, but a damaged entry or a full disk costs a compilation, not the run."""
+    from numba.core.caching import FunctionCache
 
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return kept code, or None."""
-        try:
-            return super().load_overload(sig, target_context)  # type: ignore[no-untyped-call,unused-ignore]
-        # Unpickling damaged bytes may raise anything.
-        except Exception:
-            with contextlib.suppress(OSError):
-                self.flush()  # type: ignore[no-untyped-call,unused-ignore]
-            return None
+    class Kept(FunctionCache):  # type: ignore[misc,unused-ignore]
+        def load_overload(self, sig: Any, target_context: Any) -> Any:
+            try:
+                return super().load_overload(sig, target_context)  # type: ignore[no-untyped-call,unused-ignore]
+            # Unpickling damaged bytes may raise anything.
+            except Exception:
+                with contextlib.suppress(OSError):
+                    self.flush()  # type: ignore[no-untyped-call,unused-ignore]
+                return None
 
-    def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep code."""
-        try:
-            super().save_overload(sig, data)  # type: ignore[no-untyped-call,unused-ignore]
-        except OSError as error:
-            base = Path(self.cache_path).parent.parent
-            _warn_once(f"compiled loops are not kept: {base} ({error.strerror})")
+        def save_overload(self, sig: Any, data: Any) -> None:
+            try:
+                super().save_overload(sig, data)  # type: ignore[no-untyped-call,unused-ignore]
+            except OSError as error:
+                base = Path(self.cache_path).parent.parent
+                _warn_once(f"compiled loops are not kept: {base} ({error.strerror})")
+
+    return Kept
 
 
-def _kept(function: Callable[..., Any], folder: Path) -> _Kept | None:
+def _kept(function: Callable[..., Any], folder: Path) -> Any:
     """Return a function's cache in a folder, or None after a warning."""
-    config: Any = numba.config
+    config: Any = _numba().config
     # Numba asks for the folder at this moment only.
     before, config.CACHE_DIR = config.CACHE_DIR, str(folder)
     try:
-        cache = _Kept(function)  # type: ignore[no-untyped-call,unused-ignore]
+        cache = _cache_class()(function)
     except RuntimeError:
         cache = None
     finally:

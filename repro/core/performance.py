@@ -6,6 +6,7 @@ from typing import Protocol, runtime_checkable
 from repro.core.decision import Run
 from repro.core.jobs import JobTable
 from repro.core.records import Nodes
+from repro.typing import Floats, Ints
 
 
 class Performance(Protocol):
@@ -21,6 +22,16 @@ class Paced(Performance, Protocol):
 
     def paces(self, table: JobTable, run: Run, nodes: Nodes) -> Sequence[float]:
         """Return the seconds a unit of work takes every member of ``run``."""
+
+
+@runtime_checkable
+class Curves(Protocol):
+    """A performance model that knows how fast jobs run on any number of GPUs."""
+
+    def table(
+        self, models: Sequence[str | None], gpus: Sequence[int], ids: Sequence[object]
+    ) -> tuple[Floats, Ints]:
+        """Return S(0), S(1), … row by row, and the row of each job; row 0 is linear speed-up."""
 
 
 class Overhead:

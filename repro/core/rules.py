@@ -26,6 +26,9 @@ class Rules:
     p99_by_index: bool = False
     #: work is counted in training steps
     steps: bool = False
+    #: only policies of divisible GPUs; instants are whole multiples of 1/grid seconds, jobs speed up
+    #: by the curves of their models, and are predicted, 1, or not, 0; intervals are not recorded
+    grid: float = 0.0
     #: settings of `repro.sim.rounds.settings.RoundSettings`
     rounds: Mapping[str, Any] = field(default_factory=dict)
 
@@ -36,6 +39,7 @@ RULES: dict[str, Rules] = {
     "muri": Rules(
         file_ties=True, iterations=1.015, start_overhead=True, tie_rel=1e-9, p99_by_index=True
     ),
+    "pcs": Rules(file_ties=True, grid=1e6),
     "gavel": Rules(
         file_ties=True,
         steps=True,

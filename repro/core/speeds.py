@@ -49,6 +49,8 @@ class Speeds:
             perf if isinstance(perf, ByType) and None not in capacity else None
         )
         self.known = self.perf is not None
+        #: the performance model of the run, whatever it knows
+        self.model = perf
         self._table = table
         #: number of each kind of job, known once `codes` are
         self._kinds: dict[tuple[str | None, int], int] = {}

@@ -8,6 +8,7 @@ import numpy as np
 from repro.cluster.spec import Cluster, gpus_by_type
 from repro.core.decision import Run
 from repro.core.jobs import JobTable
+from repro.core.performance import Curves
 from repro.core.speeds import Speeds
 from repro.errors import PolicyError
 from repro.typing import Floats, Ints
@@ -106,6 +107,31 @@ class View:
     def widths(self) -> Floats:
         """GPUs every job of the trace asks for."""
         return np.array(self._table.gpus, dtype=float)
+
+    @property
+    def submits(self) -> Floats:
+        """Submission time of every job of the trace (s)."""
+        return np.array(self._table.submit)
+
+    def work(self, fastest: Floats) -> Floats:
+        """Return what every job takes on one GPU (s) at these speeds S(gpus); needs ``"duration"``.
+
+        The trace's own ``service`` is this product before it was rounded.
+        """
+        self._require("duration")
+        table = self._table
+        product = np.array(table.duration) * fastest
+        if "service" not in table.frame:
+            return product
+        service = np.array(table.column("service"), dtype=float)
+        return np.where(np.isclose(service, product, rtol=1e-9, atol=0.0), service, product)
+
+    def curves(self) -> tuple[Floats, Ints]:
+        """Return speed-up curves and the curve of every job, see `Curves`; 0 where it is linear."""
+        table = self._table
+        if not isinstance(self._speeds.model, Curves):
+            return np.zeros((1, 2)), np.zeros(table.count, np.int64)
+        return self._speeds.model.table(table.models, table.gpus, table.ids)
 
     def held(self, job: int) -> float:
         """Return the GPUs the job holds now."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import math
 import traceback
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -15,7 +16,9 @@ import pandas as pd
 import simpy
 
 from repro.cluster.spec import Cluster, gpus_by_type
+from repro.core.elastic import Elastic
 from repro.core.jobs import JobTable
+from repro.core.performance import Curves
 from repro.core.policy import Order, Policy
 from repro.core.records import Result, collect
 from repro.core.speeds import Speeds
@@ -26,6 +29,7 @@ from repro.placement.by_type import by_type
 from repro.sim.holdings import Holdings, RunSettings
 from repro.sim.select.ranked import RankedDriver
 from repro.sim.whole_decisions import DecidedDriver
+from repro.typing import Flags, Floats
 
 if TYPE_CHECKING:
     from repro.sim.rounds.mechanism import RoundMechanism
@@ -62,6 +66,9 @@ class Engine:
         self.view = View(self.table, cluster, policy.needs, policy.name, self.speeds, settings.seed)
         self.holdings = Holdings(self.table, cluster, policy.name, self.placer, typed, settings)
         self.view.places = self.holdings
+        #: more columns of the job records, and GPU-seconds held where no intervals tell
+        self.columns: dict[str, Floats] = {}
+        self.held_s: float | None = None
         self._poked: simpy.Event | None = None
         with self._naming_the_policy():
             self.driver: RankedDriver | DecidedDriver = (
@@ -116,7 +123,8 @@ class Engine:
         never = isinstance(self.policy, Order) and not self.policy.preemptive
         limit = self.cluster.num_gpus
         for job, gpus in enumerate(self.table.gpus):
-            if gpus > limit or (never and not self.placer.possible(gpus)):
+            # one of divisible GPUs just gets less
+            if (gpus > limit and not self.policy.elastic) or (never and not self.placer.possible(gpus)):
                 raise TraceError(
                     f"job {self.table.ids[job]!r} asks for {gpus} GPUs and can never run on "
                     f"{self.cluster} ({limit} GPUs"
@@ -179,12 +187,14 @@ class Engine:
 
     def _played(self) -> bool:
         """Simulate the run in compiled loops, if its decisions need nothing but numbers."""
-        holdings, driver = self.holdings, self.driver
-        if not isinstance(driver, RankedDriver):
+        holdings, driver, policy = self.holdings, self.driver, self.policy
+        plain = holdings.overhead is None and self.interval is None
+        if not plain or self.placer.tracks_nodes or self._tie_s:
             return False
-        steady = driver.steady
-        nominal = holdings.perf is None and holdings.overhead is None and self.interval is None
-        if steady is None or not nominal or self.placer.tracks_nodes or self._tie_s:
+        if isinstance(policy, Elastic) and policy.rule is not None:
+            return self._divided(policy)
+        steady = driver.steady if isinstance(driver, RankedDriver) else None
+        if steady is None or holdings.perf is not None:
             return False
         from repro.sim.select.whole_run import play
 
@@ -193,6 +203,23 @@ class Engine:
             self.table, steady, self.cluster.num_gpus, driver.quantum, holdings.intervals,
             self.settings, self._awaited,
         )  # fmt: skip
+        return True
+
+    def _divided(self, policy: Elastic) -> bool:
+        """Simulate the run of a compiled rule of divisible GPUs, unless it ends early."""
+        settings, curves = self.settings, self.settings.perf
+        early = self._awaited is not None or settings.stop_time < math.inf
+        if early or not (curves is None or isinstance(curves, Curves)):
+            return False
+        from repro.sim.elastic import play
+
+        spans = self.holdings.intervals if settings.keep_intervals else None
+        wanted = sample(self.table.count, settings.predict, settings.seed)
+        with self._naming_the_policy():
+            self.columns, self.held_s = play(
+                self.table, policy, self.view, spans,
+                grid=settings.rules.grid, pause=0.0, wanted=wanted,
+            )  # fmt: skip
         return True
 
     def poke(self) -> None:
@@ -370,5 +397,18 @@ class Engine:
             "placement": repr(self.placement),
             "num_gpus": self.cluster.num_gpus,
             "overhead_s": holdings.overhead_s,
+            "held_s": self.held_s,
         }
-        return collect(table, holdings.intervals, table.positions, meta | known)
+        result = collect(table, holdings.intervals, table.positions, meta | known)
+        order = np.argsort(table.positions.to_numpy())
+        return dataclasses.replace(
+            result, jobs=result.jobs.assign(**{k: v[order] for k, v in self.columns.items()})
+        )
+
+
+def sample(jobs: int, number: int | None, seed: int) -> Flags:
+    """Return which jobs are predicted: all (None), or so many drawn from a seed."""
+    wanted = np.zeros(jobs, np.bool_)
+    drawn = np.random.default_rng([seed, jobs]).permutation(jobs)
+    wanted[drawn[:number]] = True
+    return wanted

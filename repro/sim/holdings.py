@@ -30,6 +30,8 @@ class RunSettings:
     until: Iterable[object] | None = None
     stop_time: float = math.inf
     keep_intervals: bool = True
+    #: jobs to predict, None: all
+    predict: int | None = 0
 
 
 class Holdings:

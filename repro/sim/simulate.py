@@ -14,6 +14,7 @@ from repro.core.records import Result
 from repro.core.rules import Rules, rules_named
 from repro.errors import ParamError, TraceError
 from repro.perf.overhead import CheckpointOverhead, StartOverhead
+from repro.perf.speedup import pcs_speedups
 from repro.perf.throughput_files import throughputs_of
 from repro.placement import base as placement_base
 from repro.placement.base import Placement
@@ -42,7 +43,8 @@ def simulate(
     seed: int = 0,
     until: Iterable[object] | None = None,
     stop_time: float = math.inf,
-    keep_intervals: bool = True,
+    keep_intervals: bool | None = None,
+    predict: int | None = None,
     processes: Sequence[Process] = (),
 ) -> Result:
     """Run one policy on one trace.
@@ -57,7 +59,7 @@ def simulate(
         A policy, or a registered name (then with the defaults of ``rules``).
     placement : Placement or str, optional
         Placement rule; the policy's own by default.
-    rules : {"paper", "tiresias", "muri", "gavel"}
+    rules : {"paper", "tiresias", "muri", "gavel", "pcs"}
         Event rules: the paper's, or those of a paper's public simulator.
     perf : Performance, optional
         How fast jobs run on what they hold; by default the policy's own model, else nominal speed.
@@ -71,8 +73,11 @@ def simulate(
         Seed of placements and policies that draw.
     until, stop_time : iterable of job ids, optional, and float
         Stop when these jobs have finished, or at this instant (s); others may have no end.
-    keep_intervals : bool
-        Record the intervals in which jobs hold GPUs; without them there is no utilisation.
+    keep_intervals : bool, optional
+        Record the intervals in which jobs hold GPUs, by default under all rules but ``pcs``.
+    predict : int, optional
+        Predict the completion of so many jobs at their arrival, drawn from ``seed``; by default of
+        all under rules ``pcs``, else of none. Only with policies of divisible GPUs.
     processes : sequence of callables
         Extra SimPy processes, such as node failures: see `Engine.run` and `Engine.fail`.
 
@@ -99,19 +104,30 @@ def simulate(
     how = _round_settings(rules, chosen, rounds or {})
     if perf is None:
         perf = resolved.performance()
+    if chosen.grid and perf is None:
+        perf = pcs_speedups()
     if perf is None and spec.gpu_types:
         perf = throughputs_of(trace)
     rule = placement if placement is not None else resolved.placement
     rule = placement_base.make(rule) if isinstance(rule, str) else rule
     overhead = overhead if overhead is not None else _overhead(chosen, how)
     interval = interval if interval is not None else resolved.interval
+    keep = keep_intervals if keep_intervals is not None else not chosen.grid
+    number = predict if predict is not None else len(trace) if chosen.grid else 0
     settings = RunSettings(
-        chosen, how, perf, overhead, interval, seed, until, stop_time, keep_intervals
+        chosen, how, perf, overhead, interval, seed, until, stop_time, keep, number
     )
     engine = Engine(trace, spec, resolved, rule, settings)
     engine.run(processes)
+    if not engine.columns and (chosen.grid or number):
+        raise ParamError(_undivided(resolved, rules, number))
     ignored = _unused(engine, trace, rounds or (), placed=placement is not None)
     return engine.result(rules=rules, ignored=ignored, wall_s=time.perf_counter() - started)
+
+
+def _undivided(policy: Policy, rules: str, number: int) -> str:
+    """Return why a run cannot have rules ``pcs``, or predictions."""
+    ...
 
 
 def _check_times(trace: pd.DataFrame, interval: float | None) -> None:

@@ -34,7 +34,7 @@ def answer(x):
 """
 SHOW = """\
 from pack.caller import answer
-print(answer(20), sum(answer.stats.cache_hits.values()))
+print(answer(20), sum(answer.kernel.stats.cache_hits.values()))
 """
 
 

@@ -1,11 +1,84 @@
 """Equal shares of GPUs, fractions allowed (PCS, section 5.1); on one GPU processor sharing."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
-from repro.core.elastic import Elastic
+import numpy as np
+
+from repro.compiled import njit
+from repro.core.elastic import HOLDERS, NOW, PRESENT, Elastic, Jobs, Rule, State, give, pop, push
 from repro.core.policy import register
-from repro.core.view import View
+from repro.sim.elastic import clock
+from repro.typing import Ints
+
+#: Rows of own memory. Of jobs: what its kind will have done per job when it ends; a heap by that
+#: for each kind, one after the other. Of kinds: done so far per job, speed; number of jobs.
+_GOAL, _DONE, _SPEED = range(3)
+_HEAP, _NUMBER, _ROW = range(3)
+#: Entries of `State.real[_SEEN]`.
+_SEEN = 3
+
+
+class Kinds(NamedTuple):
+    """Where the heap of each kind begins, and whether every job is a kind of its own."""
+
+    start: Ints
+    alone: bool
+
+
+@njit()
+def _catch_up(jobs: Jobs, how: Kinds, s: State) -> None:
+    """Let every kind work up to now."""
+    seconds = s.clock[NOW] - s.real[_SEEN, 0]
+    if seconds > 0.0:
+        for kind in range(len(how.start) - 1):
+            s.real[_DONE, kind] += s.real[_SPEED, kind] * seconds
+        s.real[_SEEN, 0] = s.clock[NOW]
+
+
+@njit()
+def _admit(jobs: Jobs, how: Kinds, s: State, job: int) -> None:
+    """Add a job to its kind."""
+    _catch_up(jobs, how, s)
+    kind = jobs.group[job]
+    s.real[_GOAL, job], s.whole[_ROW, job] = s.real[_DONE, kind] + s.left[job], job
+    push(s.whole[_HEAP], s.real[_GOAL], s.whole[_ROW], how.start[kind], s.whole[_NUMBER, kind], job)
+    s.whole[_NUMBER, kind] += 1
+
+
+@njit()
+def _retire(jobs: Jobs, how: Kinds, s: State, job: int) -> None:
+    """Take the first job of its kind out."""
+    _catch_up(jobs, how, s)
+    kind = jobs.group[job]
+    pop(s.whole[_HEAP], s.real[_GOAL], s.whole[_ROW], how.start[kind], s.whole[_NUMBER, kind])
+    s.whole[_NUMBER, kind] -= 1
+
+
+@njit()
+def _share(jobs: Jobs, how: Kinds, s: State) -> None:
+    """Fill up from the smallest demand: each takes at most an equal part of what is left.
+
+    Jobs of a kind, of one demand and one speed-up curve, do equal work, so that the one that ends
+    first is known; it alone is listed among those who hold GPUs.
+    """
+    _catch_up(jobs, how, s)
+    left, waiting, count = float(jobs.gpus), s.count[PRESENT], 0
+    for kind in range(len(how.start) - 1):
+        number = s.whole[_NUMBER, kind]
+        if number == 0:
+            continue
+        job = s.whole[_HEAP, how.start[kind]]
+        gpus = min(float(jobs.asked[job]), left / waiting)
+        give(jobs, s, job, gpus)
+        s.real[_SPEED, kind] = s.rate[job]
+        if not how.alone:
+            s.left[job] = s.real[_GOAL, job] - s.real[_DONE, kind]
+        s.holders[count] = job
+        count += 1
+        left -= gpus * number
+        waiting -= number
+    s.count[HOLDERS] = count
 
 
 @register("max-min")
@@ -13,11 +86,16 @@ from repro.core.view import View
 class MaxMin(Elastic):
     """Everyone gets the same number of GPUs, or what it asks for if that is less (PCS, 5.1)."""
 
-    def grants(self, view: View, total: int) -> Iterable[tuple[int, float]]:
-        """Fill up from the smallest demand: each takes at most an equal part of what is left."""
-        jobs = sorted(view.jobs, key=view.gpus)
-        left = float(total)
-        for number, job in enumerate(jobs):
-            gpus = min(float(view.gpus(job)), left / (len(jobs) - number))
-            yield job, gpus
-            left -= gpus
+    needs = frozenset({"duration"})
+    rule: ClassVar[Any] = Rule(clock(_admit, _retire, _share), _admit, _retire, _share, 4, 3)
+
+    def groups(self, jobs: Jobs, *, alone: bool) -> Ints:
+        """Return the kind of every job, in order of the GPUs asked for."""
+        row = np.arange(len(jobs.work)) if alone else jobs.curve
+        kinds = np.unique(np.column_stack([jobs.asked, row]), axis=0, return_inverse=True)[1]
+        return kinds.ravel()
+
+    def settings(self, jobs: Jobs) -> Any:
+        """Return the kinds."""
+        sizes = np.bincount(jobs.group)
+        return Kinds(np.append(0, np.cumsum(sizes)), bool(sizes.max() == 1))

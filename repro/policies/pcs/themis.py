@@ -1,21 +1,160 @@
 """Themis: GPUs to the job whose finish time suffers most, on leases or by shares of time."""
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from typing import ClassVar
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
-import numpy as np
-
-from repro.core.decision import Decision, Run, RunSet
-from repro.core.elastic import Elastic, total_gpus
+from repro.compiled import njit
+from repro.core.decision import Decision
+from repro.core.elastic import ASKED, HOLDERS, NOW, Elastic, Jobs, Rule, State, give, mean_jobs
 from repro.core.policy import register
 from repro.core.view import View
 from repro.errors import ParamError
-from repro.perf.speedup import SpeedUp
 from repro.policies.pcs._themis_shares import FairShares
+from repro.sim.elastic import clock
+from repro.typing import Floats, Ints
 
 LEASES, SHARES = FORMS = ("leases", "shares")
+#: Rows of own memory: who is present, in order of arrival; places in this list of the worst off, and
+#: of those who ask for more than one GPU; whether the job at a place got an offer; those who did, in
+#: order; what each job is offered; entry 0: how many are present.
+_LIST, _BEST, _WIDE, _TAKEN, _PICKED, _OFFER, _NUMBER = range(7)
+#: By place: rho if offered the GPUs left, and the finish time in a fair share of the cluster (s).
+_RHO, _FAIR = range(2)
+
+
+@njit()
+def _admit(jobs: Jobs, how: int, s: State, job: int) -> None:
+    """Put a job at the end of the list."""
+    s.whole[_LIST, s.whole[_NUMBER, 0]] = job
+    s.whole[_NUMBER, 0] += 1
+
+
+@njit()
+def _retire(jobs: Jobs, how: int, s: State, job: int) -> None:
+    """Take a job out of the list."""
+    number, place, row = s.whole[_NUMBER, 0], 0, s.whole[_LIST]
+    while row[place] != job:
+        place += 1
+    row[place : number - 1] = row[place + 1 : number]
+    s.whole[_NUMBER, 0] -= 1
+
+
+@njit(error_model="numpy")
+def _rho(jobs: Jobs, s: State, job: int, place: int, gpus: int) -> float:
+    """Return the finish-time fairness of a job that is offered so many GPUs."""
+    waited = s.clock[NOW] - jobs.submit[job]
+    work = s.left[job] * jobs.error[job]
+    return float((waited + work / min(gpus, jobs.asked[job])) / s.real[_FAIR, place])
+
+
+@njit()
+def _worse(rho: float, place: int, other: float, other_place: int) -> bool:
+    """Tell whether a job is worse off than another; of equals the earlier arrival is."""
+    return rho > other or (rho == other and place < other_place)
+
+
+@njit()
+def _keep(best: Ints, rho: Floats, count: int, room: int, place: int) -> int:
+    """Keep a place among the ``room`` worst off, a heap with the best off on top; return count."""
+    if count < room:
+        at = count
+        while at > 0:
+            parent = (at - 1) // 2
+            if _worse(rho[place], place, rho[best[parent]], best[parent]):
+                break
+            best[at] = best[parent]
+            at = parent
+        best[at] = place
+        return count + 1
+    if _worse(rho[place], place, rho[best[0]], best[0]):
+        _sink(best, rho, count, place)
+    return count
+
+
+@njit()
+def _sink(best: Ints, rho: Floats, count: int, place: int) -> None:
+    """Replace the top of a heap of `_keep`."""
+    at = 0
+    while True:
+        child = 2 * at + 1
+        if child >= count:
+            break
+        if child + 1 < count and _worse(
+            rho[best[child]], best[child], rho[best[child + 1]], best[child + 1]
+        ):
+            child += 1
+        if _worse(rho[best[child]], best[child], rho[place], place):
+            break
+        best[at] = best[child]
+        at = child
+    best[at] = place
+
+
+@njit()
+def _worst(jobs: Jobs, s: State, gpus: int) -> int:
+    """List the worst off who got no offer and ask for no more GPUs than are left; return count."""
+    best, rho, taken, count = s.whole[_BEST], s.real[_RHO], s.whole[_TAKEN], 0
+    for place in range(s.whole[_NUMBER, 0]):
+        if taken[place] == 0 and jobs.asked[s.whole[_LIST, place]] <= gpus:
+            count = _keep(best, rho, count, gpus, place)
+    for last in range(count - 1, 0, -1):
+        top = best[0]
+        _sink(best, rho, last, best[last])
+        best[last] = top
+    return count
+
+
+@njit(error_model="numpy")
+def _share(jobs: Jobs, how: int, s: State) -> None:
+    """Offer the GPUs left to the job of largest rho, again and again.
+
+    While the GPUs left are no fewer than a job asks for, its rho stands still: of these the worst
+    off are sorted once. Those that ask for more are looked at anew for every offer.
+    """
+    number, jobs_at, wide = s.whole[_NUMBER, 0], s.whole[_LIST], s.whole[_WIDE]
+    best, taken, rho, fair = s.whole[_BEST], s.whole[_TAKEN], s.real[_RHO], s.real[_FAIR]
+    left, count, wides, widest = jobs.gpus, 0, 0, 0
+    for place in range(number):
+        job = jobs_at[place]
+        asked = jobs.asked[job]
+        fair[place] = jobs.work[job] / min(jobs.gpus / mean_jobs(s, job), float(asked))
+        rho[place] = _rho(jobs, s, job, place, left)
+        taken[place] = 0
+        if asked > 1:
+            wide[wides] = place
+            wides += 1
+            widest = max(widest, asked)
+    picked, offer = s.whole[_PICKED], s.whole[_OFFER]
+    listed, following = _worst(jobs, s, left), 0
+    while left > 0 and count < number:
+        while following < listed and jobs.asked[jobs_at[best[following]]] > left:
+            following += 1
+        if following == listed and listed > 0:
+            listed, following = _worst(jobs, s, left), 0
+        chosen = best[following] if following < listed else -1
+        if left < widest:
+            for place in wide[:wides]:
+                job = jobs_at[place]
+                if taken[place] == 0 and jobs.asked[job] > left:
+                    rho[place] = _rho(jobs, s, job, place, left)
+                    if chosen < 0 or _worse(rho[place], place, rho[chosen], chosen):
+                        chosen = place
+        following += following < listed and chosen == best[following]
+        taken[chosen] = 1
+        job = jobs_at[chosen]
+        picked[count], offer[job] = job, min(left, jobs.asked[job])
+        left -= offer[job]
+        count += 1
+    for job in s.holders[: s.count[HOLDERS]]:
+        if offer[job] == 0:
+            s.gpus[job] = 0.0
+    for place in range(count):
+        job = s.holders[place] = picked[place]
+        give(jobs, s, job, float(offer[job]))
+        offer[job] = 0
+    s.count[HOLDERS] = count
 
 
 @register("themis")
@@ -38,8 +177,6 @@ class Themis(Elastic):
         Which of the two.
     lease : float
         Leases: seconds after the last event at which GPUs are handed out anew.
-    speedup : SpeedUp
-        Leases: curves that turn work at D GPUs into work on one GPU.
     iterations_in_denominator : bool, optional
         Shares: count the denominator in iterations while the numerator is in seconds, as the public
         simulator does by mistake, so that jobs of slow iterations go first.
@@ -52,7 +189,6 @@ class Themis(Elastic):
 
     form: str | None = None
     lease: float = 600.0
-    speedup: SpeedUp = field(default_factory=SpeedUp)
     iterations_in_denominator: bool | None = None
     initial_service: float = 0.0
 
@@ -63,15 +199,20 @@ class Themis(Elastic):
     }
 
     needs = frozenset({"duration"})
+    leases: ClassVar[Any] = Rule(clock(_admit, _retire, _share), _admit, _retire, _share, 2, 7)
 
     def __post_init__(self) -> None:
-        # the forms differ in what they read, and form ``shares`` keeps gangs whole; an instance is
-        # frozen, and the class's values are those of leases without curves
+        # form ``shares`` keeps gangs whole and reads more; the class's values are those of leases
         if self.form == SHARES:
             object.__setattr__(self, "elastic", False)
             object.__setattr__(self, "needs", self.needs | {"iteration_time"})
-        elif self.speedup.curves:
-            object.__setattr__(self, "needs", self.needs | {"model"})
+        elif self.form == LEASES:
+            object.__setattr__(self, "rule", self.leases)
+
+    @property
+    def lease_s(self) -> float:
+        """Seconds after the last event at which GPUs are handed out anew."""
+        return self.lease
 
     def session(self, view: View) -> Callable[[View], Decision]:
         """Return the decision function of one run."""
@@ -85,67 +226,4 @@ class Themis(Elastic):
             )
         if self.form == SHARES:
             return FairShares(view, bool(self.iterations_in_denominator), self.initial_service)
-        return _Leases(self, view)
-
-
-class _Leases:
-    """One run of `Themis`: how many jobs each job has seen, and when the lease ends."""
-
-    def __init__(self, policy: Themis, view: View) -> None:
-        self.lease, self.speedup = policy.lease, policy.speedup
-        #: model of each job; None where there are no curves
-        self.models = view.column("model", "").tolist() if policy.speedup.curves else None
-        #: sum and number of the counts each unfinished job has seen
-        self.seen: dict[int, list[float]] = {}
-        self.ends = math.inf
-
-    def __call__(self, view: View) -> RunSet:
-        """Count the events of this instant, then offer GPUs to the worst-off job first."""
-        jobs = view.jobs
-        self._count(jobs, view.now)
-        self.ends = view.now + self.lease
-        return RunSet(list(self._offers(view, jobs)), "exact", wake=self.ends)
-
-    def _count(self, jobs: list[int], now: float) -> None:
-        """Every event shows every present job the number of jobs just before it."""
-        unfinished = set(jobs)
-        gone = [job for job in self.seen if job not in unfinished]
-        for job in gone:
-            self._show(len(self.seen))
-            del self.seen[job]
-        # a completion restarts the lease, so that it does not end at the same instant
-        if not gone and now >= self.ends:
-            self._show(len(self.seen))
-        for job in jobs:
-            if job not in self.seen:
-                self._show(len(self.seen))
-                self.seen[job] = [len(self.seen) + 1.0, 1.0]
-
-    def _show(self, count: int) -> None:
-        """Show every present job a number of jobs."""
-        for entry in self.seen.values():
-            entry[0] += count
-            entry[1] += 1
-
-    def _offers(self, view: View, jobs: list[int]) -> Iterator[Run]:
-        """Offer the GPUs left to the job of largest rho until none is left."""
-        total = left = total_gpus(view)
-        asked = np.array([view.gpus(job) for job in jobs], dtype=float)
-        # work on one GPU per unit of work at the GPUs asked for
-        scale = asked
-        if self.models is not None:
-            speed, models = self.speedup.speed, self.models
-            scale = np.array([speed(str(models[job]), view.gpus(job)) for job in jobs])
-        waited = view.now - np.array([view.submit(job) for job in jobs])
-        work = scale * np.array([view.remaining(job) for job in jobs])
-        mean = np.array([self.seen[job][0] / self.seen[job][1] for job in jobs])
-        ideal = scale * np.array([view.duration(job) for job in jobs])
-        ideal /= np.minimum(total / mean, asked)
-        waiting = np.ones(len(jobs), dtype=bool)
-        while left and waiting.any():
-            rho = np.where(waiting, (waited + work / np.minimum(left, asked)) / ideal, -np.inf)
-            row = int(rho.argmax())
-            gpus = int(min(left, asked[row]))
-            yield Run((jobs[row],), gpus)
-            waiting[row] = False
-            left -= gpus
+        return super().session(view)

@@ -1,0 +1,98 @@
+"""GPUs to the jobs of smallest keys, kept up to date for the cost of who holds GPUs."""
+
+from repro.compiled import njit
+from repro.core.elastic import HOLDERS, Jobs, State, give, pop, push
+
+#: Rows of own memory: the key of each job; the heap of waiting jobs, what decides between equal
+#: keys, how many wait, and who was pushed back last.
+KEY = 0
+HEAP, TIE, NUMBERS, HELD = range(4)
+WAITING, LAST = range(2)
+REAL, WHOLE = 1, 4
+
+
+@njit()
+def add(s: State, job: int, key: float, tie: int) -> None:
+    """Put a job in line."""
+    s.real[KEY, job], s.whole[TIE, job] = key, tie
+    push(s.whole[HEAP], s.real[KEY], s.whole[TIE], 0, s.whole[NUMBERS, WAITING], job)
+    s.whole[NUMBERS, WAITING] += 1
+
+
+@njit()
+def drop(s: State, job: int) -> None:
+    """Take a job that held GPUs out."""
+    held, place = s.holders[: s.count[HOLDERS]], 0
+    while held[place] != job:
+        place += 1
+    held[place : len(held) - 1] = held[place + 1 :]
+    s.count[HOLDERS] -= 1
+
+
+@njit()
+def first(s: State) -> int:
+    """Take the first of the waiting jobs out of the line and return it."""
+    job = pop(s.whole[HEAP], s.real[KEY], s.whole[TIE], 0, s.whole[NUMBERS, WAITING])
+    s.whole[NUMBERS, WAITING] -= 1
+    return job
+
+
+@njit()
+def sort_holders(s: State, tie_by_key: bool) -> None:
+    """Sort those who hold GPUs by key; equal ones keep their order, or go by what breaks ties."""
+    key, tie, held = s.real[KEY], s.whole[TIE], s.holders
+    for place in range(1, s.count[HOLDERS]):
+        job, to = held[place], place
+        while to > 0:
+            other = held[to - 1]
+            if key[other] < key[job] or (
+                key[other] == key[job] and not (tie_by_key and tie[job] < tie[other])
+            ):
+                break
+            held[to] = other
+            to -= 1
+        held[to] = job
+
+
+@njit()
+def hand_out(jobs: Jobs, s: State, single: bool, stable: bool) -> None:
+    """Hand out GPUs in order of keys: what each asks for, or one each if ``single``.
+
+    Those who hold GPUs are sorted. If ``stable``, they come before waiting jobs of equal keys, and
+    who is pushed back comes before those who waited already; else ties are broken as in line.
+    """
+    key, tie, numbers = s.real[KEY], s.whole[TIE], s.whole[NUMBERS]
+    held, before, left = s.whole[HELD], s.count[HOLDERS], jobs.gpus
+    place = count = 0
+    while left > 0:
+        job = -1
+        if place < before:
+            job = s.holders[place]
+        if numbers[WAITING] > 0:
+            top = s.whole[HEAP, 0]
+            if (
+                job < 0
+                or key[top] < key[job]
+                or (not stable and key[top] == key[job] and tie[top] < tie[job])
+            ):
+                job = -1
+        elif job < 0:
+            break
+        if job < 0:
+            job = first(s)
+        else:
+            place += 1
+        gpus = 1 if single else min(left, jobs.asked[job])
+        give(jobs, s, job, gpus)
+        held[count] = job
+        count += 1
+        left -= gpus
+    for back in range(before - 1, place - 1, -1):
+        job = s.holders[back]
+        s.gpus[job] = 0.0
+        if stable:
+            numbers[LAST] -= 1
+            tie[job] = numbers[LAST]
+        add(s, job, key[job], tie[job])
+    s.holders[:count] = held[:count]
+    s.count[HOLDERS] = count

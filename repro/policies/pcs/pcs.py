@@ -1,0 +1,290 @@
+"""PCS: weighted fair queueing of classes by size, first in, first out and elastic within a class."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from repro.compiled import njit
+from repro.core.elastic import HOLDERS, NO_GPUS, Elastic, Jobs, Rule, State, give
+from repro.core.policy import register
+from repro.errors import ParamError
+from repro.sim.elastic import clock
+from repro.typing import Floats, Ints
+
+#: Rows of own memory. Of jobs: those present of each class in order of arrival, one class after the
+#: other. Of classes: where these begin, how many they are, how many of them hold GPUs, the GPUs
+#: they ask for, the level of the cap.
+_QUEUE, _HEAD, _NUMBER, _HOLD, _ASKED, _LEVEL = range(6)
+#: GPUs of each class.
+_SHARE = 0
+#: Residual GPUs and demand (GPUs) below which classes share no further, as in the artifact.
+_ENOUGH = 1e-3
+#: Rounds in which classes share the residual, at most, as in the artifact.
+_ROUNDS = 100
+#: A cap that nobody asks for.
+_UNCAPPED = 1 << 40
+#: Levels of the cap at most.
+_MAX_LEVELS = 1_000_000
+
+
+class Classes(NamedTuple):
+    """Weights, where the queue of each class begins, and GPUs per job by level and curve."""
+
+    weights: Floats
+    start: Ints
+    caps: Ints
+
+
+@njit()
+def _admit(jobs: Jobs, how: Classes, s: State, job: int) -> None:
+    """Put a job at the end of its class."""
+    k = jobs.group[job]
+    s.whole[_QUEUE, how.start[k] + s.whole[_HEAD, k] + s.whole[_NUMBER, k]] = job
+    s.whole[_NUMBER, k] += 1
+    s.whole[_ASKED, k] += jobs.asked[job]
+
+
+@njit()
+def _retire(jobs: Jobs, how: Classes, s: State, job: int) -> None:
+    """Take a job out of its class; those before it move up."""
+    k = jobs.group[job]
+    queue, head = s.whole[_QUEUE], how.start[k] + s.whole[_HEAD, k]
+    place = head
+    while queue[place] != job:
+        place += 1
+    for to in range(place, head, -1):
+        queue[to] = queue[to - 1]
+    s.whole[_HEAD, k] += 1
+    s.whole[_NUMBER, k] -= 1
+    s.whole[_HOLD, k] -= 1
+    s.whole[_ASKED, k] -= jobs.asked[job]
+
+
+@njit(error_model="numpy")
+def _divide(jobs: Jobs, how: Classes, s: State) -> None:
+    """Share the GPUs among the classes: weighted max-min fairness over what their jobs ask for."""
+    share, asked, classes = s.real[_SHARE], s.whole[_ASKED], len(how.weights)
+    residual, demand, weight = float(jobs.gpus), 0, 0.0
+    for k in range(classes):
+        share[k] = 0.0
+        demand += asked[k]
+        weight += how.weights[k]
+    wanted = float(demand)
+    for _ in range(_ROUNDS):
+        if residual < _ENOUGH or wanted < _ENOUGH:
+            break
+        spread, residual = residual, float(jobs.gpus)
+        wanted, left = 0.0, 0.0
+        for k in range(classes):
+            if asked[k] - share[k] > NO_GPUS:
+                share[k] = min(asked[k], share[k] + spread * how.weights[k] / weight)
+            residual -= share[k]
+            if asked[k] - share[k] > NO_GPUS:
+                wanted += asked[k] - share[k]
+                left += how.weights[k]
+        weight = left
+
+
+@njit()
+def _reach(jobs: Jobs, how: Classes, s: State, k: int, level: int) -> int:
+    """Return the GPUs that the jobs of a class take at a level of the cap."""
+    head, gpus = how.start[k] + s.whole[_HEAD, k], 0
+    for job in s.whole[_QUEUE, head : head + s.whole[_NUMBER, k]]:
+        gpus += min(jobs.asked[job], how.caps[level, jobs.curve[job]])
+    return gpus
+
+
+@njit()
+def _share(jobs: Jobs, how: Classes, s: State) -> None:
+    """Share GPUs among classes, then in each hand them out in order of arrival, up to the cap.
+
+    If GPUs are left at the end of a class, its cap is relaxed for all its jobs by one level, and
+    all of its GPUs are handed out again.
+    """
+    _divide(jobs, how, s)
+    count = 0
+    for k in range(len(how.weights)):
+        left, number, level = s.real[_SHARE, k], s.whole[_NUMBER, k], 0
+        # every job takes one GPU or more
+        if number + NO_GPUS < left:
+            level, most = s.whole[_LEVEL, k], len(how.caps) - 1
+            if _reach(jobs, how, s, k, level) + NO_GPUS >= left:
+                while level > 0 and _reach(jobs, how, s, k, level - 1) + NO_GPUS >= left:
+                    level -= 1
+            else:
+                level += level < most
+                while level < most and _reach(jobs, how, s, k, level) + NO_GPUS < left:
+                    level += 1
+            s.whole[_LEVEL, k] = level
+        head, place = how.start[k] + s.whole[_HEAD, k], 0
+        while place < number and left > NO_GPUS:
+            job = s.whole[_QUEUE, head + place]
+            gpus = min(left, float(min(jobs.asked[job], how.caps[level, jobs.curve[job]])))
+            give(jobs, s, job, gpus)
+            s.holders[count] = job
+            count += 1
+            left -= gpus
+            place += 1
+        for behind in range(place, s.whole[_HOLD, k]):
+            s.gpus[s.whole[_QUEUE, head + behind]] = 0.0
+        s.whole[_HOLD, k] = place
+    s.count[HOLDERS] = count
+
+
+@register("pcs")
+@dataclass(frozen=True)
+class Pcs(Elastic):
+    """Predictability-centric scheduling: classes by size share GPUs by weight, FIFO inside.
+
+    Classes share GPUs by weighted max-min fairness over what their jobs ask for. Within a class
+    earlier jobs come first, each with at most the GPUs that it uses with efficiency S(g)/g of
+    ``zeta_min`` or more; while GPUs are left over, that bound is lowered by ``delta``. Without
+    thresholds there is one class. (PCS, arXiv 2401.10354, section 3.)
+
+    Parameters
+    ----------
+    thresholds : tuple of float
+        Largest job of each class but the last (seconds on one GPU), ascending.
+    weights : tuple of float
+        Weight of each class, above 0; normalised. By default equal.
+    c2 : float, optional
+        Instead of thresholds: the trace's jobs, sorted by size, are cut wherever their squared
+        coefficient of variation exceeds it (T in PCS).
+    decay : float, optional
+        Instead of weights: that of class k is proportional to exp(-k * decay) (W in PCS), rounded
+        to three decimals.
+    zeta_min : float
+        Efficiency from which a job gets more GPUs at once, 0 to 1.
+    delta : float
+        Step by which ``zeta_min`` is lowered, above 0.
+    """
+
+    thresholds: tuple[float, ...] = ()
+    weights: tuple[float, ...] = ()
+    c2: float | None = None
+    decay: float | None = None
+    zeta_min: float = 0.01
+    delta: float = 0.01
+
+    needs = frozenset({"duration"})
+    rule: ClassVar[Any] = Rule(clock(_admit, _retire, _share), _admit, _retire, _share, 1, 6)
+
+    def __post_init__(self) -> None:
+        # one value stands for a list of one
+        for name in ("thresholds", "weights"):
+            object.__setattr__(self, name, tuple(np.atleast_1d(getattr(self, name)).tolist()))
+        if (self.thresholds or self.weights) and not (self.c2 is None and self.decay is None):
+            raise ParamError("pcs: give thresholds and weights, or c2 and decay, not both")
+        if (self.c2 is None) != (self.decay is None):
+            raise ParamError("pcs: c2 and decay go together; give both or neither")
+        steps = np.diff(self.thresholds, prepend=0.0)
+        if not (steps > 0).all():
+            raise ParamError(
+                f"pcs: thresholds are {self.thresholds}; give seconds above 0 in ascending order"
+            )
+        if self.weights and len(self.weights) != len(self.thresholds) + 1:
+            raise ParamError(
+                f"pcs: {len(self.weights)} weights for {len(self.thresholds)} thresholds; give one "
+                f"weight more than thresholds"
+            )
+        if not all(0 < weight < math.inf for weight in self.weights):
+            raise ParamError(f"pcs: weights are {self.weights}; give numbers above 0")
+        if self.c2 is not None and not self.c2 >= 0:
+            raise ParamError(f"pcs: c2 is {self.c2}; give 0 or more")
+        if not 0 <= self.zeta_min <= 1:
+            raise ParamError(f"pcs: zeta_min is {self.zeta_min}; give a number from 0 to 1")
+        if not 1 / _MAX_LEVELS <= self.delta < math.inf:
+            raise ParamError(f"pcs: delta is {self.delta}; give {1 / _MAX_LEVELS:g} or more")
+
+    def bounds(self, work: Floats) -> Floats:
+        """Return the thresholds (s on one GPU) for jobs of these sizes; PCS, section 3.3."""
+        if self.c2 is None:
+            return np.array(self.thresholds, dtype=float)
+        return class_thresholds(work, self.c2)
+
+    def class_weights(self, classes: int) -> Floats:
+        """Return the weight of each of so many classes, of sum 1; PCS, section 3.3."""
+        if self.decay is not None:
+            return decaying_weights(classes, self.decay)
+        weights = np.array(self.weights or np.ones(classes))
+        return np.asarray(weights / weights.sum())
+
+    def groups(self, jobs: Jobs, *, alone: bool) -> Ints:
+        """Return the class of every job."""
+        sizes = jobs.work * jobs.error
+        return np.searchsorted(self.bounds(jobs.work), sizes).astype(np.int64)
+
+    def settings(self, jobs: Jobs) -> Classes:
+        """Return weights, where the queues begin, and the caps of every level."""
+        weights = self.class_weights(len(self.bounds(jobs.work)) + 1)
+        sizes = np.bincount(jobs.group, minlength=len(weights))
+        return Classes(
+            weights, np.append(0, np.cumsum(sizes)), caps(jobs.curves, self.zeta_min, self.delta)
+        )
+
+
+def class_thresholds(work: Floats, c2: float) -> Floats:
+    """Return where jobs sorted by size are cut into classes.
+
+    A class ends before the job with which its squared coefficient of variation would exceed ``c2``;
+    that job counts for neither. Thresholds are whole seconds on one GPU (PCS, section 3.3).
+
+    Examples
+    --------
+    >>> class_thresholds(np.array([1.0, 2.0, 100.0, 110.0]), 0.5).tolist()
+    [2.0]
+    """
+    found: list[int] = []
+    ordered = np.sort(work).tolist()
+    number, total, squares = 0, 0.0, 0.0
+    for place, size in enumerate(ordered):
+        number, total, squares = number + 1, total + size, squares + size * size
+        mean = total / number
+        if squares / number - mean * mean > c2 * mean * mean:
+            found.append(int(ordered[place - 1]))
+            number, total, squares = 0, 0.0, 0.0
+    return np.array(found, dtype=float)
+
+
+def decaying_weights(classes: int, decay: float) -> Floats:
+    """Return weights proportional to exp(-k decay), k = 0, 1, …, rounded to three decimals.
+
+    Raises ParamError if one of them rounds to 0 (PCS, section 3.3).
+
+    Examples
+    --------
+    >>> decaying_weights(2, 1.0).tolist()
+    [0.731, 0.269]
+    """
+    weights = np.exp(-decay * np.arange(classes))
+    weights = np.round(weights / weights.sum(), 3)
+    weights /= weights.sum()
+    weights[-1] = 1.0 - weights[:-1].sum()
+    if not (weights > 0).all():
+        raise ParamError(
+            f"pcs: with decay {decay} one of {classes} classes has a weight that rounds to 0; give "
+            f"a decay nearer 0, or a c2 that makes fewer classes"
+        )
+    return np.asarray(weights)
+
+
+def caps(curves: Floats, zeta_min: float, delta: float) -> Ints:
+    """Return the GPUs a job gets at most, by level and speed-up curve (PCS, section 3.2).
+
+    At level j these are the GPUs before the first count g at which S(g)/g is below ``zeta_min`` -
+    j ``delta``. Levels at which nothing changes are left out. ``curves`` has rows S(0), S(1), …;
+    row 0 stands for linear speed-up.
+    """
+    counts = np.arange(1, curves.shape[1])
+    lowest = np.minimum.accumulate(curves[1:, 1:] / counts, axis=1)
+    steps = math.ceil(zeta_min / delta) + 2
+    levels = np.subtract.accumulate(np.append(zeta_min, np.full(steps, delta)))
+    found = np.full((len(levels), len(curves)), _UNCAPPED)
+    for row, low in enumerate(lowest, start=1):
+        # the first count whose efficiency is below the level, in falling order
+        place = np.searchsorted(-low, -levels, side="right")
+        found[:, row] = np.where(place < len(low), place, _UNCAPPED)
+    changes = np.append(True, (np.diff(found, axis=0) != 0).any(axis=1))
+    return found[changes]

@@ -1,0 +1,218 @@
+"""The compiled clock of divisible GPUs: completions, leases and arrivals one by one, and playouts."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from repro.compiled import Loop, njit
+from repro.core.elastic import (
+    ASKED,
+    HELD,
+    HOLDERS,
+    LEASE_ENDS,
+    NOW,
+    PRESENT,
+    Elastic,
+    Jobs,
+    State,
+    arrive,
+    count_event,
+    depart,
+    jobs_of,
+    mean_jobs,
+)
+from repro.core.jobs import JobTable
+from repro.core.records import Intervals
+from repro.core.view import View
+from repro.typing import Flags, Floats, Ints
+
+
+BEFORE, SPANS = range(2)
+
+
+class Book(NamedTuple):
+    """What a run leaves behind, one entry per job."""
+
+    end: Floats
+    first_start: Floats
+    #: mean number of jobs present over the events of the job's life
+    mean_jobs: Floats
+    preemptions: Ints
+    #: whether a prediction is wanted, and the predicted JCT (s)
+    wanted: Flags
+    predicted: Floats
+    #: GPUs and speed of the open interval of a job, and its beginning
+    held: Floats
+    rate: Floats
+    since: Floats
+    #: those who held GPUs after the last event; how many they and the closed intervals are
+    before: Ints
+    count: Ints
+    held_s: Floats
+    #: closed intervals, as many as fit: job, start, end, GPUs, speed
+    spans: Floats
+
+
+def play(
+    table: JobTable,
+    policy: Elastic,
+    view: View,
+    intervals: Intervals | None,
+    *,
+    grid: float,
+    pause: float,
+    wanted: Flags,
+) -> tuple[dict[str, Floats], float]:
+    """Simulate until every job has finished; return more columns of records, and GPU-seconds held.
+
+    What the engine would do event by event, held against it by a test. ``intervals`` None: they are
+    not recorded. Instants are multiples of 1/``grid`` seconds; after a change of its GPUs a job
+    makes no progress for ``pause`` seconds. Jobs ``wanted`` are predicted at their arrival.
+    """
+    rule = policy.rule
+    assert rule is not None, "only policies with a compiled rule come here"
+    jobs = jobs_of(policy, view, grid=grid, pause=pause, alone=pause > 0 or intervals is not None)
+    how, n = policy.settings(jobs), len(jobs.work)
+    # in a playout the sizes that the scheduler believes in are true
+    believed = jobs._replace(error=np.ones(n))
+    known = policy.foresees and not policy.size_error and not pause
+    playouts = np.zeros(n, np.bool_) if known else wanted
+
+    def once(wanted: Flags, room: int) -> Book:
+        s, copy = (State.of(jobs, rule.real, rule.whole) for _ in range(2))
+        book = Book(
+            np.full(n, math.nan), np.full(n, math.inf), np.ones(n), np.zeros(n, np.int64), wanted,
+            np.full(n, math.nan), *np.zeros((3, n)), *np.zeros((2, n), np.int64),
+            np.zeros(1), np.zeros((5, room)),
+        )  # fmt: skip
+        rule.play(jobs, believed, how, s, copy._replace(seen=s.seen), book, intervals is not None)
+        return book
+
+    room = 0
+    if intervals is not None:
+        # a first run tells how many intervals there are
+        room = int(once(np.zeros(n, np.bool_), 0).count[SPANS])
+    book = once(playouts, room)
+    if intervals is not None:
+        job, start, end, held, rate = book.spans
+        alone = rate / jobs.fastest[job.astype(int)]
+        none = np.full(room, -1.0)
+        intervals.blocks.append(np.array([job, job, start, end, held, held, alone, none]))
+    state, jct = table.state, book.end - jobs.submit
+    state.first_start[:], state.end[:], state.left[:] = book.first_start, book.end, 0.0
+    state.preemptions[:] = book.preemptions
+    fair = jobs.work / np.minimum(jobs.gpus / book.mean_jobs, jobs.asked)
+    predicted = np.where(wanted, jct, math.nan) if known else book.predicted
+    return {"fair_jct": fair, "predicted_jct": predicted}, float(book.held_s[0])
+
+
+def clock(admit: Loop, retire: Loop, share: Loop) -> Loop:
+    """Return the compiled clock of a rule; see `repro.core.elastic.Rule`.
+
+    It simulates all jobs of ``jobs`` from state ``s``, and plays out, in the state ``copy``, what
+    comes of the jobs whose prediction is wanted, as if nothing more arrived; ``records``: intervals
+    are to be recorded.
+    """
+
+    @njit(home=share.__module__)
+    def run(jobs, believed, how, s, copy, book, records):  # type: ignore[no-untyped-def]
+        # the job that a playout is made for, and the next one to arrive
+        own, coming, number = -1, 0, len(jobs.work)
+        while True:
+            now_s, now_jobs = (copy, believed) if own >= 0 else (s, jobs)
+            until = jobs.submit[coming] if own < 0 and coming < number else math.inf
+            (first, end), lease = _next_end(now_jobs, now_s), now_s.clock[LEASE_ENDS]
+            now = min(end, lease, until)
+            if now == math.inf:
+                break
+            _advance(now_jobs, now_s, now)
+            # completions come before ends of leases, and these before arrivals
+            arrival = now < end and now < lease
+            if arrival:
+                arrive(s, jobs, coming)
+                admit(jobs, how, s, coming)
+                coming += 1
+            elif end == now:
+                depart(now_s, now_jobs, first)
+                if first == own:
+                    book.predicted[own] = now - jobs.submit[own]
+                    own = -1
+                    continue
+                retire(now_jobs, how, now_s, first)
+                if own < 0:
+                    book.end[first], book.mean_jobs[first] = now, mean_jobs(s, first)
+            share(now_jobs, how, now_s)
+            now_s.clock[LEASE_ENDS] = now + jobs.lease if now_s.count[PRESENT] > 0 else math.inf
+            if own < 0:
+                _note(s, book, records)
+                if arrival and book.wanted[coming - 1]:
+                    own = coming - 1
+                    _copy(jobs, s, copy, coming)
+        book.held_s[0] = s.clock[HELD]
+
+    return run
+
+
+@njit(error_model="numpy")
+def _next_end(jobs: Jobs, s: State) -> tuple[int, float]:
+    """Return who completes next, and when."""
+    first, earliest, now, grid = -1, math.inf, s.clock[NOW], jobs.grid
+    for job in s.holders[: s.count[HOLDERS]]:
+        begin = now if jobs.pause == 0.0 else max(now, s.begins[job])
+        end = begin + s.left[job] / s.rate[job]
+        if end < earliest + 1e-6:
+            if grid > 0.0:
+                end = np.rint(end * grid) / grid
+            if end < earliest or (end == earliest and jobs.by_arrival and job < first):
+                first, earliest = job, end
+    return first, max(earliest, now)
+
+
+@njit()
+def _advance(jobs: Jobs, s: State, now: float) -> None:
+    """Let time pass until an event, which everyone present sees."""
+    clock, seconds = s.clock, now - s.clock[NOW]
+    if seconds > 0.0:
+        for job in s.holders[: s.count[HOLDERS]]:
+            lost = 0.0 if jobs.pause == 0.0 else max(0.0, s.begins[job] - clock[NOW])
+            s.left[job] -= s.rate[job] * max(0.0, seconds - lost)
+        clock[HELD] += min(clock[ASKED], jobs.gpus) * seconds
+        clock[NOW] = now
+    count_event(s)
+
+
+@njit()
+def _copy(jobs: Jobs, s: State, copy: State, arrived: int) -> None:
+    """Copy a state for a playout, in which jobs are as large as the scheduler believes."""
+    copy.left[:arrived] = s.left[:arrived] * jobs.error[:arrived]
+    copy.gpus[:arrived], copy.rate[:arrived] = s.gpus[:arrived], s.rate[:arrived]
+    copy.begins[:arrived] = s.begins[:arrived]
+    held = s.count[HOLDERS]
+    copy.holders[:held] = s.holders[:held]
+    copy.real[:], copy.whole[:] = s.real, s.whole
+    copy.clock[:], copy.count[:] = s.clock, s.count
+
+
+@njit()
+def _note(s: State, book: Book, records: bool) -> None:
+    """Book who lost, changed or got GPUs at an event."""
+    now, count = s.clock[NOW], book.count
+    for job in book.before[: count[BEFORE]]:
+        if s.gpus[job] != book.held[job]:
+            if records:
+                if count[SPANS] < book.spans.shape[1] and now > book.since[job]:
+                    span = book.spans[:, count[SPANS]]
+                    span[0], span[1], span[2] = job, book.since[job], now
+                    span[3], span[4] = book.held[job], book.rate[job]
+                count[SPANS] += now > book.since[job]
+            book.preemptions[job] += s.gpus[job] == 0.0 and s.left[job] > 0.0
+            book.held[job] = 0.0
+    held = s.count[HOLDERS]
+    for place in range(held):
+        job = s.holders[place]
+        if book.held[job] == 0.0:
+            book.held[job], book.rate[job], book.since[job] = s.gpus[job], s.rate[job], now
+            book.first_start[job] = min(book.first_start[job], now)
+        book.before[place] = job
+    count[BEFORE] = held
