@@ -19,6 +19,7 @@ MEASURED = {
     "philly_gpu_mix": ("num_gpus", "share"),
     "muri_gaps": ("trace", "span_s"),
     "muri_durations": ("trace", "num_gpus", "jobs", "total_s"),
+    "pcs_workloads": ("workload", "quantity", "value", "share"),
     "tiresias_gpu_time_quantiles": ("level", "gpu_time_s", "source"),
     "gavel_speeds": ("quantity", "model", "gpu_type", "gpus", "constant", "slope", "curvature"),
 }

@@ -1,13 +1,30 @@
 """Jobs that run on more or fewer GPUs than they ask for: speed-up curves (PCS, AFS, Themis)."""
 
+import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
 
 from repro.core.decision import Run
-from repro.core.jobs import JobTable
+from repro.core.jobs import MAX_GPUS_PER_JOB, JobTable
 from repro.core.records import Nodes
-from repro.errors import ParamError
+from repro.errors import ParamError, TraceError
+from repro.files.checks import refuse, refuse_strange, shown
+from repro.files.table import Document, Table
+from repro.files.tables import ModelTable
+from repro.typing import Flags, Floats, Ints
+
+_PUBLISHED = ModelTable("pcs_speedups.csv", ("model", "us_per_iteration"))
+#: Columns of which a file of curves has one, and what they hold.
+_VALUES = {
+    "us_per_iteration": "a time per iteration is above 0 and finite",
+    "speedup": "a speed-up is above 0 and finite",
+}
+_MODEL = "the name of a model"
+_COUNT = f"each model has a row for 1, 2, … GPUs without gaps, up to {MAX_GPUS_PER_JOB:,}"
 
 
 @dataclass(frozen=True)
@@ -18,6 +35,8 @@ class SpeedUp:
     ----------
     curves : mapping of str to tuple of float
         Model to S(1), S(2), …; S(1) is 1. A model without a curve scales linearly.
+    strict : bool
+        Refuse a model without a curve; a job without a model scales linearly all the same.
 
     References
     ----------
@@ -31,6 +50,7 @@ class SpeedUp:
     """
 
     curves: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    strict: bool = False
 
     def speed(self, model: str | None, gpus: float) -> float:
         """Return S(gpus): speed relative to one GPU."""
@@ -45,14 +65,46 @@ class SpeedUp:
 
     def of(self, table: JobTable, job: int, gpus: float) -> float:
         """Return the speed of a job of the trace on ``gpus``, capped at what it asks for."""
-        model, asked = table.models[job] if self.curves else None, table.gpus[job]
+        model = table.models[job] if self.curves or self.strict else None
+        asked = table.gpus[job]
+        self._curve(model, asked, table.ids[job])
+        return self.speed(model, min(gpus, asked))
+
+    def table(
+        self, models: Sequence[str | None], gpus: Sequence[int], ids: Sequence[object]
+    ) -> tuple[Floats, Ints]:
+        """Return S at 0, 1, … GPUs, one row per curve in use, and the row of each job.
+
+        Row 0 is linear; a curve stays where it ends. There is one column more than the widest job
+        needs, so that a loop may look one GPU ahead; ids are for messages only.
+        """
+        width = max(gpus, default=0) + 2
+        rows = [np.arange(width, dtype=np.float64)]
+        place: dict[str | None, int] = {}
+        for model, asked, job in zip(models, gpus, ids, strict=True):
+            curve = self._curve(model, asked, job)
+            if model not in place:
+                place[model] = 0 if curve is None else len(rows)
+                if curve is not None:
+                    known = np.array([0.0, *curve[: width - 1]])
+                    rows.append(np.pad(known, (0, width - known.size), mode="edge"))
+        return np.array(rows), np.array([place[model] for model in models], dtype=np.int64)
+
+    def _curve(self, model: str | None, asked: int, job: object) -> tuple[float, ...] | None:
+        """Return the curve of a job, None if it is linear; raise if the job has no such speed."""
         curve = None if model is None else self.curves.get(model)
         if curve is not None and asked > len(curve):
             raise ParamError(
-                f"job {table.ids[job]!r} asks for {asked} GPUs but the speed-up curve of {model!r} "
+                f"job {job!r} asks for {asked} GPUs but the speed-up curve of {model!r} "
                 f"ends at {len(curve)}; give a longer curve or drop the job"
             )
-        return self.speed(model, min(gpus, asked))
+        # a gap in the column is a NaN
+        if curve is None and self.strict and isinstance(model, str) and model:
+            raise ParamError(
+                f"job {job!r} is of model {model!r}, which has no speed-up curve; give it one or "
+                f"drop the job (known: {', '.join(self.curves) or 'none'})"
+            )
+        return curve
 
     def rates(self, table: JobTable, run: Run, nodes: Nodes) -> list[float]:
         """Return S(g)/S(D) for the one job of the run."""
@@ -60,3 +112,60 @@ class SpeedUp:
             raise ParamError("speed-up curves know no groups; use a performance model that does")
         job = run.jobs[0]
         return [self.of(table, job, run.gpus) / self.of(table, job, table.gpus[job])]
+
+
+@functools.cache
+def pcs_speedups() -> SpeedUp:
+    """Return the curves of the nine models of PCS's simulator; other models are refused."""
+    table, curves = _PUBLISHED.frame, {}
+    cells = zip(table["model"].astype(str), table["us_per_iteration"].astype(str), strict=True)
+    for line, (model, text) in enumerate(cells, start=3):
+        try:
+            times = [float(part) for part in text.split()]
+        except ValueError:
+            times = []
+        if not times or not all(0 < time < math.inf for time in times):
+            where = f"{_PUBLISHED.path}:{line}: us_per_iteration"
+            raise ParamError(f"{where} is {text!r}; give times above 0 for 1, 2, … GPUs")
+        curves[model] = tuple(times[0] / time for time in times)
+    return SpeedUp(curves, strict=True)
+
+
+def load_speedups(path: str | Path) -> SpeedUp:
+    """Read speed-up curves from a CSV file; models without one are refused.
+
+    One row per model and number of GPUs, in any order, for 1, 2, … GPUs without gaps. Columns:
+    model, gpus, and one of us_per_iteration (or any other time; S(n) = t(1) / t(n)) and speedup (or
+    any other speed; S(n) = s(n) / s(1)). What breaks a rule raises ``file:line:column: rule``.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    """
+    table = Table(Document.read(path), ("model", "gpus"), text=("model",))
+    held = [name for name in _VALUES if name in table]
+    if len(held) != 1:
+        found, accepted = shown(", ".join(table.header), 200), " or ".join(_VALUES)
+        raise TraceError(f"{path}:1: give one column {accepted}, not both (found {found})")
+    (value,), frame, origin = held, table.frame, table.origin({})
+
+    def stop(bad: Flags, column: str, rule: str, accepted: str) -> None:
+        refuse(bad, frame[column], column, origin, rule, accepted)
+
+    stop(frame["model"].isna().to_numpy(), "model", "missing value", _MODEL)
+    refuse_strange(frame["model"], "model", origin, _MODEL)
+    gpus = table.numbers("gpus", _COUNT, low=1, high=MAX_GPUS_PER_JOB)
+    stop(gpus != np.floor(gpus), "gpus", "not a whole number", _COUNT)
+    values = table.numbers(value, _VALUES[value])
+    stop(values <= 0, value, "not positive", _VALUES[value])
+    frame = frame.assign(gpus=gpus, held=values)
+    stop(frame.duplicated(["model", "gpus"]).to_numpy(), "gpus", "given twice", _COUNT)
+    ranks = frame.groupby("model")["gpus"].rank().to_numpy()
+    stop(gpus != ranks, "gpus", "a gap before it", _COUNT)
+    alone = frame[gpus == 1].set_index("model")["held"].loc[frame["model"]].to_numpy()
+    with np.errstate(over="ignore"):
+        speed = values / alone if value == "speedup" else alone / values
+    stop(~np.isfinite(speed) | (speed == 0), value, "no finite speed-up over 1 GPU", _VALUES[value])
+    curves = frame.assign(held=speed).sort_values("gpus").groupby("model", sort=False)["held"]
+    return SpeedUp({str(name): tuple(curve.tolist()) for name, curve in curves}, strict=True)
