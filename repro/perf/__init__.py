@@ -1,7 +1,7 @@
 """How fast jobs run on what they hold, and what preemption costs."""
 
 from repro.perf.parameter_server import IterationModel, MeasuredPlans, TrainedModel
-from repro.perf.speedup import SpeedUp
+from repro.perf.speedup import SpeedUp, load_speedups, pcs_speedups
 from repro.perf.stages import Interleaving
 from repro.perf.throughput import ThroughputTable
 
@@ -12,4 +12,6 @@ __all__ = [
     "SpeedUp",
     "ThroughputTable",
     "TrainedModel",
+    "load_speedups",
+    "pcs_speedups",
 ]

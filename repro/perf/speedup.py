@@ -76,12 +76,7 @@ class SpeedUp:
         """Return S at 0, 1, … GPUs, one row per curve in use, and the row of each job.
 
         Row 0 is linear; a curve stays where it ends. There is one column more than the widest job
-        needs, so that a loop may look one GPU ahead.
-
-        Parameters
-        ----------
-        models, gpus, ids : sequence
-            Model, GPUs asked for and id of each job; ids are for messages only.
+        needs, so that a loop may look one GPU ahead; ids are for messages only.
         """
         width = max(gpus, default=0) + 2
         rows = [np.arange(width, dtype=np.float64)]

@@ -36,6 +36,7 @@ _MAX_S, _GPUS = f"{MAX_TIME_S:,.0f}", f"{MAX_GPUS_PER_JOB:,}"
 _LONGEST = f"{_MAX_S} (272 years, exact to a microsecond)"
 _SUBMIT = f"a submit time is seconds from the start of the trace, 0 or more, at most {_LONGEST}"
 _DURATION = f"a duration is seconds above 0, at most {_LONGEST}"
+_SERVICE = "a service is work in single-GPU seconds: duration x speed-up at the GPUs asked for"
 _ITERATION = f"an iteration takes above 0, at most {_MAX_S} s"
 _SLO = "an SLO is above 0, at most 1e9, in multiples of the duration"
 _PS = f"a number of parameter servers is 0 to {_GPUS}"
@@ -54,6 +55,7 @@ COLUMNS: dict[str, Column] = {
     "batch_size": Column("int", "a batch size is 1 or more", 1),
     "iterations": Column("float", f"a number of iterations is 0 to {MAX_EXACT:,}", 0, MAX_EXACT),
     "iteration_time": Column("float", _ITERATION, 0, MAX_TIME_S, open_low=True),
+    "service": Column("float", f"{_SERVICE}, above 0", 0, open_low=True),
     "num_ps": Column("int", _PS, 0, MAX_GPUS_PER_JOB),
     "min_gpus": Column("int", "a smallest number of GPUs is 0 or more", 0),
     "max_gpus": Column("int", "a largest number of GPUs is 1 or more", 1),

@@ -1,52 +1,20 @@
 """Elastic policies and playout against the results of the public PCS simulator.
 
-Its workload "gavel": 300 jobs, load 1.2, 64 GPUs, seed 4567; service and GPU counts are drawn from
-tables of quantiles, a bracket first and then a point in it.
+Its workload "gavel": 300 or 3,000 jobs, load 1.2, 64 GPUs, seed 4567.
 """
 
 from __future__ import annotations
 
-import numpy as np
-import pandas as pd
 import pytest
 
 from repro import make, simulate
 from repro.experiments.tour.playout import prediction_errors, predictions
-
-SERVICE_S = [(30, 0.0), (1000, 0.8), (10000, 1.0)]
-GPUS = [(1, 0.0), (1, 0.7), (2, 0.9), (4, 0.95), (8, 1.0)]
-
-
-def drawn(stream, table):
-    share, low = stream.uniform(), 0
-    for high, upto in table:
-        if share <= upto:
-            return int(stream.uniform(low, high))
-        low = high
-    raise AssertionError(share)
+from repro.trace import synth
 
 
 @pytest.fixture(scope="module")
 def jobs():
-    count, load, gpus = 300, 1.2, 64
-    stream = np.random.RandomState(4567)
-    service = [drawn(stream, SERVICE_S) for _ in range(count)]
-    for _ in range(count):
-        drawn(stream, [(1, 1.0)])  # trials per job: always one
-    widths = [drawn(stream, GPUS) for _ in range(100)]
-    for _ in range(100):
-        drawn(stream, GPUS)  # smallest GPU counts, unused
-    gaps = stream.exponential(np.mean(service) / (load * gpus), count)
-    demand = np.array([stream.choice(widths, 1)[0] for _ in range(count)])
-    submit = np.append(0, np.cumsum(np.maximum(gaps[:-1], 0.01).astype(int)))
-    return pd.DataFrame(
-        {
-            "job_id": range(count),
-            "submit_time": submit.astype(float),
-            "duration": np.array(service) / demand,
-            "num_gpus": demand,
-        }
-    )
+    return synth.make("pcs-workload", 4567, jobs=300, load=1.2)
 
 
 @pytest.mark.parametrize(
@@ -60,6 +28,12 @@ def jobs():
 def test_average_jct(jobs, name, settings, average):
     result = simulate(jobs, "1x64", make(name, **settings))
     assert round(result.jobs["jct"].mean(), 2) == average
+
+
+def test_average_jct_of_3000_jobs():
+    jobs = synth.make("pcs-workload", 4567, jobs=3000, load=1.2)
+    result = simulate(jobs, "1x64", "fifo-elastic")
+    assert round(result.jobs["jct"].mean(), 2) == 8288.40
 
 
 def test_prediction_errors(jobs):

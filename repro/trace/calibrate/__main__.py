@@ -22,6 +22,13 @@ HISTORY_LEVELS = (
 )  # fmt: skip
 _SHORTEST_S = 120.0
 _PCS = "simulation/traces/trace_"
+#: What PCS's simulator draws, and how the files of its workloads begin.
+_DRAWN = {
+    "service": "cdf-app-service-times-",
+    "trials": "cdf-num-jobs-per-app-",
+    "gpus": "cdf-max-gpus-per-job-",
+    "interarrival": "cdf-app-interarrival-times-",
+}
 _RUNS = (
     "Runs of successive jobs of one GPU count: hours spanned, jobs, and duration ranks among that "
     "GPU count in 1/100000, at quantile levels in per cent"
@@ -42,6 +49,9 @@ _ABOUT = {
     "philly_single_runs": f"{_RUNS} (single-GPU jobs)",
     "philly_wide_runs": f"{_RUNS} (wider jobs)",
     "tiresias_gpu_time_quantiles": "GPU-time of past jobs (GPU-seconds) at quantile levels",
+    "pcs_workloads": "What PCS's simulator draws, by workload: the share of values up to this one, "
+    "of service (seconds on one GPU), trials of a job, GPUs of a trial, seconds to the next job; "
+    "trials and GPUs of gavel-contmultiple are those of gavel",
     "philly_gpu_mix": "Share of jobs of at least 120 s by GPU count",
 }
 
@@ -77,6 +87,27 @@ def muri_tables(frames: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
     }
 
 
+def pcs_workloads(files: Mapping[str, Path]) -> pd.DataFrame:
+    """Return the distributions of every workload that PCS's simulator has whole, row by row.
+
+    The order of rows is part of the draw: in some of the files shares go up and down.
+    """
+    held: dict[str, dict[str, pd.DataFrame]] = {}
+    for stem, path in files.items():
+        for quantity, start in _DRAWN.items():
+            if stem.startswith(start):
+                rows = pd.read_csv(path, comment="#", names=["value", "share"])
+                held.setdefault(stem.removeprefix(start), {})[quantity] = rows
+    held["gavel-contmultiple"] = held["gavel"] | held["gavel-contmultiple"]
+    parts = [
+        table[quantity].assign(workload=workload, quantity=quantity)
+        for workload, table in held.items()
+        for quantity in _DRAWN
+        if {"service", "trials", "gpus"} <= set(table) and quantity in table
+    ]
+    return pd.concat(parts)[list(MEASURED["pcs_workloads"])]
+
+
 def write(table: pd.DataFrame, path: Path, header: str) -> None:
     """Write a table as CSV below one comment line, all of it or nothing."""
     text = f"# {header}\n" + table.to_csv(index=False, float_format="%.10g", lineterminator="\n")
@@ -102,8 +133,14 @@ def main(folder: Path | None = None) -> None:
     followed = muri_tables({name: load(held) for name, held in names.items()})
     keep(followed, "measured from the traces beside", "muri-trace1")
     pcs = [name for name, entry in public.entries().items() if _PCS in entry.path]
-    mix = gpu_mix(load(name) for name in pcs)
+    # at linear speed-up, as the generators drawn from it were made
+    mix = gpu_mix(
+        load(name).assign(duration=lambda jobs: jobs["service"] / jobs["num_gpus"]) for name in pcs
+    )
     keep({"philly_gpu_mix": mix}, "measured from the twelve traces beside", pcs[0])
+    drawn = {name: entry for name, entry in public.entries().items() if entry.format == "cdf"}
+    files = {Path(entry.path).stem: public.fetch(name) for name, entry in drawn.items()}
+    keep({"pcs_workloads": pcs_workloads(files)}, "from the files beside", "pcs-service-gavel")
     source = "gavel-throughputs"
     trends = gavel.calibrate(load_throughputs(public.fetch(source)))
     keep({"gavel_speeds": trends}, "fitted to", source)

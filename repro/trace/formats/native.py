@@ -11,7 +11,7 @@ def read(document: Document) -> Parsed:
     """Read the package's own CSV, as ``repro trace convert`` writes it.
 
     Columns: job_id, submit_time, duration, num_gpus; optional: gpu_share, gpu_type, user, vc,
-    model, batch_size, iterations, iteration_time, num_ps, min_gpus, max_gpus, priority,
+    model, batch_size, iterations, iteration_time, service, num_ps, min_gpus, max_gpus, priority,
     priority_weight, slo, stage_storage, stage_cpu, stage_gpu, stage_network.
 
     Columns the schema does not know are left out. Ids that all look like whole numbers come back

@@ -1,16 +1,21 @@
 """PCS's app CSV: work in GPU-seconds, arrivals as gaps."""
 
+from pathlib import Path
+
 import numpy as np
 
+from repro.files.checks import refuse
 from repro.files.table import Document, Parsed, Table
+from repro.perf.speedup import load_speedups, pcs_speedups
 from repro.trace.formats import FORMATS
 from repro.trace.schema import MAX_TIME_S
+from repro.typing import Floats
 
 _GAP = f"a gap is 0 to {MAX_TIME_S:,.0f} s"
 
 
 @FORMATS.register("pcs")
-def read(document: Document) -> Parsed:
+def read(document: Document, speedups: str | Path | None = None) -> Parsed:
     """Read PCS's app CSV: work in GPU-seconds, arrivals as gaps.
 
     Columns: app_id, service, num_jobs, sleep_time; optional: model_name.
@@ -18,14 +23,19 @@ def read(document: Document) -> Parsed:
     As in the artifact an app arrives at the running sum of ``sleep_time`` (the first row's counts)
     and its ``submit_time`` is not looked at: the two differ in the testbed trace. ``num_jobs`` is
     the number of GPUs: the testbed's apps have that many trials of one GPU each, scheduled as one
-    job. Duration is ``service / num_jobs``, the run time at full demand when speed-up is linear;
-    with the sub-linear speed-ups of the Philly files the recorded run time is ``service / S``.
+    job. ``service`` is work in single-GPU seconds; duration is ``service / S``, the run time on all
+    GPUs asked for, where S is their speed-up on the curve of ``model_name``, or their number where
+    no model is named.
+
+    Options: ``speedups``, a file of curves (:func:`repro.perf.load_speedups`) instead of those of
+    the nine models of the public traces.
 
     PCS, artifact ``simulation/traces`` and ``testbed/traces``.
     """
     required = ("app_id", "service", "num_jobs", "sleep_time")
     table = Table(document, required, text=("model_name",), ids="app_id")
     parsed = table.parsed(
+        "service",
         job_id="app_id",
         submit_time="sleep_time",
         duration="service",
@@ -36,5 +46,26 @@ def read(document: Document) -> Parsed:
     service = table.numbers("service", "service is GPU-seconds above 0")
     parsed.frame["submit_time"] = np.cumsum(gaps)
     gpus = table.numbers("num_jobs", "an app asks for 1 or more GPUs", low=1)
-    parsed.frame["duration"] = service / gpus
+    parsed.frame["duration"] = service / _speeds(table, gpus, speedups)
     return parsed
+
+
+def _speeds(table: Table, gpus: Floats, speedups: str | Path | None) -> Floats:
+    """Return the speed-up of each app on the GPUs it asks for."""
+    if "model_name" not in table:
+        return gpus
+    known = pcs_speedups() if speedups is None else load_speedups(speedups)
+    models = table.frame["model_name"]
+    ends = models.map({name: len(curve) for name, curve in known.curves.items()}).to_numpy(float)
+    origin, held = table.origin({}), ", ".join(f"{m} to {len(c)}" for m, c in known.curves.items())
+    strange = models.notna().to_numpy() & np.isnan(ends)
+    refuse(
+        strange, models, "model_name", origin, "no speed-up curve", f"there are curves of {held}"
+    )
+    accepted = f"curves end at a number of GPUs: {held}"
+    refuse(gpus > ends, table.frame["num_jobs"], "num_jobs", origin, "beyond its curve", accepted)
+    speeds = gpus.copy()
+    for model, curve in known.curves.items():
+        rows = (models == model).to_numpy()
+        speeds[rows] = np.array(curve)[gpus[rows].astype(np.int64) - 1]
+    return speeds

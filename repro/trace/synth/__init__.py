@@ -21,12 +21,18 @@ Generator = Callable[..., pd.DataFrame]
 
 generators: Registry[Generator] = Registry("generator", "repro.trace.synth")
 
+#: Jobs of PCS's traces of Philly's virtual clusters.
+_PCS_JOBS = {
+    "0e4a51": 2465, "103959": 2677, "11cb48": 19048, "2869ce": 956, "51b7ef": 63, "6214e9": 51258,
+    "6c71a0": 14783, "7f04ca": 1461, "b436b2": 9031, "e13805": 938, "ed69ec": 1400, "ee9e8c": 5452,
+}  # fmt: skip
 #: What replaces public files of a format, or single ones, when they cannot be had. Formats that
 #: carry more than submission, duration and GPUs of a Philly-like cluster have no stand-in.
 _STAND_INS = {
     "philly": "philly-like",
     "muri": "muri-like",
-    "pcs": "philly-like",
+    **{f"pcs-{vc}": "pcs-like" for vc in _PCS_JOBS},
+    "pcs-themis1": "pcs-workload",
     "history": "gpu-time-quantiles",
     "throughputs": "gavel-like-throughputs",
     "gavel-max-min-fairness": "gavel-physical",
@@ -36,6 +42,8 @@ _STAND_INS = {
 _STAND_IN_OPTIONS: dict[str, dict[str, Any]] = {
     "gavel-max-min-fairness": {"at_start": 36, "large_batches": True},
     "gavel-minimize-makespan": {"jobs": 100, "rate": None, "max_hours": 5.0, "durations": 10},
+    **{f"pcs-{vc}": {"workload": f"workload_{vc}", "jobs": n} for vc, n in _PCS_JOBS.items()},
+    "pcs-themis1": {"workload": "themis-scaled-2", "jobs": 101, "load": 1.04, "num_gpus": 16},
     "muri-testbed": {"trace": "testbed"},
     **{f"muri-trace{trace}": {"trace": trace} for trace in "1234"},
     **{f"muri-trace{trace}-pr": {"trace": trace, "at_once": True} for trace in "1234"},

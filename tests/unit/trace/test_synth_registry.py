@@ -17,6 +17,8 @@ SMALL = {
     "philly-like": {"jobs": 500},
     "philly-gpu-time": {"jobs": 500},
     "muri-like": {"jobs": 200, "trace": "1"},
+    "pcs-like": {"jobs": 200, "workload": "workload_6c71a0"},
+    "pcs-workload": {"jobs": 200, "workload": "themis1"},
     "mm": {"jobs": 100, "num_gpus": 3},
     "mg1": {"jobs": 100, "service": "hyperexponential"},
     "gavel-single": {"jobs": 100, "throughputs": "gavel-like-throughputs"},
@@ -96,6 +98,14 @@ def test_unknown_names_and_options():
         ("philly-like", {"min_duration": 1e9}),
         ("philly-gpu-time", {"load": 0}),
         ("mm", {"num_gpus": 0}),
+        ("pcs-workload", {"jobs": 0}),
+        ("pcs-workload", {"num_gpus": 1.5}),
+        ("pcs-workload", {"load": -1}),
+        ("pcs-workload", {"workload": "workload_ee9e8c", "load": 0.5}),
+        ("pcs-workload", {"workload": "tiresias"}),
+        ("pcs-like", {"jobs": 0}),
+        ("pcs-like", {"workload": "gavel"}),
+        ("pcs-like", {"workload": "0e4a51"}),
         ("gavel-single", {"rate": 0}),
         ("gavel-multiple", {"jobs": 0}),
         ("gavel-static", {"priorities": 1}),
@@ -115,12 +125,20 @@ def test_values_that_are_refused(name, options):
 
 def test_stand_ins_follow_the_format_of_the_public_file():
     held = {item.name: synth.stand_in_for(item.name)[0] for item in public.entries().values()}
-    assert held["philly"] == held["pcs-0e4a51"] == "philly-like"
+    assert held["philly"] == "philly-like"
+    assert held["pcs-0e4a51"] == "pcs-like"
+    assert held["pcs-themis1"] == "pcs-workload"
     assert held["muri-trace4"] == "muri-like"
     assert {held[f"tiresias-history-{n}"] for n in (1000, 5000, 10000)} == {"gpu-time-quantiles"}
     assert held["gavel-throughputs"] == "gavel-like-throughputs"
     assert held["gavel-max-min-fairness"] == held["gavel-minimize-makespan"] == "gavel-physical"
-    assert held["tiresias-60"] is held["muri-n8g8"] is held["gavel-msr-0e4a51"] is None
+    assert (
+        held["tiresias-60"]
+        is held["pcs-toy"]
+        is held["muri-n8g8"]
+        is held["gavel-msr-0e4a51"]
+        is None
+    )
     assert synth.stand_in_for("no such trace") == (None, {})
 
 

@@ -197,6 +197,21 @@ def test_harmless_variants(tmp_path, content):
             "2:num_jobs: too small (0); ",
         ),
         (
+            "pcs",
+            "app_id,service,num_jobs,sleep_time,model_name\n0,9,1,0,\n1,9,1,4,Vgg\n",
+            "3:model_name: no speed-up curve (Vgg); there are curves of VggnetModel256 to 8, ",
+        ),
+        (
+            "pcs",
+            "app_id,service,num_jobs,sleep_time,model_name\n0,9,5,0,ChatbotModel256\n",
+            "2:num_jobs: beyond its curve (5); curves end at a number of GPUs: ",
+        ),
+        (
+            "pcs",
+            "app_id,service,num_jobs,sleep_time,model_name\n0,9,1.5,0,ChatbotModel256\n",
+            "2:num_jobs: not a whole number (1.5); ",
+        ),
+        (
             "philly",
             "timestamp,duration,num_gpus\n2017-10-09 07:01:55,6,1\n2017-13-09 07:01:55,6,1\n",
             "3:timestamp: not a date (2017-13-09 07:01:55); a date looks like",

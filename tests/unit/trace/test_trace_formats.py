@@ -112,9 +112,31 @@ def test_muri_file_is_not_read_as_seconds(read):
 def test_pcs_arrivals_are_summed_gaps(read):
     frame = read(PCS, "pcs")
     assert frame["submit_time"].tolist() == [2.0, 6.0, 6.0]
-    assert frame["duration"].tolist() == [16482.0, 200.0, 30.0]
+    assert frame["service"].tolist() == [16482.0, 800.0, 90.0]
+    vgg = {3: 3020532 / 1263951, 4: 3020532 / 868694}
+    assert frame["duration"].tolist() == [16482.0, 800 / vgg[4], 90 / vgg[3]]
     assert frame["num_gpus"].tolist() == [1, 4, 3]
     assert frame["model"].tolist()[0] == "TransformerModel256"
+
+
+def test_pcs_without_models_is_linear(read, tmp_path):
+    bare = "\n".join(line.rpartition(",")[0] for line in PCS.splitlines()) + "\n"
+    empty = PCS.replace("TransformerModel256", "").replace("VggnetModel256", "")
+    for text in (bare, empty):
+        frame = read(text, "pcs")
+        assert frame["duration"].tolist() == [16482.0, 200.0, 30.0]
+        assert frame["service"].tolist() == [16482.0, 800.0, 90.0]
+
+
+def test_pcs_with_curves_of_ones_own(read, tmp_path):
+    curves = tmp_path / "curves.csv"
+    curves.write_text("model,gpus,speedup\nmine,1,1\nmine,2,1.5\n")
+    text = "app_id,service,num_jobs,sleep_time,model_name\n0,30,2,0,mine\n1,30,2,0,\n"
+    assert read(text, "pcs", speedups=str(curves))["duration"].tolist() == [20.0, 15.0]
+    with pytest.raises(
+        TraceError, match=r"2:model_name: no speed-up curve .mine.; there are curve"
+    ):
+        read(text, "pcs")
 
 
 def test_philly(read):
