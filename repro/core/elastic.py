@@ -19,7 +19,7 @@ NO_GPUS = 1e-9
 #: Entries of `State.count`: who holds GPUs (the first ones of `State.holders`), jobs present,
 #: events so far, and the sum of jobs present just before each.
 HOLDERS, PRESENT, EVENTS, SHOWN = range(4)
-#: Entries of `State.clock`: now, when the lease ends, GPU-seconds held so far, GPUs asked for by
+#: Entries of `State.clock`: now, when the lease ends (in parts of a second), GPU-seconds held so far, GPUs asked for by
 #: the jobs present.
 NOW, LEASE_ENDS, HELD, ASKED = range(4)
 
@@ -43,11 +43,11 @@ class Jobs(NamedTuple):
     gpus: int
     #: of equal completions that of the earlier arrival is taken first; else in order of holders
     by_arrival: bool
-    #: instants are whole multiples of 1/grid seconds; 0: any
-    grid: float
-    #: seconds without progress after a job's GPUs changed
+    #: instants are counted in parts of a second, whole numbers of them if there are more than one
+    per_second: float
+    #: such parts without progress after a job's GPUs changed
     pause: float
-    #: seconds after the last event at which GPUs are handed out anew
+    #: parts after the last event at which GPUs are handed out anew
     lease: float
 
 
@@ -310,7 +310,7 @@ def total_gpus(view: View) -> int:
 
 
 def jobs_of(
-    policy: Elastic, view: View, *, grid: float = 0.0, pause: float = 0.0, alone: bool = True
+    policy: Elastic, view: View, *, grid: float = 1.0, pause: float = 0.0, alone: bool = True
 ) -> Jobs:
     """Return what a compiled rule knows of all jobs; see `Elastic.groups` for ``alone``."""
     if not 0 <= policy.size_error < 1:
@@ -324,11 +324,10 @@ def jobs_of(
     if policy.size_error:
         rng = np.random.default_rng([view.seed, n])
         error = 1 + rng.uniform(-policy.size_error, policy.size_error, n)
-    if grid:
-        submit = np.rint(submit * grid) / grid
+    submit = np.rint(submit * grid) if grid > 1 else submit
     jobs = Jobs(
         submit, view.work(fastest), error, asked, fastest, curve, curves, np.zeros(n, np.int64),
-        total_gpus(view), policy.rule is None or policy.rule.by_arrival, grid, pause,
-        policy.lease_s,
+        total_gpus(view), policy.rule is None or policy.rule.by_arrival, grid, pause * grid,
+        policy.lease_s * grid,
     )  # fmt: skip
     return jobs._replace(group=policy.groups(jobs, alone=alone or bool(policy.size_error)))

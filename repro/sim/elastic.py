@@ -32,7 +32,7 @@ BEFORE, SPANS = range(2)
 
 
 class Book(NamedTuple):
-    """What a run leaves behind, one entry per job."""
+    """What a run leaves behind, one entry per job; instants as in `Jobs`."""
 
     end: Floats
     first_start: Floats
@@ -67,8 +67,8 @@ def play(
     """Simulate until every job has finished; return more columns of records, and GPU-seconds held.
 
     What the engine would do event by event, held against it by a test. ``intervals`` None: they are
-    not recorded. Instants are multiples of 1/``grid`` seconds; after a change of its GPUs a job
-    makes no progress for ``pause`` seconds. Jobs ``wanted`` are predicted at their arrival.
+    not recorded. Instants are multiples of 1/``grid`` seconds if that is above 1; after a change of its GPUs a
+    job makes no progress for ``pause`` seconds. Jobs ``wanted`` are predicted at their arrival.
     """
     rule = policy.rule
     assert rule is not None, "only policies with a compiled rule come here"
@@ -98,9 +98,11 @@ def play(
         job, start, end, held, rate = book.spans
         alone = rate / jobs.fastest[job.astype(int)]
         none = np.full(room, -1.0)
+        start, end = start / grid, end / grid
         intervals.blocks.append(np.array([job, job, start, end, held, held, alone, none]))
-    state, jct = table.state, book.end - jobs.submit
-    state.first_start[:], state.end[:], state.left[:] = book.first_start, book.end, 0.0
+    state, jct = table.state, (book.end - jobs.submit) / grid
+    state.first_start[:], state.end[:] = book.first_start / grid, book.end / grid
+    state.left[:] = 0.0
     state.preemptions[:] = book.preemptions
     fair = jobs.work / np.minimum(jobs.gpus / book.mean_jobs, jobs.asked)
     predicted = np.where(wanted, jct, math.nan) if known else book.predicted
@@ -136,7 +138,7 @@ def clock(admit: Loop, retire: Loop, share: Loop) -> Loop:
             elif end == now:
                 depart(now_s, now_jobs, first)
                 if first == own:
-                    book.predicted[own] = now - jobs.submit[own]
+                    book.predicted[own] = (now - jobs.submit[own]) / jobs.per_second
                     own = -1
                     continue
                 retire(now_jobs, how, now_s, first)
@@ -157,26 +159,33 @@ def clock(admit: Loop, retire: Loop, share: Loop) -> Loop:
 @njit(error_model="numpy")
 def _next_end(jobs: Jobs, s: State) -> tuple[int, float]:
     """Return who completes next, and when."""
-    first, earliest, now, grid = -1, math.inf, s.clock[NOW], jobs.grid
+    first, earliest, now, parts = -1, math.inf, s.clock[NOW], jobs.per_second
     for job in s.holders[: s.count[HOLDERS]]:
-        begin = now if jobs.pause == 0.0 else max(now, s.begins[job])
-        end = begin + s.left[job] / s.rate[job]
-        if end < earliest + 1e-6:
-            if grid > 0.0:
-                end = np.rint(end * grid) / grid
-            if end < earliest or (end == earliest and jobs.by_arrival and job < first):
-                first, earliest = job, end
+        begin, seconds = now, s.left[job] / s.rate[job]
+        if jobs.pause > 0.0:
+            begin = max(now, s.begins[job])
+        if parts == 1.0:
+            end = begin + seconds
+        else:
+            # rounded as a duration: far from time zero a sum of seconds has no microseconds left
+            whole = np.floor(seconds)
+            end = begin + whole * parts + np.rint((seconds - whole) * parts)
+        if end < earliest or (end == earliest and jobs.by_arrival and job < first):
+            first, earliest = job, end
     return first, max(earliest, now)
 
 
 @njit()
 def _advance(jobs: Jobs, s: State, now: float) -> None:
     """Let time pass until an event, which everyone present sees."""
-    clock, seconds = s.clock, now - s.clock[NOW]
+    clock, seconds = s.clock, (now - s.clock[NOW]) / jobs.per_second
     if seconds > 0.0:
         for job in s.holders[: s.count[HOLDERS]]:
-            lost = 0.0 if jobs.pause == 0.0 else max(0.0, s.begins[job] - clock[NOW])
-            s.left[job] -= s.rate[job] * max(0.0, seconds - lost)
+            if jobs.pause == 0.0:
+                s.left[job] -= s.rate[job] * seconds
+            elif now > s.begins[job]:
+                begin = max(clock[NOW], s.begins[job])
+                s.left[job] -= s.rate[job] * ((now - begin) / jobs.per_second)
         clock[HELD] += min(clock[ASKED], jobs.gpus) * seconds
         clock[NOW] = now
     count_event(s)

@@ -98,13 +98,14 @@ def simulate(
     6
     """
     started, chosen = time.perf_counter(), rules_named(rules)
+    divided = chosen.grid > 1
     _check_times(trace, interval)
     spec = Cluster.parse(cluster) if isinstance(cluster, str) else cluster
     resolved = make(policy, rules) if isinstance(policy, str) else policy.under(rules)
     how = _round_settings(rules, chosen, rounds or {})
     if perf is None:
         perf = resolved.performance()
-    if chosen.grid and perf is None:
+    if divided and perf is None:
         perf = pcs_speedups()
     if perf is None and spec.gpu_types:
         perf = throughputs_of(trace)
@@ -112,14 +113,14 @@ def simulate(
     rule = placement_base.make(rule) if isinstance(rule, str) else rule
     overhead = overhead if overhead is not None else _overhead(chosen, how)
     interval = interval if interval is not None else resolved.interval
-    keep = keep_intervals if keep_intervals is not None else not chosen.grid
-    number = predict if predict is not None else len(trace) if chosen.grid else 0
+    keep = keep_intervals if keep_intervals is not None else not divided
+    number = predict if predict is not None else len(trace) if divided else 0
     settings = RunSettings(
         chosen, how, perf, overhead, interval, seed, until, stop_time, keep, number
     )
     engine = Engine(trace, spec, resolved, rule, settings)
     engine.run(processes)
-    if not engine.columns and (chosen.grid or number):
+    if not engine.columns and (divided or number):
         raise ParamError(_undivided(resolved, rules, number))
     ignored = _unused(engine, trace, rounds or (), placed=placement is not None)
     return engine.result(rules=rules, ignored=ignored, wall_s=time.perf_counter() - started)

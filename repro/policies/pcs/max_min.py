@@ -29,7 +29,7 @@ class Kinds(NamedTuple):
 @njit()
 def _catch_up(jobs: Jobs, how: Kinds, s: State) -> None:
     """Let every kind work up to now."""
-    seconds = s.clock[NOW] - s.real[_SEEN, 0]
+    seconds = (s.clock[NOW] - s.real[_SEEN, 0]) / jobs.per_second
     if seconds > 0.0:
         for kind in range(len(how.start) - 1):
             s.real[_DONE, kind] += s.real[_SPEED, kind] * seconds

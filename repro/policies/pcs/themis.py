@@ -44,7 +44,7 @@ def _retire(jobs: Jobs, how: int, s: State, job: int) -> None:
 @njit(error_model="numpy")
 def _rho(jobs: Jobs, s: State, job: int, place: int, gpus: int) -> float:
     """Return the finish-time fairness of a job that is offered so many GPUs."""
-    waited = s.clock[NOW] - jobs.submit[job]
+    waited = (s.clock[NOW] - jobs.submit[job]) / jobs.per_second
     work = s.left[job] * jobs.error[job]
     return float((waited + work / min(gpus, jobs.asked[job])) / s.real[_FAIR, place])
 
