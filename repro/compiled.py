@@ -62,10 +62,11 @@ class Loop:
     def __init__(self, function: Callable[..., Any], home: str, options: dict[str, Any]) -> None:
         self.py_func, self._home, self._options = function, home, options
         functools.update_wrapper(self, function)
+        self.name = function.__qualname__
 
     def __reduce__(self) -> str:
         """Return the name by which kept code of a function that closes over this one knows it."""
-        return self.__qualname__
+        return self.name
 
     def __call__(self, *values: Any) -> Any:
         """Call the compiled function."""

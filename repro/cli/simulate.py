@@ -12,19 +12,22 @@ import repro
 from repro.cli.lines import complain
 from repro.cli.settings import parse_settings, round_settings
 from repro.cluster.spec import Cluster
-from repro.core.policy import make
+from repro.core.policy import Policy, make
 from repro.errors import ParamError
 from repro.figures.data import open_trace
 from repro.figures.saved import to_json
 from repro.files import public
 from repro.files.spreadsheet import safe_cells
 from repro.files.whole import write_whole
+from repro.perf.speedup import SpeedUp, load_speedups
 from repro.perf.throughput import ThroughputTable
 from repro.perf.throughput_files import load_throughputs, throughputs_of
 from repro.trace import synth
 from repro.trace.load import load
 
-COLUMNS = ("job_id", "submit_time", "start_time", "end_time", "jct", "num_gpus")
+#: Options of a run that a trace format takes too.
+_SPEEDS = {"gavel": ("throughputs", "reference_gpu"), "pcs": ("speedups",)}
+COLUMNS = ("job_id", "submit_time", "start_time", "end_time", "jct", "num_gpus", "predicted_jct")
 
 
 def simulate(
@@ -63,6 +66,13 @@ def simulate(
     ] = None,
     rules: Annotated[str, typer.Option(help="paper, or a public simulator's rules.")] = "paper",
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of what is drawn.")] = 0,
+    predict: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Predict so many jobs at their arrival; all under pcs."),
+    ] = None,
+    speedups: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Speed-up curves of divisible jobs.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, nothing else.")] = False,
     out: Annotated[
         Path | None, typer.Option(metavar="JOBS.csv", help="Write one row per job.")
@@ -74,7 +84,10 @@ def simulate(
     if out is not None and not out.parent.is_dir():
         # said before the run, not after it
         raise ParamError(f"--out {out}: no folder {out.parent}; make it first")
-    for option, given in (("placement", placement), ("throughputs", throughputs)):
+    if predict is not None and predict < 0:
+        raise ParamError(f"--predict {predict}: give a number of jobs, 0 or more")
+    options = (("placement", placement), ("throughputs", throughputs), ("speedups", speedups))
+    for option, given in options:
         if given == "":
             raise ParamError(f"--{option}: is empty; name one or leave it out")
     machines = Cluster.parse(cluster)
@@ -82,7 +95,11 @@ def simulate(
     chosen = make(policy, rules, **own)
     named = {"throughputs": throughputs, "reference_gpu": reference_gpu}
     speeds = {option: value for option, value in named.items() if value is not None}
-    opened = _trace(trace, format, machines.num_gpus, seed, speeds)
+    curves = _curves(speedups, chosen)
+    # a job of divisible GPUs may ask for more than there are
+    fits = None if chosen.elastic else machines.num_gpus
+    of_trace = speeds if speedups is None else speeds | {"speedups": speedups}
+    opened = _trace(trace, format, fits, seed, of_trace)
     frame = opened.frame
     result = repro.simulate(
         frame,
@@ -90,10 +107,11 @@ def simulate(
         chosen,
         placement=placement or ("yarn" if placement_sensitive else None),
         rules=rules,
-        perf=_performance(opened, machines, speeds, placement_sensitive, rules),
+        perf=curves or _performance(opened, machines, speeds, placement_sensitive, rules),
         interval=interval,
         rounds=rounds,
         seed=seed,
+        predict=predict,
     )
     if out is not None:
         write_whole(out, jobs_csv(result.jobs).encode(), parents=False)
@@ -109,8 +127,9 @@ def simulate(
 
 def jobs_csv(jobs: pd.DataFrame) -> str:
     """Return the jobs of a run as CSV, as `safe_cells` says, whole numbers without a point."""
-    shown = safe_cells(jobs.loc[:, list(COLUMNS)])
-    for name in COLUMNS:
+    held = [name for name in COLUMNS if name in jobs]
+    shown = safe_cells(jobs.loc[:, held])
+    for name in held:
         if shown[name].dtype.kind == "f":
             shown[name] = [_number(value) for value in shown[name].tolist()]
     return str(shown.to_csv(index=False, lineterminator="\n"))
@@ -147,18 +166,31 @@ class _Opened(NamedTuple):
     drew: bool
 
 
-def _trace(name: str, format: str | None, gpus: int, seed: int, speeds: dict[str, str]) -> _Opened:
-    """Open a trace; the speeds matter to those whose work is given in training steps."""
+def _trace(
+    name: str, form: str | None, gpus: int | None, seed: int, speeds: dict[str, str]
+) -> _Opened:
+    """Open a trace; speeds matter to those whose work is given in training steps or GPU-seconds."""
     if Path(name).exists() or name not in synth.generators:
         known = public.entry(name).format if public.is_known(name) else None
-        options = speeds if (format or known) == "gavel" else {}
-        frame = load(name, format, cluster_gpus=gpus, **options)
+        of_format = _SPEEDS.get(form or known or "", ())
+        options = {key: speeds[key] for key in speeds if key in of_format}
+        frame = load(name, form, cluster_gpus=gpus, **options)
         return _Opened(frame, frozenset(options), False)
-    if format is not None:
-        raise ParamError(f"--format {format}: {name!r} is a generator, not a file")
+    if form is not None:
+        raise ParamError(f"--format {form}: {name!r} is a generator, not a file")
     taken = inspect.signature(synth.generators[name]).parameters
     options = {key: speeds[key] for key in speeds if key in taken}
     return _Opened(open_trace(name, seed, **options)[0], frozenset(options), True)
+
+
+def _curves(path: str | None, policy: Policy) -> SpeedUp | None:
+    """Return the speed-up curves of a file, which only divisible GPUs have a use for."""
+    if path is not None and not policy.elastic:
+        raise ParamError(
+            f"--speedups {path}: policy {policy.name!r} gives a job the GPUs it asks for or none; "
+            f"leave it out"
+        )
+    return None if path is None else load_speedups(path)
 
 
 def _performance(

@@ -16,11 +16,11 @@ from repro.typing import Floats, Ints
 
 #: GPUs left over up to this many are none: sums of fractions differ from whole numbers by rounding.
 NO_GPUS = 1e-9
-#: Entries of `State.count`: who holds GPUs (the first ones of `State.holders`), jobs present,
+#: Entries of `State.tally`: who holds GPUs (the first ones of `State.holders`), jobs present,
 #: events so far, and the sum of jobs present just before each.
 HOLDERS, PRESENT, EVENTS, SHOWN = range(4)
-#: Entries of `State.clock`: now, when the lease ends (in parts of a second), GPU-seconds held so far, GPUs asked for by
-#: the jobs present.
+#: Entries of `State.clock`: now and when the lease ends (parts of a second), GPU-seconds held so
+#: far, GPUs asked for by the jobs present.
 NOW, LEASE_ENDS, HELD, ASKED = range(4)
 
 
@@ -66,7 +66,7 @@ class State(NamedTuple):
     real: Floats
     whole: Ints
     clock: Floats
-    count: Ints
+    tally: Ints
     #: of jobs, at their arrival: jobs present, events so far, sum of jobs present before each
     seen: Ints
 
@@ -109,8 +109,8 @@ def give(jobs: Jobs, s: State, job: int, gpus: float) -> None:
 @njit()
 def mean_jobs(s: State, job: int) -> float:
     """Return the mean number of jobs present over the events of a job's life (PCS's N)."""
-    shown = s.seen[0, job] + s.count[SHOWN] - s.seen[2, job]
-    return float(shown / (1 + s.count[EVENTS] - s.seen[1, job]))
+    shown = s.seen[0, job] + s.tally[SHOWN] - s.seen[2, job]
+    return float(shown / (1 + s.tally[EVENTS] - s.seen[1, job]))
 
 
 @njit()
@@ -179,7 +179,9 @@ class Elastic(Policy):
     ----------
     size_error : float
         The scheduler takes each job for up to this share larger or smaller than it is, drawn once
-        per job from the seed of the run. Only with a compiled rule.
+        per job from the seed of the run.
+    resize_s : float
+        Seconds without progress after the GPUs of a job changed. Both only with a compiled rule.
 
     Reference: PCS, arXiv 2401.10354, section 5.1.
 
@@ -198,6 +200,7 @@ class Elastic(Policy):
     """
 
     size_error: float = field(default=0.0, kw_only=True)
+    resize_s: float = field(default=0.0, kw_only=True)
 
     elastic: ClassVar[bool] = True
     #: the compiled rule, where there is one
@@ -211,7 +214,7 @@ class Elastic(Policy):
         return math.inf
 
     def groups(self, jobs: Jobs, *, alone: bool) -> Ints:
-        """Return a number for every job, for the rule; ``alone``: jobs are told apart one by one."""
+        """Return a number for every job; ``alone``: the clock has to tell all jobs apart."""
         return np.zeros(len(jobs.work), np.int64)
 
     def settings(self, jobs: Jobs) -> Any:
@@ -246,6 +249,7 @@ class _Sharing:
     """A compiled rule asked by the engine, event by event."""
 
     def __init__(self, policy: Elastic, rule: Rule, view: View) -> None:
+        self.policy = policy
         self.jobs = jobs_of(policy, view)
         self.how, self.rule = policy.settings(self.jobs), rule
         self.s = State.of(self.jobs, rule.real, rule.whole)
@@ -253,8 +257,13 @@ class _Sharing:
     def __call__(self, view: View) -> RunSet:
         """Book who came and went, one event each, and share the GPUs out."""
         jobs, s, how, rule = self.jobs, self.s, self.how, self.rule
+        if self.policy.size_error or self.policy.resize_s:
+            raise ParamError(
+                f"{self.policy.name}: size_error and resize_s go by the compiled clock, which has "
+                f"no intervals, overheads, nodes, added processes or early ends; leave these out"
+            )
         finished, s.clock[NOW] = list(view.finished), view.now
-        rows = s.holders[: s.count[HOLDERS]]
+        rows = s.holders[: s.tally[HOLDERS]]
         rows = rows[[view.is_unfinished(job) for job in rows.tolist()]]
         # duration is the time on the GPUs asked for
         s.left[rows] = view.remaining_of(rows) * jobs.fastest[rows]
@@ -270,7 +279,7 @@ class _Sharing:
             rule.admit(jobs, how, s, job)
         rule.share(jobs, how, s)
         s.clock[LEASE_ENDS] = view.now + jobs.lease
-        held = s.holders[: s.count[HOLDERS]].tolist()
+        held = s.holders[: s.tally[HOLDERS]].tolist()
         runs = [Run((job,), min(float(s.gpus[job]), view.gpus(job))) for job in held]
         return RunSet(runs, "exact", wake=float(s.clock[LEASE_ENDS]))
 
@@ -278,23 +287,23 @@ class _Sharing:
 @njit()
 def count_event(s: State) -> None:
     """Let everyone present see how many are."""
-    s.count[EVENTS] += 1
-    s.count[SHOWN] += s.count[PRESENT]
+    s.tally[EVENTS] += 1
+    s.tally[SHOWN] += s.tally[PRESENT]
 
 
 @njit()
 def arrive(s: State, jobs: Jobs, job: int) -> None:
     """Book a job that is present from now on."""
-    s.count[PRESENT] += 1
+    s.tally[PRESENT] += 1
     s.clock[ASKED] += jobs.asked[job]
-    s.seen[0, job], s.seen[1, job] = s.count[PRESENT], s.count[EVENTS]
-    s.seen[2, job] = s.count[SHOWN]
+    s.seen[0, job], s.seen[1, job] = s.tally[PRESENT], s.tally[EVENTS]
+    s.seen[2, job] = s.tally[SHOWN]
 
 
 @njit()
 def depart(s: State, jobs: Jobs, job: int) -> None:
     """Book a job that is done."""
-    s.count[PRESENT] -= 1
+    s.tally[PRESENT] -= 1
     s.clock[ASKED] -= jobs.asked[job]
     s.gpus[job] = s.left[job] = 0.0
 
@@ -309,12 +318,12 @@ def total_gpus(view: View) -> int:
     return view.cluster.num_gpus
 
 
-def jobs_of(
-    policy: Elastic, view: View, *, grid: float = 1.0, pause: float = 0.0, alone: bool = True
-) -> Jobs:
+def jobs_of(policy: Elastic, view: View, *, grid: float = 1.0, alone: bool = True) -> Jobs:
     """Return what a compiled rule knows of all jobs; see `Elastic.groups` for ``alone``."""
     if not 0 <= policy.size_error < 1:
         raise ParamError(f"{policy.name}: size_error is {policy.size_error}; give 0 to below 1")
+    if not 0 <= policy.resize_s < math.inf:
+        raise ParamError(f"{policy.name}: resize_s is {policy.resize_s}; give seconds, 0 or more")
     asked = view.widths.astype(np.int64)
     n = len(asked)
     curves, curve = view.curves()
@@ -327,7 +336,8 @@ def jobs_of(
     submit = np.rint(submit * grid) if grid > 1 else submit
     jobs = Jobs(
         submit, view.work(fastest), error, asked, fastest, curve, curves, np.zeros(n, np.int64),
-        total_gpus(view), policy.rule is None or policy.rule.by_arrival, grid, pause * grid,
-        policy.lease_s * grid,
+        total_gpus(view), policy.rule is None or policy.rule.by_arrival,
+        grid, policy.resize_s * grid, policy.lease_s * grid,
     )  # fmt: skip
-    return jobs._replace(group=policy.groups(jobs, alone=alone or bool(policy.size_error)))
+    alone = alone or policy.size_error > 0 or policy.resize_s > 0
+    return jobs._replace(group=policy.groups(jobs, alone=alone))

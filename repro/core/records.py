@@ -54,7 +54,8 @@ class Result:
     jobs : DataFrame
         One row per job in trace order: job_id, submit_time, start_time, end_time, jct, num_gpus,
         duration (alone, at the GPUs asked for), queueing (= jct - duration), preemptions,
-        promotions, model if known. Seconds.
+        promotions, model if known. Of divisible GPUs fair_jct (in a fair share of the cluster; PCS,
+        section 2) and predicted_jct (at arrival; NaN: not predicted). Seconds.
     intervals : DataFrame
         job_id, start, end (s), gpus (of GPUs that several jobs use: its share), used (GPUs it
         runs on, shared or not), rate (speed relative to running alone), group (id of the first job
@@ -77,14 +78,15 @@ class Result:
             policy, trace, cluster, n_jobs, n_finished, avg_jct, median_jct, p95_jct, p99_jct,
             makespan, avg_queueing (s; percentiles interpolate linearly), preemptions, utilisation
             (held GPU-time over GPUs times makespan), wall_s, ignored (what the run was given and
-            did not use).
+            did not use). Of divisible GPUs avg_pred_err, p99_pred_err, avg_unfairness,
+            max_unfairness (%).
         """
         jobs, meta = self.jobs, self.meta
         jct = jobs["jct"].dropna().to_numpy()
         span = makespan(self)
-        # without intervals it is unknown who held what
-        known = len(self.intervals) > 0 and len(jct) == len(jobs)
-        held = float((self.intervals["gpus"] * durations(self)).sum())
+        # without intervals it is mostly unknown who held what
+        held = meta.get("held_s") or float((self.intervals["gpus"] * durations(self)).sum())
+        known = held > 0 and len(jct) == len(jobs)
         percentiles = np.percentile(jct, [50, 95, 99]) if len(jct) else [np.nan] * 3
         if len(jct) and RULES[meta.get("rules", "paper")].p99_by_index:
             percentiles[2], span = by_index(jct, 0.99), float(jobs["end_time"].max())
@@ -102,9 +104,44 @@ class Result:
             "avg_queueing": float(jobs["queueing"].mean()),
             "preemptions": int(jobs["preemptions"].sum()),
             "utilisation": held / (meta["num_gpus"] * span) if span > 0 and known else np.nan,
+            **(_predictability(jobs) if "fair_jct" in jobs else {}),
             "wall_s": meta["wall_s"],
             "ignored": meta.get("ignored", {}),
         }
+
+
+def prediction_errors(jobs: pd.DataFrame) -> pd.Series[float]:
+    """Return Pred_err of every job (%): 100 |JCT - predicted JCT| / predicted JCT (PCS, section 2).
+
+    Parameters
+    ----------
+    jobs : DataFrame
+        Records with jct and predicted_jct (s); NaN where nothing was predicted.
+    """
+    return 100 * (jobs["jct"] - jobs["predicted_jct"]).abs() / jobs["predicted_jct"]
+
+
+def finish_time_unfairness(jobs: pd.DataFrame) -> pd.Series[float]:
+    """Return by how much each job ends later than in a fair share of the cluster (%), 0 if sooner.
+
+    Parameters
+    ----------
+    jobs : DataFrame
+        Records with jct and fair_jct (s), work on one GPU over min(G / N, GPUs asked for) with N
+        the mean number of jobs present over the events of the job's life (PCS, section 2).
+    """
+    return (100 * (jobs["jct"] / jobs["fair_jct"] - 1)).clip(lower=0)
+
+
+def _predictability(jobs: pd.DataFrame) -> dict[str, float]:
+    """Return the summary of predictions and fairness (%)."""
+    errors, unfair = prediction_errors(jobs), finish_time_unfairness(jobs)
+    return {
+        "avg_pred_err": float(errors.mean()),
+        "p99_pred_err": float(errors.quantile(0.99)),
+        "avg_unfairness": float(unfair.mean()),
+        "max_unfairness": float(unfair.max()),
+    }
 
 
 def by_index(values: pd.Series[float] | Floats, share: float) -> float:

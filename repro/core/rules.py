@@ -26,8 +26,8 @@ class Rules:
     p99_by_index: bool = False
     #: work is counted in training steps
     steps: bool = False
-    #: instants are whole multiples of 1/grid seconds if this is above 1: only of divisible GPUs, whose
-    #: jobs then speed up by the curves of their models, and are predicted
+    #: instants are whole multiples of 1/grid seconds if this is above 1: only of divisible GPUs,
+    #: whose jobs then speed up by the curves of their models, and are predicted
     grid: float = 1.0
     #: settings of `repro.sim.rounds.settings.RoundSettings`
     rounds: Mapping[str, Any] = field(default_factory=dict)

@@ -1,11 +1,12 @@
-"""The compiled clock of divisible GPUs: completions, leases and arrivals one by one, and playouts."""
+"""The compiled clock of divisible GPUs: completions, leases, arrivals one by one, and playouts."""
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-from repro.compiled import Loop, njit
+from repro.compiled import njit
 from repro.core.elastic import (
     ASKED,
     HELD,
@@ -27,7 +28,6 @@ from repro.core.records import Intervals
 from repro.core.view import View
 from repro.typing import Flags, Floats, Ints
 
-
 BEFORE, SPANS = range(2)
 
 
@@ -48,7 +48,7 @@ class Book(NamedTuple):
     since: Floats
     #: those who held GPUs after the last event; how many they and the closed intervals are
     before: Ints
-    count: Ints
+    tally: Ints
     held_s: Floats
     #: closed intervals, as many as fit: job, start, end, GPUs, speed
     spans: Floats
@@ -61,30 +61,32 @@ def play(
     intervals: Intervals | None,
     *,
     grid: float,
-    pause: float,
     wanted: Flags,
 ) -> tuple[dict[str, Floats], float]:
     """Simulate until every job has finished; return more columns of records, and GPU-seconds held.
 
     What the engine would do event by event, held against it by a test. ``intervals`` None: they are
-    not recorded. Instants are multiples of 1/``grid`` seconds if that is above 1; after a change of its GPUs a
-    job makes no progress for ``pause`` seconds. Jobs ``wanted`` are predicted at their arrival.
+    not recorded. Instants are multiples of 1/``grid`` seconds if that is above 1. Jobs ``wanted``
+    are predicted at their arrival.
     """
     rule = policy.rule
     assert rule is not None, "only policies with a compiled rule come here"
-    jobs = jobs_of(policy, view, grid=grid, pause=pause, alone=pause > 0 or intervals is not None)
+    jobs = jobs_of(policy, view, grid=grid, alone=intervals is not None)
     how, n = policy.settings(jobs), len(jobs.work)
     # in a playout the sizes that the scheduler believes in are true
     believed = jobs._replace(error=np.ones(n))
-    known = policy.foresees and not policy.size_error and not pause
+    known = policy.foresees and not policy.size_error and not policy.resize_s
     playouts = np.zeros(n, np.bool_) if known else wanted
 
     def once(wanted: Flags, room: int) -> Book:
         s, copy = (State.of(jobs, rule.real, rule.whole) for _ in range(2))
+        none, zero = np.full(n, math.nan), np.zeros((3, n))
+        counts = np.zeros((2, n), np.int64)
         book = Book(
-            np.full(n, math.nan), np.full(n, math.inf), np.ones(n), np.zeros(n, np.int64), wanted,
-            np.full(n, math.nan), *np.zeros((3, n)), *np.zeros((2, n), np.int64),
-            np.zeros(1), np.zeros((5, room)),
+            end=none, first_start=np.full(n, math.inf), mean_jobs=np.ones(n),
+            preemptions=counts[0], wanted=wanted, predicted=none.copy(), held=zero[0],
+            rate=zero[1], since=zero[2], before=counts[1], tally=np.zeros(2, np.int64),
+            held_s=np.zeros(1), spans=np.zeros((5, room)),
         )  # fmt: skip
         rule.play(jobs, believed, how, s, copy._replace(seen=s.seen), book, intervals is not None)
         return book
@@ -92,7 +94,7 @@ def play(
     room = 0
     if intervals is not None:
         # a first run tells how many intervals there are
-        room = int(once(np.zeros(n, np.bool_), 0).count[SPANS])
+        room = int(once(np.zeros(n, np.bool_), 0).tally[SPANS])
     book = once(playouts, room)
     if intervals is not None:
         job, start, end, held, rate = book.spans
@@ -109,7 +111,9 @@ def play(
     return {"fair_jct": fair, "predicted_jct": predicted}, float(book.held_s[0])
 
 
-def clock(admit: Loop, retire: Loop, share: Loop) -> Loop:
+def clock(
+    admit: Callable[..., None], retire: Callable[..., None], share: Callable[..., None]
+) -> Callable[..., None]:
     """Return the compiled clock of a rule; see `repro.core.elastic.Rule`.
 
     It simulates all jobs of ``jobs`` from state ``s``, and plays out, in the state ``copy``, what
@@ -145,7 +149,7 @@ def clock(admit: Loop, retire: Loop, share: Loop) -> Loop:
                 if own < 0:
                     book.end[first], book.mean_jobs[first] = now, mean_jobs(s, first)
             share(now_jobs, how, now_s)
-            now_s.clock[LEASE_ENDS] = now + jobs.lease if now_s.count[PRESENT] > 0 else math.inf
+            now_s.clock[LEASE_ENDS] = now + jobs.lease if now_s.tally[PRESENT] > 0 else math.inf
             if own < 0:
                 _note(s, book, records)
                 if arrival and book.wanted[coming - 1]:
@@ -160,7 +164,7 @@ def clock(admit: Loop, retire: Loop, share: Loop) -> Loop:
 def _next_end(jobs: Jobs, s: State) -> tuple[int, float]:
     """Return who completes next, and when."""
     first, earliest, now, parts = -1, math.inf, s.clock[NOW], jobs.per_second
-    for job in s.holders[: s.count[HOLDERS]]:
+    for job in s.holders[: s.tally[HOLDERS]]:
         begin, seconds = now, s.left[job] / s.rate[job]
         if jobs.pause > 0.0:
             begin = max(now, s.begins[job])
@@ -180,7 +184,7 @@ def _advance(jobs: Jobs, s: State, now: float) -> None:
     """Let time pass until an event, which everyone present sees."""
     clock, seconds = s.clock, (now - s.clock[NOW]) / jobs.per_second
     if seconds > 0.0:
-        for job in s.holders[: s.count[HOLDERS]]:
+        for job in s.holders[: s.tally[HOLDERS]]:
             if jobs.pause == 0.0:
                 s.left[job] -= s.rate[job] * seconds
             elif now > s.begins[job]:
@@ -197,16 +201,16 @@ def _copy(jobs: Jobs, s: State, copy: State, arrived: int) -> None:
     copy.left[:arrived] = s.left[:arrived] * jobs.error[:arrived]
     copy.gpus[:arrived], copy.rate[:arrived] = s.gpus[:arrived], s.rate[:arrived]
     copy.begins[:arrived] = s.begins[:arrived]
-    held = s.count[HOLDERS]
+    held = s.tally[HOLDERS]
     copy.holders[:held] = s.holders[:held]
     copy.real[:], copy.whole[:] = s.real, s.whole
-    copy.clock[:], copy.count[:] = s.clock, s.count
+    copy.clock[:], copy.tally[:] = s.clock, s.tally
 
 
 @njit()
 def _note(s: State, book: Book, records: bool) -> None:
     """Book who lost, changed or got GPUs at an event."""
-    now, count = s.clock[NOW], book.count
+    now, count = s.clock[NOW], book.tally
     for job in book.before[: count[BEFORE]]:
         if s.gpus[job] != book.held[job]:
             if records:
@@ -217,7 +221,7 @@ def _note(s: State, book: Book, records: bool) -> None:
                 count[SPANS] += now > book.since[job]
             book.preemptions[job] += s.gpus[job] == 0.0 and s.left[job] > 0.0
             book.held[job] = 0.0
-    held = s.count[HOLDERS]
+    held = s.tally[HOLDERS]
     for place in range(held):
         job = s.holders[place]
         if book.held[job] == 0.0:

@@ -124,7 +124,9 @@ class Engine:
         limit = self.cluster.num_gpus
         for job, gpus in enumerate(self.table.gpus):
             # one of divisible GPUs just gets less
-            if (gpus > limit and not self.policy.elastic) or (never and not self.placer.possible(gpus)):
+            if (gpus > limit and not self.policy.elastic) or (
+                never and not self.placer.possible(gpus)
+            ):
                 raise TraceError(
                     f"job {self.table.ids[job]!r} asks for {gpus} GPUs and can never run on "
                     f"{self.cluster} ({limit} GPUs"
@@ -187,14 +189,12 @@ class Engine:
 
     def _played(self) -> bool:
         """Simulate the run in compiled loops, if its decisions need nothing but numbers."""
-        holdings, driver, policy = self.holdings, self.driver, self.policy
-        plain = holdings.overhead is None and self.interval is None
-        if not plain or self.placer.tracks_nodes or self._tie_s:
-            return False
-        if isinstance(policy, Elastic) and policy.rule is not None:
-            return self._divided(policy)
-        steady = driver.steady if isinstance(driver, RankedDriver) else None
-        if steady is None or holdings.perf is not None:
+        holdings, driver = self.holdings, self.driver
+        if not isinstance(driver, RankedDriver):
+            return not self.undivided() and self._divide()
+        steady = driver.steady
+        nominal = holdings.perf is None and holdings.overhead is None and self.interval is None
+        if steady is None or not nominal or self.placer.tracks_nodes or self._tie_s:
             return False
         from repro.sim.select.whole_run import play
 
@@ -205,20 +205,37 @@ class Engine:
         )  # fmt: skip
         return True
 
-    def _divided(self, policy: Elastic) -> bool:
-        """Simulate the run of a compiled rule of divisible GPUs, unless it ends early."""
-        settings, curves = self.settings, self.settings.perf
-        early = self._awaited is not None or settings.stop_time < math.inf
-        if early or not (curves is None or isinstance(curves, Curves)):
-            return False
+    def undivided(self, processes: Sequence[object] = ()) -> str:
+        """Say why the run cannot go by the compiled clock of divisible GPUs, if it cannot."""
+        settings, policy = self.settings, self.policy
+        if not isinstance(policy, Elastic) or policy.rule is None:
+            return f"policy {policy.name!r} has no compiled rule to divide GPUs by"
+        hindrances = {
+            "processes are added": bool(processes),
+            "starts cost time": settings.overhead is not None,
+            "decisions are made at intervals": self.interval is not None,
+            "the placement tells nodes apart": self.placer.tracks_nodes,
+            "the run ends before all jobs do": (
+                self._awaited is not None or settings.stop_time < math.inf
+            ),
+            "the performance model knows no speed-up curves": not isinstance(
+                settings.perf, Curves | None
+            ),
+        }
+        return next((why for why, so in hindrances.items() if so), "")
+
+    def _divide(self) -> bool:
+        """Simulate a run of divisible GPUs by the compiled clock."""
+        settings, policy = self.settings, self.policy
+        assert isinstance(policy, Elastic), "asked before"
         from repro.sim.elastic import play
 
-        spans = self.holdings.intervals if settings.keep_intervals else None
-        wanted = sample(self.table.count, settings.predict, settings.seed)
         with self._naming_the_policy():
             self.columns, self.held_s = play(
-                self.table, policy, self.view, spans,
-                grid=settings.rules.grid, pause=0.0, wanted=wanted,
+                self.table, policy, self.view,
+                self.holdings.intervals if settings.keep_intervals else None,
+                grid=settings.rules.grid,
+                wanted=sample(self.table.count, settings.predict, settings.seed),
             )  # fmt: skip
         return True
 

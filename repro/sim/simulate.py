@@ -113,22 +113,20 @@ def simulate(
     rule = placement_base.make(rule) if isinstance(rule, str) else rule
     overhead = overhead if overhead is not None else _overhead(chosen, how)
     interval = interval if interval is not None else resolved.interval
+    if predict is not None and predict < 0:
+        raise ParamError(f"predict is {predict}; give a number of jobs, 0 or more")
     keep = keep_intervals if keep_intervals is not None else not divided
     number = predict if predict is not None else len(trace) if divided else 0
     settings = RunSettings(
         chosen, how, perf, overhead, interval, seed, until, stop_time, keep, number
     )
     engine = Engine(trace, spec, resolved, rule, settings)
+    if (divided or number) and (why := engine.undivided(processes)):
+        what = f"rules {rules}" if divided else f"predict={number}"
+        raise ParamError(f"{what}: {why}; use other rules, and no predictions")
     engine.run(processes)
-    if not engine.columns and (divided or number):
-        raise ParamError(_undivided(resolved, rules, number))
     ignored = _unused(engine, trace, rounds or (), placed=placement is not None)
     return engine.result(rules=rules, ignored=ignored, wall_s=time.perf_counter() - started)
-
-
-def _undivided(policy: Policy, rules: str, number: int) -> str:
-    """Return why a run cannot have rules ``pcs``, or predictions."""
-    ...
 
 
 def _check_times(trace: pd.DataFrame, interval: float | None) -> None:

@@ -23,7 +23,8 @@ def architecture():
 
 def test_the_library_keeps_its_limits(architecture):
     whole = architecture.total(architecture.counts())
-    assert whole.lines <= 26_500
+    # PCS came with 1,800 lines
+    assert whole.lines <= 26_500 + 1_800
     assert whole.docstrings <= whole.lines / 4
     assert whole.long == ()
     assert len(whole.wide) <= 12

@@ -22,11 +22,11 @@ def add(s: State, job: int, key: float, tie: int) -> None:
 @njit()
 def drop(s: State, job: int) -> None:
     """Take a job that held GPUs out."""
-    held, place = s.holders[: s.count[HOLDERS]], 0
+    held, place = s.holders[: s.tally[HOLDERS]], 0
     while held[place] != job:
         place += 1
     held[place : len(held) - 1] = held[place + 1 :]
-    s.count[HOLDERS] -= 1
+    s.tally[HOLDERS] -= 1
 
 
 @njit()
@@ -41,7 +41,7 @@ def first(s: State) -> int:
 def sort_holders(s: State, tie_by_key: bool) -> None:
     """Sort those who hold GPUs by key; equal ones keep their order, or go by what breaks ties."""
     key, tie, held = s.real[KEY], s.whole[TIE], s.holders
-    for place in range(1, s.count[HOLDERS]):
+    for place in range(1, s.tally[HOLDERS]):
         job, to = held[place], place
         while to > 0:
             other = held[to - 1]
@@ -62,7 +62,7 @@ def hand_out(jobs: Jobs, s: State, single: bool, stable: bool) -> None:
     who is pushed back comes before those who waited already; else ties are broken as in line.
     """
     key, tie, numbers = s.real[KEY], s.whole[TIE], s.whole[NUMBERS]
-    held, before, left = s.whole[HELD], s.count[HOLDERS], jobs.gpus
+    held, before, left = s.whole[HELD], s.tally[HOLDERS], jobs.gpus
     place = count = 0
     while left > 0:
         job = -1
@@ -95,4 +95,4 @@ def hand_out(jobs: Jobs, s: State, single: bool, stable: bool) -> None:
             tie[job] = numbers[LAST]
         add(s, job, key[job], tie[job])
     s.holders[:count] = held[:count]
-    s.count[HOLDERS] = count
+    s.tally[HOLDERS] = count

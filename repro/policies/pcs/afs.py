@@ -7,7 +7,6 @@ from repro.compiled import njit
 from repro.core.elastic import HOLDERS, PRESENT, Elastic, Jobs, Rule, State, give, speed
 from repro.core.policy import register
 from repro.policies.pcs._in_order import (
-    HEAP,
     KEY,
     NUMBERS,
     REAL,
@@ -59,16 +58,16 @@ def _share(jobs: Jobs, how: int, s: State) -> None:
     preferred so far with the next: the shorter one is preferred if its relative gain is larger than
     what the longer one's is relative to its larger inverse time.
     """
-    for job in s.holders[: s.count[HOLDERS]]:
+    for job in s.holders[: s.tally[HOLDERS]]:
         s.real[KEY, job] = s.left[job] * jobs.error[job]
-    present = s.count[PRESENT]
+    present = s.tally[PRESENT]
     if present >= jobs.gpus:
         sort_holders(s, True)
         hand_out(jobs, s, True, False)
         return
     while s.whole[NUMBERS, WAITING] > 0:
-        s.holders[s.count[HOLDERS]] = first(s)
-        s.count[HOLDERS] += 1
+        s.holders[s.tally[HOLDERS]] = first(s)
+        s.tally[HOLDERS] += 1
     _by_arrival(s)
     held, wanting = s.holders[:present], 0
     for job in held:
@@ -95,7 +94,7 @@ def _share(jobs: Jobs, how: int, s: State) -> None:
 def _by_arrival(s: State) -> None:
     """Sort those who hold GPUs by arrival."""
     held = s.holders
-    for place in range(1, s.count[HOLDERS]):
+    for place in range(1, s.tally[HOLDERS]):
         job, to = held[place], place
         while to > 0 and held[to - 1] > job:
             held[to] = held[to - 1]
@@ -109,4 +108,6 @@ class Afs(Elastic):
     """Each GPU in turn to the job that gains most from it (AFS-L, as PCS runs it, 5.1)."""
 
     needs = frozenset({"duration"})
-    rule: ClassVar[Any] = Rule(clock(_admit, _retire, _share), _admit, _retire, _share, REAL + 4, WHOLE)
+    rule: ClassVar[Any] = Rule(
+        clock(_admit, _retire, _share), _admit, _retire, _share, REAL + 4, WHOLE
+    )

@@ -63,7 +63,7 @@ def _share(jobs: Jobs, how: Kinds, s: State) -> None:
     first is known; it alone is listed among those who hold GPUs.
     """
     _catch_up(jobs, how, s)
-    left, waiting, count = float(jobs.gpus), s.count[PRESENT], 0
+    left, waiting, count = float(jobs.gpus), s.tally[PRESENT], 0
     for kind in range(len(how.start) - 1):
         number = s.whole[_NUMBER, kind]
         if number == 0:
@@ -78,7 +78,7 @@ def _share(jobs: Jobs, how: Kinds, s: State) -> None:
         count += 1
         left -= gpus * number
         waiting -= number
-    s.count[HOLDERS] = count
+    s.tally[HOLDERS] = count
 
 
 @register("max-min")

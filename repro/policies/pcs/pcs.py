@@ -1,4 +1,4 @@
-"""PCS: weighted fair queueing of classes by size, first in, first out and elastic within a class."""
+"""PCS: weighted fair queueing of classes by size, elastic first in, first out within a class."""
 
 import math
 from dataclasses import dataclass
@@ -130,7 +130,7 @@ def _share(jobs: Jobs, how: Classes, s: State) -> None:
         for behind in range(place, s.whole[_HOLD, k]):
             s.gpus[s.whole[_QUEUE, head + behind]] = 0.0
         s.whole[_HOLD, k] = place
-    s.count[HOLDERS] = count
+    s.tally[HOLDERS] = count
 
 
 @register("pcs")
@@ -287,4 +287,4 @@ def caps(curves: Floats, zeta_min: float, delta: float) -> Ints:
         place = np.searchsorted(-low, -levels, side="right")
         found[:, row] = np.where(place < len(low), place, _UNCAPPED)
     changes = np.append(True, (np.diff(found, axis=0) != 0).any(axis=1))
-    return found[changes]
+    return np.asarray(found[changes])

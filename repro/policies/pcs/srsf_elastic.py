@@ -31,7 +31,7 @@ def _retire(jobs: Jobs, how: int, s: State, job: int) -> None:
 @njit()
 def _share(jobs: Jobs, how: int, s: State) -> None:
     """Give those of least service left what they ask for; equal ones keep their order."""
-    for job in s.holders[: s.count[HOLDERS]]:
+    for job in s.holders[: s.tally[HOLDERS]]:
         s.real[KEY, job] = _key(jobs, s, job)
     sort_holders(s, False)
     hand_out(jobs, s, False, True)
@@ -43,4 +43,6 @@ class SrsfElastic(Elastic):
     """Smallest GPUs asked for times remaining time on them (called Tiresias in PCS, 5.1)."""
 
     needs = frozenset({"duration"})
-    rule: ClassVar[Any] = Rule(clock(_admit, _retire, _share), _admit, _retire, _share, REAL, WHOLE, by_arrival=False)
+    rule: ClassVar[Any] = Rule(
+        clock(_admit, _retire, _share), _admit, _retire, _share, REAL, WHOLE, by_arrival=False
+    )

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from repro.compiled import njit
 from repro.core.decision import Decision
-from repro.core.elastic import ASKED, HOLDERS, NOW, Elastic, Jobs, Rule, State, give, mean_jobs
+from repro.core.elastic import HOLDERS, NOW, Elastic, Jobs, Rule, State, give, mean_jobs
 from repro.core.policy import register
 from repro.core.view import View
 from repro.errors import ParamError
@@ -16,9 +16,9 @@ from repro.sim.elastic import clock
 from repro.typing import Floats, Ints
 
 LEASES, SHARES = FORMS = ("leases", "shares")
-#: Rows of own memory: who is present, in order of arrival; places in this list of the worst off, and
-#: of those who ask for more than one GPU; whether the job at a place got an offer; those who did, in
-#: order; what each job is offered; entry 0: how many are present.
+#: Rows of own memory: who is present, in order of arrival; places in this list of the worst off,
+#: and of those who ask for more than one GPU; whether the job at a place got an offer; those who
+#: did, in order; what each job is offered; entry 0: how many are present.
 _LIST, _BEST, _WIDE, _TAKEN, _PICKED, _OFFER, _NUMBER = range(7)
 #: By place: rho if offered the GPUs left, and the finish time in a fair share of the cluster (s).
 _RHO, _FAIR = range(2)
@@ -147,14 +147,14 @@ def _share(jobs: Jobs, how: int, s: State) -> None:
         picked[count], offer[job] = job, min(left, jobs.asked[job])
         left -= offer[job]
         count += 1
-    for job in s.holders[: s.count[HOLDERS]]:
+    for job in s.holders[: s.tally[HOLDERS]]:
         if offer[job] == 0:
             s.gpus[job] = 0.0
     for place in range(count):
         job = s.holders[place] = picked[place]
         give(jobs, s, job, float(offer[job]))
         offer[job] = 0
-    s.count[HOLDERS] = count
+    s.tally[HOLDERS] = count
 
 
 @register("themis")
