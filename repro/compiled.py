@@ -68,9 +68,9 @@ class Loop:
         """Return the name by which kept code of a function that closes over this one knows it."""
         return self.name
 
-    def __call__(self, *values: Any) -> Any:
+    def __call__(self, *values: Any, **named: Any) -> Any:
         """Call the compiled function."""
-        return self.kernel(*values)
+        return self.kernel(*values, **named)
 
     @functools.cached_property
     def kernel(self) -> Callable[..., Any]:

@@ -79,17 +79,16 @@ def simulate(
     ] = None,
 ) -> None:
     """Simulate a trace on a cluster under a policy and print the headline numbers."""
-    if seed < 0:
-        raise ParamError(f"--seed {seed}: give a whole number of 0 or more")
+    for option, number in (("seed", seed), ("predict", predict)):
+        if number is not None and number < 0:
+            raise ParamError(f"--{option} {number}: give a whole number of 0 or more")
     if out is not None and not out.parent.is_dir():
         # said before the run, not after it
         raise ParamError(f"--out {out}: no folder {out.parent}; make it first")
-    if predict is not None and predict < 0:
-        raise ParamError(f"--predict {predict}: give a number of jobs, 0 or more")
-    options = (("placement", placement), ("throughputs", throughputs), ("speedups", speedups))
-    for option, given in options:
-        if given == "":
-            raise ParamError(f"--{option}: is empty; name one or leave it out")
+    options = {"placement": placement, "throughputs": throughputs, "speedups": speedups}
+    if "" in options.values():
+        empty = next(option for option, given in options.items() if given == "")
+        raise ParamError(f"--{empty}: is empty; name one or leave it out")
     machines = Cluster.parse(cluster)
     own, rounds = round_settings(policy, parse_settings(settings or []))
     chosen = make(policy, rules, **own)
@@ -100,9 +99,8 @@ def simulate(
     fits = None if chosen.elastic else machines.num_gpus
     of_trace = speeds if speedups is None else speeds | {"speedups": speedups}
     opened = _trace(trace, format, fits, seed, of_trace)
-    frame = opened.frame
     result = repro.simulate(
-        frame,
+        opened.frame,
         machines,
         chosen,
         placement=placement or ("yarn" if placement_sensitive else None),
@@ -115,9 +113,13 @@ def simulate(
     )
     if out is not None:
         write_whole(out, jobs_csv(result.jobs).encode(), parents=False)
-    summary = result.summary()
+    _tell(result.summary(), as_json, opened.drew)
+
+
+def _tell(summary: dict[str, Any], as_json: bool, drew: bool) -> None:
+    """Print the headline numbers, and what the run was given and did not use."""
     # the trace was drawn with it
-    if opened.drew and "seed" in summary["ignored"].get("options", ()):
+    if drew and "seed" in summary["ignored"].get("options", ()):
         summary["ignored"]["options"].remove("seed")
     for line in ignored_lines(summary["ignored"]):
         complain(line)

@@ -168,7 +168,7 @@ def load_speedups(path: str | Path) -> SpeedUp:
     stop(gpus != ranks, "gpus", "a gap before it", _COUNT)
     alone = frame[gpus == 1].set_index("model")["held"].loc[frame["model"]].to_numpy()
     with np.errstate(over="ignore"):
-        speed = values / alone if value == "speedup" else alone / values
+        speed = values / alone if value == "speedup" else (alone / 1e6) / (values / 1e6)
     stop(~np.isfinite(speed) | (speed == 0), value, "no finite speed-up over 1 GPU", _VALUES[value])
     curves = frame.assign(held=speed).sort_values("gpus").groupby("model", sort=False)["held"]
     return SpeedUp({str(name): tuple(curve.tolist()) for name, curve in curves}, strict=True)

@@ -172,24 +172,21 @@ class Pcs(Elastic):
     rule: ClassVar[Any] = Rule(clock(_admit, _retire, _share), _admit, _retire, _share, 1, 6)
 
     def __post_init__(self) -> None:
-        # one value stands for a list of one
-        for name in ("thresholds", "weights"):
-            object.__setattr__(self, name, tuple(np.atleast_1d(getattr(self, name)).tolist()))
-        if (self.thresholds or self.weights) and not (self.c2 is None and self.decay is None):
+        thresholds, weights = np.atleast_1d(self.thresholds), np.atleast_1d(self.weights)
+        if (thresholds.size or weights.size) and not (self.c2 is None and self.decay is None):
             raise ParamError("pcs: give thresholds and weights, or c2 and decay, not both")
         if (self.c2 is None) != (self.decay is None):
             raise ParamError("pcs: c2 and decay go together; give both or neither")
-        steps = np.diff(self.thresholds, prepend=0.0)
-        if not (steps > 0).all():
+        if not (np.diff(thresholds, prepend=0.0) > 0).all():
             raise ParamError(
                 f"pcs: thresholds are {self.thresholds}; give seconds above 0 in ascending order"
             )
-        if self.weights and len(self.weights) != len(self.thresholds) + 1:
+        if weights.size and weights.size != thresholds.size + 1:
             raise ParamError(
-                f"pcs: {len(self.weights)} weights for {len(self.thresholds)} thresholds; give one "
-                f"weight more than thresholds"
+                f"pcs: {weights.size} weights for {thresholds.size} thresholds; give one weight "
+                f"more than thresholds"
             )
-        if not all(0 < weight < math.inf for weight in self.weights):
+        if not ((weights > 0) & (weights < math.inf)).all():
             raise ParamError(f"pcs: weights are {self.weights}; give numbers above 0")
         if self.c2 is not None and not self.c2 >= 0:
             raise ParamError(f"pcs: c2 is {self.c2}; give 0 or more")
@@ -201,14 +198,16 @@ class Pcs(Elastic):
     def bounds(self, work: Floats) -> Floats:
         """Return the thresholds (s on one GPU) for jobs of these sizes; PCS, section 3.3."""
         if self.c2 is None:
-            return np.array(self.thresholds, dtype=float)
+            # one value stands for a list of one
+            return np.array(np.atleast_1d(self.thresholds), dtype=float)
         return class_thresholds(work, self.c2)
 
     def class_weights(self, classes: int) -> Floats:
         """Return the weight of each of so many classes, of sum 1; PCS, section 3.3."""
         if self.decay is not None:
             return decaying_weights(classes, self.decay)
-        weights = np.array(self.weights or np.ones(classes))
+        given = np.atleast_1d(self.weights)
+        weights = given if given.size else np.ones(classes)
         return np.asarray(weights / weights.sum())
 
     def groups(self, jobs: Jobs, *, alone: bool) -> Ints:
