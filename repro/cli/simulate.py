@@ -86,19 +86,16 @@ def simulate(
         # said before the run, not after it
         raise ParamError(f"--out {out}: no folder {out.parent}; make it first")
     options = {"placement": placement, "throughputs": throughputs, "speedups": speedups}
-    if "" in options.values():
-        empty = next(option for option, given in options.items() if given == "")
-        raise ParamError(f"--{empty}: is empty; name one or leave it out")
+    if empty := [option for option, given in options.items() if given == ""]:
+        raise ParamError(f"--{empty[0]}: is empty; name one or leave it out")
     machines = Cluster.parse(cluster)
     own, rounds = round_settings(policy, parse_settings(settings or []))
     chosen = make(policy, rules, **own)
-    named = {"throughputs": throughputs, "reference_gpu": reference_gpu}
+    named = {"throughputs": throughputs, "reference_gpu": reference_gpu, "speedups": speedups}
     speeds = {option: value for option, value in named.items() if value is not None}
     curves = _curves(speedups, chosen)
     # a job of divisible GPUs may ask for more than there are
-    fits = None if chosen.elastic else machines.num_gpus
-    of_trace = speeds if speedups is None else speeds | {"speedups": speedups}
-    opened = _trace(trace, format, fits, seed, of_trace)
+    opened = _trace(trace, format, None if chosen.elastic else machines.num_gpus, seed, speeds)
     result = repro.simulate(
         opened.frame,
         machines,

@@ -40,6 +40,8 @@ class Jobs(NamedTuple):
     curves: Floats
     #: numbers that a policy gives each job: its class, its kind
     group: Ints
+    #: how many such numbers there are, and GPUs
+    groups: int
     gpus: int
     #: of equal completions that of the earlier arrival is taken first; else in order of holders
     by_arrival: bool
@@ -74,7 +76,7 @@ class State(NamedTuple):
     def of(cls, jobs: Jobs, real: int, whole: int) -> "State":
         """Return the state before the first arrival, with so many rows of own memory."""
         n = len(jobs.work)
-        width = max(n, int(jobs.group.max(initial=0)) + 2)
+        width = max(n, jobs.groups)
         clock = np.zeros(4)
         clock[LEASE_ENDS] = math.inf
         left, gpus, rate, begins = jobs.work.copy(), np.zeros(n), np.zeros(n), np.zeros(n)
@@ -213,9 +215,12 @@ class Elastic(Policy):
         """Seconds after the last event at which GPUs are handed out anew."""
         return math.inf
 
-    def groups(self, jobs: Jobs, *, alone: bool) -> Ints:
-        """Return a number for every job; ``alone``: the clock has to tell all jobs apart."""
-        return np.zeros(len(jobs.work), np.int64)
+    def groups(self, jobs: Jobs, *, alone: bool) -> tuple[Ints, int]:
+        """Return a number for every job, and how many such numbers there are.
+
+        ``alone``: the clock has to tell all jobs apart.
+        """
+        return np.zeros(len(jobs.work), np.int64), 1
 
     def settings(self, jobs: Jobs) -> Any:
         """Return what the rule is handed besides jobs and state."""
@@ -335,9 +340,10 @@ def jobs_of(policy: Elastic, view: View, *, grid: float = 1.0, alone: bool = Tru
         error = 1 + rng.uniform(-policy.size_error, policy.size_error, n)
     submit = np.rint(submit * grid) if grid > 1 else submit
     jobs = Jobs(
-        submit, view.work(fastest), error, asked, fastest, curve, curves, np.zeros(n, np.int64),
+        submit, view.work(fastest), error, asked, fastest, curve, curves, np.zeros(n, np.int64), 1,
         total_gpus(view), policy.rule is None or policy.rule.by_arrival,
         grid, policy.resize_s * grid, policy.lease_s * grid,
     )  # fmt: skip
     alone = alone or policy.size_error > 0 or policy.resize_s > 0
-    return jobs._replace(group=policy.groups(jobs, alone=alone))
+    group, groups = policy.groups(jobs, alone=alone)
+    return jobs._replace(group=group, groups=groups)

@@ -89,11 +89,12 @@ class MaxMin(Elastic):
     needs = frozenset({"duration"})
     rule: ClassVar[Any] = Rule(clock(_admit, _retire, _share), _admit, _retire, _share, 4, 3)
 
-    def groups(self, jobs: Jobs, *, alone: bool) -> Ints:
-        """Return the kind of every job, in order of the GPUs asked for."""
+    def groups(self, jobs: Jobs, *, alone: bool) -> tuple[Ints, int]:
+        """Return the kind of every job, in order of the GPUs asked for, and how many there are."""
         row = np.arange(len(jobs.work)) if alone else jobs.curve
-        kinds = np.unique(np.column_stack([jobs.asked, row]), axis=0, return_inverse=True)[1]
-        return kinds.ravel()
+        pairs = np.column_stack([jobs.asked, row])
+        kinds, kind = np.unique(pairs, axis=0, return_inverse=True)
+        return kind.ravel(), len(kinds)
 
     def settings(self, jobs: Jobs) -> Any:
         """Return the kinds."""

@@ -210,17 +210,18 @@ class Pcs(Elastic):
         weights = given if given.size else np.ones(classes)
         return np.asarray(weights / weights.sum())
 
-    def groups(self, jobs: Jobs, *, alone: bool) -> Ints:
-        """Return the class of every job."""
-        sizes = jobs.work * jobs.error
-        return np.searchsorted(self.bounds(jobs.work), sizes).astype(np.int64)
+    def groups(self, jobs: Jobs, *, alone: bool) -> tuple[Ints, int]:
+        """Return the class of every job, and how many there are."""
+        bounds = self.bounds(jobs.work)
+        return np.searchsorted(bounds, jobs.work * jobs.error), len(bounds) + 1
 
     def settings(self, jobs: Jobs) -> Classes:
         """Return weights, where the queues begin, and the caps of every level."""
-        weights = self.class_weights(len(self.bounds(jobs.work)) + 1)
-        sizes = np.bincount(jobs.group, minlength=len(weights))
+        sizes = np.bincount(jobs.group, minlength=jobs.groups)
         return Classes(
-            weights, np.append(0, np.cumsum(sizes)), caps(jobs.curves, self.zeta_min, self.delta)
+            self.class_weights(jobs.groups),
+            np.append(0, np.cumsum(sizes)),
+            caps(jobs.curves, self.zeta_min, self.delta),
         )
 
 
