@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from repro.compiled import njit
 from repro.core.decision import Decision
-from repro.core.elastic import HOLDERS, NOW, Elastic, Jobs, Rule, State, give, mean_jobs
+from repro.core.elastic import EVENTS, HOLDERS, NOW, SHOWN, Elastic, Jobs, Rule, State, give
 from repro.core.policy import register
 from repro.core.view import View
 from repro.errors import ParamError
@@ -16,93 +16,109 @@ from repro.sim.elastic import clock
 from repro.typing import Floats, Ints
 
 LEASES, SHARES = FORMS = ("leases", "shares")
-#: Rows of own memory: who is present, in order of arrival; places in this list of the worst off,
-#: and of those who ask for more than one GPU; whether the job at a place got an offer; those who
-#: did, in order; what each job is offered; entry 0: how many are present.
-_LIST, _BEST, _WIDE, _TAKEN, _PICKED, _OFFER, _NUMBER = range(7)
-#: By place: rho if offered the GPUs left, and the finish time in a fair share of the cluster (s).
-_RHO, _FAIR = range(2)
+#: Rows of own memory. By place in the list of those present: their rows in the trace; places of the
+#: worst off, best last; places of those who ask for more than one GPU; whether an offer was made;
+#: places that got one, in order. Then places of `State.holders`; entry 0: how many are present.
+_LIST, _WORST, _WIDE, _TAKEN, _PICKED, _HOLD, _NUMBER = range(7)
+#: By place, so that loops run through neighbours: work left and work (s on one GPU), submission,
+#: GPUs asked for, what `State.seen` says, rho if offered the GPUs left, and the finish time in a
+#: fair share of the cluster (s).
+_LEFT, _WORK, _SUBMIT, _ASKED, _SHOWN, _BORN, _RHO, _FAIR = range(8)
 
 
 @njit()
 def _admit(jobs: Jobs, how: int, s: State, job: int) -> None:
     """Put a job at the end of the list."""
-    s.whole[_LIST, s.whole[_NUMBER, 0]] = job
+    place, own = s.whole[_NUMBER, 0], s.real
+    s.whole[_LIST, place] = job
+    own[_LEFT, place], own[_WORK, place] = s.left[job] * jobs.error[job], jobs.work[job]
+    own[_SUBMIT, place], own[_ASKED, place] = jobs.submit[job], jobs.asked[job]
+    own[_SHOWN, place], own[_BORN, place] = s.seen[0, job] - s.seen[2, job], 1 - s.seen[1, job]
     s.whole[_NUMBER, 0] += 1
 
 
 @njit()
 def _retire(jobs: Jobs, how: int, s: State, job: int) -> None:
-    """Take a job out of the list."""
-    number, place, row = s.whole[_NUMBER, 0], 0, s.whole[_LIST]
-    while row[place] != job:
+    """Take a job out of the list; those behind it move up."""
+    number, place, hold = s.whole[_NUMBER, 0], 0, s.whole[_HOLD]
+    while s.whole[_LIST, place] != job:
         place += 1
-    row[place : number - 1] = row[place + 1 : number]
+    s.whole[_LIST, place : number - 1] = s.whole[_LIST, place + 1 : number]
+    for row in range(_RHO):
+        s.real[row, place : number - 1] = s.real[row, place + 1 : number]
+    for at in range(s.tally[HOLDERS]):
+        hold[at] = -1 if hold[at] == place else hold[at] - (hold[at] > place)
     s.whole[_NUMBER, 0] -= 1
 
 
 @njit(error_model="numpy")
-def _rho(jobs: Jobs, s: State, job: int, place: int, gpus: int) -> float:
-    """Return the finish-time fairness of a job that is offered so many GPUs."""
-    waited = (s.clock[NOW] - jobs.submit[job]) / jobs.per_second
-    work = s.left[job] * jobs.error[job]
-    return float((waited + work / min(gpus, jobs.asked[job])) / s.real[_FAIR, place])
+def _rate(jobs: Jobs, s: State, number: int) -> None:
+    """Compute rho of everyone who is offered all GPUs, or what it asks for."""
+    for at in range(s.tally[HOLDERS]):
+        if s.whole[_HOLD, at] >= 0:
+            job = s.holders[at]
+            s.real[_LEFT, s.whole[_HOLD, at]] = s.left[job] * jobs.error[job]
+    # two loops over few rows each: the compiler takes several jobs at once through them
+    gpus, events, shown = float(jobs.gpus), float(s.tally[EVENTS]), float(s.tally[SHOWN])
+    seen, born, work = s.real[_SHOWN], s.real[_BORN], s.real[_WORK]
+    asked, fair, rho = s.real[_ASKED], s.real[_FAIR], s.real[_RHO]
+    for place in range(number):
+        share = gpus / ((seen[place] + shown) / (born[place] + events))
+        fair[place] = work[place] / min(share, asked[place])
+    now, parts, left, submit = s.clock[NOW], jobs.per_second, s.real[_LEFT], s.real[_SUBMIT]
+    for place in range(number):
+        waited = (now - submit[place]) / parts
+        rho[place] = (waited + left[place] / min(gpus, asked[place])) / fair[place]
 
 
 @njit()
-def _worse(rho: float, place: int, other: float, other_place: int) -> bool:
+def _worse(rho: Floats, place: int, other: int) -> bool:
     """Tell whether a job is worse off than another; of equals the earlier arrival is."""
-    return rho > other or (rho == other and place < other_place)
+    return bool(rho[place] > rho[other] or (rho[place] == rho[other] and place < other))
 
 
 @njit()
-def _keep(best: Ints, rho: Floats, count: int, room: int, place: int) -> int:
-    """Keep a place among the ``room`` worst off, a heap with the best off on top; return count."""
-    if count < room:
-        at = count
-        while at > 0:
-            parent = (at - 1) // 2
-            if _worse(rho[place], place, rho[best[parent]], best[parent]):
-                break
-            best[at] = best[parent]
-            at = parent
-        best[at] = place
-        return count + 1
-    if _worse(rho[place], place, rho[best[0]], best[0]):
-        _sink(best, rho, count, place)
-    return count
-
-
-@njit()
-def _sink(best: Ints, rho: Floats, count: int, place: int) -> None:
-    """Replace the top of a heap of `_keep`."""
+def _sink(worst: Ints, rho: Floats, count: int, place: int) -> None:
+    """Put a place instead of that on top into a heap with the best off on top."""
     at = 0
     while True:
         child = 2 * at + 1
         if child >= count:
             break
-        if child + 1 < count and _worse(
-            rho[best[child]], best[child], rho[best[child + 1]], best[child + 1]
-        ):
+        if child + 1 < count and _worse(rho, worst[child], worst[child + 1]):
             child += 1
-        if _worse(rho[best[child]], best[child], rho[place], place):
+        if _worse(rho, worst[child], place):
             break
-        best[at] = best[child]
+        worst[at] = worst[child]
         at = child
-    best[at] = place
+    worst[at] = place
 
 
 @njit()
-def _worst(jobs: Jobs, s: State, gpus: int) -> int:
-    """List the worst off who got no offer and ask for no more GPUs than are left; return count."""
-    best, rho, taken, count = s.whole[_BEST], s.real[_RHO], s.whole[_TAKEN], 0
-    for place in range(s.whole[_NUMBER, 0]):
-        if taken[place] == 0 and jobs.asked[s.whole[_LIST, place]] <= gpus:
-            count = _keep(best, rho, count, gpus, place)
+def _list_worst(s: State, number: int, gpus: int) -> int:
+    """List the worst off who got no offer and ask for no more GPUs than are left; return count.
+
+    Each takes a GPU or more, so that as many as there are GPUs will do.
+    """
+    worst, rho, taken, asked = s.whole[_WORST], s.real[_RHO], s.whole[_TAKEN], s.real[_ASKED]
+    count = 0
+    for place in range(number):
+        if taken[place] == 1 or asked[place] > gpus:
+            continue
+        if count == gpus:
+            if rho[place] > rho[worst[0]]:
+                _sink(worst, rho, count, place)
+            continue
+        at = count
+        while at > 0 and _worse(rho, worst[(at - 1) // 2], place):
+            worst[at] = worst[(at - 1) // 2]
+            at = (at - 1) // 2
+        worst[at] = place
+        count += 1
     for last in range(count - 1, 0, -1):
-        top = best[0]
-        _sink(best, rho, last, best[last])
-        best[last] = top
+        top = worst[0]
+        _sink(worst, rho, last, worst[last])
+        worst[last] = top
     return count
 
 
@@ -113,47 +129,44 @@ def _share(jobs: Jobs, how: int, s: State) -> None:
     While the GPUs left are no fewer than a job asks for, its rho stands still: of these the worst
     off are sorted once. Those that ask for more are looked at anew for every offer.
     """
-    number, jobs_at, wide = s.whole[_NUMBER, 0], s.whole[_LIST], s.whole[_WIDE]
-    best, taken, rho, fair = s.whole[_BEST], s.whole[_TAKEN], s.real[_RHO], s.real[_FAIR]
-    left, count, wides, widest = jobs.gpus, 0, 0, 0
+    number, asked, rho = s.whole[_NUMBER, 0], s.real[_ASKED], s.real[_RHO]
+    worst, wide, taken, picked = s.whole[_WORST], s.whole[_WIDE], s.whole[_TAKEN], s.whole[_PICKED]
+    _rate(jobs, s, number)
+    taken[:number] = 0
+    wides, widest = 0, 1.0
     for place in range(number):
-        job = jobs_at[place]
-        asked = jobs.asked[job]
-        fair[place] = jobs.work[job] / min(jobs.gpus / mean_jobs(s, job), float(asked))
-        rho[place] = _rho(jobs, s, job, place, left)
-        taken[place] = 0
-        if asked > 1:
+        if asked[place] > 1.0:
             wide[wides] = place
             wides += 1
-            widest = max(widest, asked)
-    picked, offer = s.whole[_PICKED], s.whole[_OFFER]
-    listed, following = _worst(jobs, s, left), 0
+            widest = max(widest, asked[place])
+    left, count, following = jobs.gpus, 0, 0
+    listed = _list_worst(s, number, left)
     while left > 0 and count < number:
-        while following < listed and jobs.asked[jobs_at[best[following]]] > left:
+        while following < listed and asked[worst[following]] > left:
             following += 1
         if following == listed and listed > 0:
-            listed, following = _worst(jobs, s, left), 0
-        chosen = best[following] if following < listed else -1
+            listed, following = _list_worst(s, number, left), 0
+        chosen = worst[following] if following < listed else -1
         if left < widest:
             for place in wide[:wides]:
-                job = jobs_at[place]
-                if taken[place] == 0 and jobs.asked[job] > left:
-                    rho[place] = _rho(jobs, s, job, place, left)
-                    if chosen < 0 or _worse(rho[place], place, rho[chosen], chosen):
+                if taken[place] == 0 and asked[place] > left:
+                    waited = (s.clock[NOW] - s.real[_SUBMIT, place]) / jobs.per_second
+                    rho[place] = (waited + s.real[_LEFT, place] / left) / s.real[_FAIR, place]
+                    if chosen < 0 or _worse(rho, place, chosen):
                         chosen = place
-        following += following < listed and chosen == best[following]
-        taken[chosen] = 1
-        job = jobs_at[chosen]
-        picked[count], offer[job] = job, min(left, jobs.asked[job])
-        left -= offer[job]
+        following += following < listed and chosen == worst[following]
+        taken[chosen], picked[count] = 1, chosen
+        left -= min(left, int(asked[chosen]))
         count += 1
-    for job in s.holders[: s.tally[HOLDERS]]:
-        if offer[job] == 0:
-            s.gpus[job] = 0.0
-    for place in range(count):
-        job = s.holders[place] = picked[place]
-        give(jobs, s, job, float(offer[job]))
-        offer[job] = 0
+    for at in range(s.tally[HOLDERS]):
+        if s.whole[_HOLD, at] >= 0 and taken[s.whole[_HOLD, at]] == 0:
+            s.gpus[s.holders[at]] = 0.0
+    left = jobs.gpus
+    for at in range(count):
+        job = s.whole[_LIST, picked[at]]
+        s.holders[at], s.whole[_HOLD, at] = job, picked[at]
+        give(jobs, s, job, float(min(left, jobs.asked[job])))
+        left -= min(left, jobs.asked[job])
     s.tally[HOLDERS] = count
 
 
@@ -199,7 +212,7 @@ class Themis(Elastic):
     }
 
     needs = frozenset({"duration"})
-    leases: ClassVar[Any] = Rule(clock(_admit, _retire, _share), _admit, _retire, _share, 2, 7)
+    leases: ClassVar[Any] = Rule(clock(_admit, _retire, _share), _admit, _retire, _share, 8, 7)
 
     def __post_init__(self) -> None:
         # form ``shares`` keeps gangs whole and reads more; the class's values are those of leases
