@@ -103,7 +103,9 @@ def play(
         start, end = start / grid, end / grid
         intervals.blocks.append(np.array([job, job, start, end, held, held, alone, none]))
     state, jct = table.state, (book.end - jobs.submit) / grid
-    state.first_start[:], state.end[:] = book.first_start / grid, book.end / grid
+    # one of a kind that nobody followed has run since it came
+    began = np.where(np.isinf(book.first_start), jobs.submit, book.first_start)
+    state.first_start[:], state.end[:] = began / grid, book.end / grid
     state.left[:] = 0.0
     state.preemptions[:] = book.preemptions
     fair = jobs.work / np.minimum(jobs.gpus / book.mean_jobs, jobs.asked)
@@ -209,23 +211,25 @@ def _copy(jobs: Jobs, s: State, copy: State, arrived: int) -> None:
 
 @njit()
 def _note(s: State, book: Book, records: bool) -> None:
-    """Book who lost, changed or got GPUs at an event."""
-    now, count = s.clock[NOW], book.tally
-    for job in book.before[: count[BEFORE]]:
-        if s.gpus[job] != book.held[job]:
+    """Book who lost, changed or got GPUs at an event; what lasted no time is left out."""
+    now, tally = s.clock[NOW], book.tally
+    for job in book.before[: tally[BEFORE]]:
+        if s.gpus[job] == book.held[job]:
+            continue
+        if now > book.since[job]:
+            book.first_start[job] = min(book.first_start[job], book.since[job])
             if records:
-                if count[SPANS] < book.spans.shape[1] and now > book.since[job]:
-                    span = book.spans[:, count[SPANS]]
+                if tally[SPANS] < book.spans.shape[1]:
+                    span = book.spans[:, tally[SPANS]]
                     span[0], span[1], span[2] = job, book.since[job], now
                     span[3], span[4] = book.held[job], book.rate[job]
-                count[SPANS] += now > book.since[job]
-            book.preemptions[job] += s.gpus[job] == 0.0 and s.left[job] > 0.0
-            book.held[job] = 0.0
+                tally[SPANS] += 1
+        if s.gpus[job] == 0.0 and s.left[job] > 0.0 and book.first_start[job] < math.inf:
+            book.preemptions[job] += 1
+        book.held[job] = 0.0
     held = s.tally[HOLDERS]
     for place in range(held):
-        job = s.holders[place]
+        job = book.before[place] = s.holders[place]
         if book.held[job] == 0.0:
             book.held[job], book.rate[job], book.since[job] = s.gpus[job], s.rate[job], now
-            book.first_start[job] = min(book.first_start[job], now)
-        book.before[place] = job
-    count[BEFORE] = held
+    tally[BEFORE] = held
