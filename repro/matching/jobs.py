@@ -98,7 +98,8 @@ def first_pairs(weights: Floats, kinds: Ints) -> list[tuple[int, int]]:
     import rustworkx as rx
 
     later, earlier = _below_diagonal(len(kinds))
-    values = np.rint(weights / RESOLUTION).astype(int)[kinds[later], kinds[earlier]]
+    places = kinds[later] * len(weights) + kinds[earlier]
+    values = np.rint(weights / RESOLUTION).astype(int).take(places)
     graph, weight = _graph(len(kinds), (values > 0).tobytes()), values.tolist().__getitem__
     return list(rx.max_weight_matching(graph, weight_fn=weight))
 

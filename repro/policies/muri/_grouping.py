@@ -74,7 +74,7 @@ class Candidates:
 
     def ranked(self, rows: Ints, values: Floats) -> dict[int, list[Entry]]:
         """Return the running jobs of each width with their values now, best first."""
-        lanes: dict[int, list[Entry]] = {width: [] for width in self.widths[rows].tolist()}
+        lanes: dict[int, list[Entry]] = {w: [] for w in dict.fromkeys(self.widths[rows].tolist())}
         ranks, last = self._rank[rows], self._last[rows]
         # a list sorted in place keeps the order of equal values: a job whose value rose to that of
         # others stays ahead of them, one whose value fell to it comes behind
