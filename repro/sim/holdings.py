@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from itertools import repeat
 
-import numpy as np
-
 from repro.cluster.spec import Cluster
 from repro.core.decision import Run
 from repro.core.jobs import JobTable
@@ -73,7 +71,7 @@ class Holdings:
         #: GPUs that are still checkpointed, and until when
         self._draining: list[tuple[float, float]] = []
         #: of running jobs: the start their group pays in every interval (s), seconds per unit
-        self._start_s, self._pace = np.zeros(table.count), np.zeros(table.count)
+        self._paid: dict[int, tuple[float, float]] = {}
 
     def nodes(self, job: int) -> Nodes:
         """Return (node, GPUs there) of the gang a job belongs to, by ascending node."""
@@ -94,13 +92,14 @@ class Holdings:
 
     def settle(self, now: float) -> None:
         """Book the progress of every running job since the last decision, less its start."""
-        rows, state = np.fromiter(self.runs, np.int64, len(self.runs)), self.table.state
+        left, since = self.table.left, self.table.since
         # the order of operations is the simulator's: small differences grow from event to event
-        left, start_s = state.left[rows], self._start_s[rows]
-        progress = now - state.since[rows] - start_s
-        state.left[rows] = np.where(progress > 0, left - progress / self._pace[rows], left)
-        state.since[rows] = now
-        self.overhead_s = sum(start_s[progress > 0].tolist(), self.overhead_s)
+        for job, (start_s, pace) in self._paid.items():
+            progress = now - since[job] - start_s
+            if progress > 0:
+                left[job] -= progress / pace
+                self.overhead_s += start_s
+            since[job] = now
 
     def predict_all(self, now: float, order: Iterable[int], tie_rel: float) -> None:
         """Predict every completion anew; a last interval turns out to have no start to pay.
@@ -108,17 +107,18 @@ class Holdings:
         Completions within ``tie_rel`` of the earliest come at one instant, that of the first of
         them in ``order``.
         """
-        rows = np.fromiter(order, np.int64)
-        ends = (now + self.table.state.left[rows] * self._pace[rows]).tolist()
+        left, paid, epoch = self.table.left, self._paid, self.epoch
+        ends = [(now + left[job] * paid[job][1], job, epoch[job]) for job in order]
         first = math.inf
-        for end in ends:
+        for end, _, _ in ends:
             if end < first and not math.isclose(end, first, rel_tol=tie_rel):
                 first = end
         near = first * (1.0 + 2.0 * tie_rel)
-        for place, end in enumerate(ends):
+        for place, (end, job, stamp) in enumerate(ends):
             if end <= near and math.isclose(end, first, rel_tol=tie_rel):
-                ends[place] = first
-        self.expect(zip(ends, rows.tolist(), strict=True))
+                ends[place] = first, job, stamp
+        self.finish[:] = ends
+        heapify(self.finish)
 
     def expect(self, ends: Iterable[tuple[float, int]]) -> None:
         """Replace all predicted completions."""
@@ -192,8 +192,7 @@ class Holdings:
             start_s = sum(map(overhead.start_s, repeat(table), run.jobs))
             if not paces:
                 paces = [table.solo[job] / rate for job, rate in zip(run.jobs, rates, strict=True)]
-            for job, pace in zip(run.jobs, paces, strict=True):
-                self._start_s[job], self._pace[job] = start_s, pace
+            self._paid |= {job: (start_s, pace) for job, pace in zip(run.jobs, paces, strict=True)}
         column = self._column.get(run.gpu_type, -1)
         for job, rate in zip(run.jobs, rates, strict=True):
             begin = clean
@@ -292,6 +291,8 @@ class Holdings:
         table.service[job] += (now - start) * table.held[job]
         table.running[job], table.on_type[job] = False, -1
         self.epoch[job] += 1
+        if self.settles:
+            del self._paid[job]
         if self.runs.keys().isdisjoint(run.jobs):
             self.free[run.gpu_type] += run.gpus - run.shared
             if leader in self._nodes:
