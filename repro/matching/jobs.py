@@ -90,13 +90,25 @@ def counted_pairs(weights: Floats, counts: Counts) -> PairCounts:
     return tuple((a, b, number) for (a, b), number in sorted(found.items()))
 
 
-def first_pairs(weights: Floats) -> list[tuple[int, int]]:
-    """Return a matching as `best_pairs` does, but of equal totals the first the solver finds."""
+def first_pairs(weights: Floats, kinds: Ints) -> list[tuple[int, int]]:
+    """Return a matching as `best_pairs` does, but of equal totals the first the solver finds.
+
+    ``weights`` are those of pairing nodes of two kinds; ``kinds`` the kind of every node.
+    """
     import rustworkx as rx
 
-    values = np.rint(weights[np.tri(len(weights), k=-1, dtype=np.bool_)] / RESOLUTION).astype(int)
-    graph, weight = _graph(len(weights), (values > 0).tobytes()), values.tolist().__getitem__
+    later, earlier = _below_diagonal(len(kinds))
+    places = kinds[later] * len(weights) + kinds[earlier]
+    values = np.rint(weights / RESOLUTION).astype(int).take(places)
+    graph, weight = _graph(len(kinds), (values > 0).tobytes()), values.tolist().__getitem__
     return list(rx.max_weight_matching(graph, weight_fn=weight))
+
+
+@lru_cache
+def _below_diagonal(n: int) -> tuple[Ints, Ints]:
+    """Return rows and columns of the pairs of n nodes, each row those before it."""
+    rows, columns = np.tril_indices(n, -1)
+    return rows, columns
 
 
 @lru_cache(maxsize=256)
@@ -105,7 +117,7 @@ def _graph(n: int, edges: bytes) -> Any:
     import rustworkx as rx
 
     graph, places = rx.PyGraph(), np.flatnonzero(np.frombuffer(edges, np.bool_))
-    later, earlier = (ends[places].tolist() for ends in np.tril_indices(n, -1))
+    later, earlier = (ends[places].tolist() for ends in _below_diagonal(n))
     graph.add_nodes_from(range(n))
     graph.add_edges_from([*zip(earlier, later, places.tolist(), strict=True)])
     return graph
@@ -143,7 +155,7 @@ class KindMatcher:
         present = tuple(a for a, number in enumerate(counts) if number)
         if not present:
             return ()
-        pairs = self._table(present).solve(np.array([counts[a] for a in present], np.float64))
+        pairs = self._table(present).solve(np.array([*filter(None, counts), 0.0]))
         return tuple(sorted((present[a], present[b], number) for a, b, number in pairs))
 
 
@@ -157,7 +169,7 @@ class _Table:
         self._small = lru_cache(_MEMORY)(self._by_node)
 
     def solve(self, nodes: Floats) -> list[tuple[int, int, int]]:
-        """Return the pairs of a maximum-weight matching of one node or more of each kind."""
+        """Return the pairs of a maximum-weight matching; ``nodes`` of each kind, and 0."""
         basis = self._relax(nodes)
         for _ in range(_TRIES):
             change, extra = basis.step(nodes)
@@ -179,7 +191,7 @@ class _Table:
         basis = self._basis
         while True:
             doubled = basis.inverse @ nodes
-            if doubled.min() >= 0:
+            if doubled[doubled.argmin()] >= 0:
                 self._basis = basis
                 return basis
             # the first row below 0, as in Bland's rule: ends even where two costs are equal
@@ -194,7 +206,7 @@ class _Table:
         for pair, number in zip(self._basis.ends, self._basis.inverse @ nodes, strict=True):
             found[pair] = number // 2
         found = found[:kinds, :kinds]
-        counts = nodes.astype(np.int64)
+        counts = nodes[:-1].astype(np.int64)
         while True:
             kept = np.maximum(found - _DEPTH, 0)
             idle = counts - found.sum(0) - found.sum(1)
@@ -287,6 +299,7 @@ class Basis:
 
     ``ends`` are the basic pairs, ascending, the lower kind first; ``inverse`` is twice the inverse
     of the basis, a row for each of them: ``inverse @ counts`` is twice the number of each pair.
+    Nobody, whose column is 0, counts none.
     """
 
     def __init__(self, values: PairValues, ends: Sequence[Pair], inverse: Floats) -> None:
@@ -295,11 +308,10 @@ class Basis:
         self.ends = tuple(ends[row] for row in order)
         self.inverse = inverse[order]
         rows, columns = np.array(self.ends).T
-        prices = values.value[rows, columns] @ self.inverse.astype(np.int64)
-        self._prices = np.append(prices, 0)
+        self._prices = values.value[rows, columns] @ self.inverse.astype(np.int64)
         labels = self._labels = self._components()
         # row of each odd component: its kinds
-        self.members = (labels[:-1] == np.arange(labels[-1])[:, None]).astype(np.float64)
+        self.members = (labels == np.arange(labels[-1])[:, None]).astype(np.float64)
         self._next: dict[int, Basis | None] = {}
         self._steps: dict[bytes, tuple[Floats, list[Pair]]] = {}
         self._paths: tuple[Ints, Ints, Ints] | None = None
@@ -307,19 +319,12 @@ class Basis:
     def _components(self) -> Ints:
         """Return the component of each kind and of nobody, which has the highest number."""
         nobody = self.values.kinds
-        root = list(range(nobody + 1))
-
-        def find(a: int) -> int:
-            while root[a] != a:
-                a = root[a]
-            return a
-
+        root = [*range(nobody + 1)]
         for a, b in self.ends:
-            root[find(a)] = find(b)
-        roots = [find(a) for a in range(nobody + 1)]
-        number = {r: i for i, r in enumerate(r for r in dict.fromkeys(roots) if r != roots[-1])}
-        number[roots[-1]] = len(number)
-        return np.array([number[r] for r in roots])
+            root = [root[b] if one == root[a] else one for one in root]
+        number = {r: i for i, r in enumerate(r for r in dict.fromkeys(root) if r != root[-1])}
+        number[root[-1]] = len(number)
+        return np.array([number[r] for r in root])
 
     def _costs(self) -> Ints:
         """Return twice the reduced cost of every pair."""
@@ -333,7 +338,7 @@ class Basis:
         """
         if row in self._next:
             return self._next[row]
-        line = np.append(self.inverse[row], 0)
+        line = self.inverse[row]
         rates = line[:, None] + line
         enters = self.values.allowed & (rates < 0)
         if not enters.any():
@@ -347,17 +352,17 @@ class Basis:
         ends = (*self.ends[:row], pair, *self.ends[row + 1 :])
         name = tuple(sorted(ends))
         if name not in bases:
-            column = self._column(pair)
+            column = self._column(*pair)
             inverse = self.inverse - np.outer(column, self.inverse[row] / column[row])
             inverse[row] = 2 * self.inverse[row] / column[row]
             bases[name] = Basis(self.values, ends, inverse)
         self._next[row] = bases[name]
         return bases[name]
 
-    def _column(self, pair: Pair) -> Floats:
+    def _column(self, a: int, b: int) -> Floats:
         """Return twice what one pair more takes from each basic pair."""
-        nobody = self.values.kinds
-        return sum((self.inverse[:, a] for a in pair if a != nobody), np.zeros(nobody))
+        column: Floats = self.inverse[:, a] + self.inverse[:, b]
+        return column
 
     def step(self, counts: Floats) -> tuple[Floats, list[Pair]]:
         """Return what makes all basic pairs whole: change to twice each, other pairs to make."""
@@ -388,7 +393,7 @@ class Basis:
                 at = onward
         extra = [divmod(index, self.values.kinds + 1) for index in sorted(used)]
         for pair in extra:
-            change -= self._column(pair)
+            change -= self._column(*pair)
         return change, extra
 
     def _shortest_paths(self) -> tuple[Ints, Ints, Ints]:
@@ -416,20 +421,21 @@ class Basis:
 
 def first_basis(values: PairValues) -> Basis:
     """Return the basis of the lowest prices set kind by kind, each against those before it."""
+    value, allowed = values.value.tolist(), values.allowed.tolist()
     prices: list[int] = []
     ends: list[Pair] = []
     for a in range(values.kinds):
         # twice the price, so that half the value of a pair of equals is whole
         needs = {(a, values.kinds): 0}
-        if values.allowed[a, a]:
-            needs[a, a] = int(values.value[a, a])
-        for b in np.flatnonzero(values.allowed[:a, a]).tolist():
-            needs[b, a] = 2 * int(values.value[b, a]) - prices[b]
+        if allowed[a][a]:
+            needs[a, a] = value[a][a]
+        needs |= {(b, a): 2 * value[b][a] - prices[b] for b in range(a) if allowed[b][a]}
         tight = max(needs, key=needs.__getitem__)
         prices.append(needs[tight])
         ends.append(tight)
-    matrix = np.zeros((values.kinds + 1, values.kinds))
+    matrix = np.zeros((values.kinds + 1, values.kinds + 1))
+    matrix[-1, -1] = 1.0
     for column, (a, b) in enumerate(ends):
         matrix[a, column] += 1
         matrix[b, column] += 1
-    return Basis(values, ends, np.rint(2 * np.linalg.inv(matrix[:-1])))
+    return Basis(values, ends, np.rint(2 * np.linalg.inv(matrix)[:-1]))

@@ -5,7 +5,7 @@ import math
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -121,8 +121,7 @@ class Interleaving:
         scale = [run.gpus / table.gpus[job] for job in run.jobs]
         if len(run.jobs) == 1:
             return scale
-        merged, stages, alone = table.derived(f"stages {self.columns}", lambda: self._of(table))
-        period = self.period([stages[job] for job in run.jobs], merged)
+        alone, period = self._alone_and_grouped(table, run)
         return [part * alone[job] / period for part, job in zip(scale, run.jobs, strict=True)]
 
     def paces(self, table: JobTable, run: Run, nodes: Nodes) -> list[float]:
@@ -130,11 +129,20 @@ class Interleaving:
         if len(run.jobs) == 1 or not table.counts_iterations:
             rates = self.rates(table, run, nodes)
             return [table.solo[job] / rate for job, rate in zip(run.jobs, rates, strict=True)]
-        merged, stages, _ = table.derived(f"stages {self.columns}", lambda: self._of(table))
-        return [self.period([stages[job] for job in run.jobs], merged)] * len(run.jobs)
+        return [self._alone_and_grouped(table, run)[1]] * len(run.jobs)
 
-    def _of(self, table: JobTable) -> tuple[bool, list[Stages], list[float]]:
-        """Return whether CPU is within storage, and every job's stages and iteration time alone."""
+    def _alone_and_grouped(self, table: JobTable, run: Run) -> tuple[list[float], float]:
+        """Return the iteration time of every job alone, and the period of a group."""
+        name = f"stages {self.columns}"
+        merged, stages, alone, periods = table.derived(name, lambda: self._of(table))
+        members = tuple([stages[job] for job in run.jobs])
+        key = self.ordering, self.factors, members
+        if key not in periods:
+            periods[key] = self.period(members, merged)
+        return alone, periods[key]
+
+    def _of(self, table: JobTable) -> tuple[bool, list[Stages], list[float], dict[Any, float]]:
+        """Return whether CPU is within storage, stages and iteration times alone, no periods."""
         columns = self.columns or stage_columns(table.frame.columns)
         if missing := [name for name in columns if name not in table.frame]:
             raise TraceError(
@@ -146,7 +154,7 @@ class Interleaving:
         alone = map(table.iteration_s, range(table.count))
         times = zip(alone, stages, strict=True)
         solo = [sum(own) if math.isnan(seconds) else seconds for seconds, own in times]
-        return columns == MERGED_COLUMNS, stages, solo
+        return columns == MERGED_COLUMNS, stages, solo, {}
 
 
 @lru_cache(maxsize=200_000)

@@ -11,10 +11,10 @@ class FirstFit:
 
     Idle GPUs only shrink between two calls of `clear`, so the first node with room for a gang size
     only moves forward: one pointer per size replaces the search, and a size refused once stays
-    refused.
+    refused. Where all ``gangs`` that may be asked for fit if their GPUs do, these are counted.
     """
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, gangs: Iterable[int] | None = None) -> None:
         self.free = self.num_gpus = cluster.num_gpus
         sizes = {node.gpus for node in cluster.nodes}
         self._even = len(sizes) == 1 and all(map(_is_power_of_two, sizes))
@@ -24,6 +24,7 @@ class FirstFit:
             _Switch([cluster.nodes[node].gpus for node in members])
             for members in cluster.switches.values()
         ]
+        self._counts = gangs is not None and self.surely_fits(gangs, 0)
 
     def surely_fits(self, gangs: Iterable[int], total: int) -> bool:
         """Tell whether powers of two, on empty nodes of one such size, fit without being tried."""
@@ -41,6 +42,9 @@ class FirstFit:
         """Take the place of a gang if there is one, and tell whether there was."""
         if gpus > self.free:
             return False
+        if self._counts:
+            self.free -= gpus
+            return True
         for switch in self._switches:
             if switch.take(gpus):
                 self.free -= gpus

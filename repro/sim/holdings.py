@@ -158,18 +158,12 @@ class Holdings:
 
     def apply(self, stops: list[int], starts: list[Run], now: float) -> list[int]:
         """Carry a decision out; return the jobs that start at another speed than nominal."""
-        table = self.table
+        table, cost = self.table, self.overhead
         if stops:
             again = {job for run in starts for job in run.jobs}
             paused = [job for job in stops if job not in again]
-            overhead = self.overhead
-            pauses = (
-                {job: overhead.pause_s(table, job) for job in paused}
-                if overhead is not None
-                else {}
-            )
-            for job in stops:
-                self._release(job, now, pauses.get(job))
+            pauses = {} if cost is None else {job: cost.pause_s(table, job) for job in paused}
+            self._release(stops, now, pauses)
             for job in paused:
                 table.preemptions[job] += 1
         return [job for run in starts for job in self._start(run, now)]
@@ -200,8 +194,8 @@ class Holdings:
             start_s = sum(map(overhead.start_s, repeat(table), run.jobs))
             if not paces:
                 paces = [table.solo[job] / rate for job, rate in zip(run.jobs, rates, strict=True)]
-            for job, pace in zip(run.jobs, paces, strict=True):
-                self._paid[job] = (start_s, pace)
+            self._paid |= {job: (start_s, pace) for job, pace in zip(run.jobs, paces, strict=True)}
+        column = self._column.get(run.gpu_type, -1)
         for job, rate in zip(run.jobs, rates, strict=True):
             begin = clean
             if overhead is not None and not self.settles:
@@ -213,12 +207,13 @@ class Holdings:
                 raise PolicyError(
                     f"policy {self._policy!r} runs job {table.ids[job]!r} at rate {rate:g}"
                 )
-            table.first_start[job] = min(table.first_start[job], now)
+            if now < table.first_start[job]:
+                table.first_start[job] = now
             table.running[job] = True
             table.hold[job], table.held[job] = now, run.gpus
             table.since[job], table.clean[job] = begin, clean
             table.rate[job] = rate / table.solo[job]
-            table.on_type[job] = self._column.get(run.gpu_type, -1)
+            table.on_type[job] = column
             self.runs[job] = run
             if not self.settles:
                 self._predict(job, begin)
@@ -253,22 +248,20 @@ class Holdings:
             )
         return placer.claim(leader, run.tasks)
 
-    def _release(self, job: int, now: float, pause: float | None) -> None:
-        """Take the GPUs of a job away and book its progress; ``pause``: seconds to checkpoint."""
-        table, run = self.table, self.runs[job]
-        begun = now >= table.since[job]
-        self._progress(job, now)
-        self._book(job, now)
-        if pause is not None:
-            # a job that has not begun has nothing to checkpoint, and no more to load
-            until = now + pause if begun else max(now, table.clean[job])
-            self.overhead_s += until - now if begun else until - table.since[job]
-            self._draining.append((until, (run.gpus - run.shared) / len(run.jobs)))
-
-    def _progress(self, job: int, now: float) -> None:
-        """Book the progress of a running job."""
-        left, since = self.table.left, self.table.since[job]
-        left[job] = max(0.0, left[job] - max(0.0, now - since) * self.table.rate[job])
+    def _release(self, jobs: list[int], now: float, pauses: Mapping[int, float]) -> None:
+        """Take the GPUs of jobs away, book their progress; ``pauses``: seconds to checkpoint."""
+        table, runs = self.table, self.runs
+        left, since, rate = table.left, table.since, table.rate
+        for job in jobs:
+            run, gone = runs[job], now - since[job]
+            ahead = left[job] - gone * rate[job] if gone > 0.0 else left[job]
+            left[job] = ahead if ahead > 0.0 else 0.0
+            self._book(job, now)
+            if job in pauses:
+                # a job that has not begun has nothing to checkpoint, and no more to load
+                until = now + pauses[job] if gone >= 0.0 else max(now, table.clean[job])
+                self.overhead_s += until - now if gone >= 0.0 else until - since[job]
+                self._draining.append((until, (run.gpus - run.shared) / len(run.jobs)))
 
     def complete(self, job: int, now: float) -> None:
         """Let a job end."""
@@ -282,23 +275,9 @@ class Holdings:
     def _book(self, job: int, now: float) -> None:
         """Close the interval of a job that stops holding GPUs."""
         table, run = self.table, self.runs.pop(job)
-        self._note(job, run, now)
-        table.running[job], table.on_type[job] = False, -1
-        self.epoch[job] += 1
-        if self.settles:
-            del self._paid[job]
-        if self.runs.keys().isdisjoint(run.jobs):
-            self.free[run.gpu_type] += run.gpus - run.shared
-            if run.jobs[0] in self._nodes:
-                del self._nodes[run.jobs[0]]
-                self._typed.get(run.gpu_type, self.placer).give_back(run.jobs[0])
-
-    def _note(self, job: int, run: Run, now: float) -> None:
-        """Record the interval of a hold up to now; the next begins now."""
-        table = self.table
-        start = table.hold[job]
+        start, leader = table.hold[job], run.jobs[0]
         if self._keeps:
-            spans, leader = self.intervals, run.jobs[0]
+            spans = self.intervals
             spans.job.append(job)
             spans.start.append(start)
             spans.end.append(now)
@@ -312,7 +291,15 @@ class Holdings:
                 spans.gpu_type.append(run.gpu_type)
         table.seconds[job] += now - start
         table.service[job] += (now - start) * table.held[job]
-        table.hold[job] = now
+        table.running[job], table.on_type[job] = False, -1
+        self.epoch[job] += 1
+        if self.settles:
+            del self._paid[job]
+        if self.runs.keys().isdisjoint(run.jobs):
+            self.free[run.gpu_type] += run.gpus - run.shared
+            if leader in self._nodes:
+                del self._nodes[leader]
+                self._typed.get(run.gpu_type, self.placer).give_back(leader)
 
     def _drain_delay(self, gpus: float, now: float) -> float:
         """Return how long a gang waits for GPUs whose former holders still checkpoint."""

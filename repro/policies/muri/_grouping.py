@@ -1,6 +1,7 @@
 """Muri's Algorithm 1: which jobs may get GPUs, what merging is worth, and which groups form."""
 
 import itertools
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from heapq import heapify, heappop, heapreplace
@@ -20,12 +21,14 @@ from repro.typing import Floats, Ints
 Entry = tuple[float, int, int]
 #: Profiles of the members of a group, ascending: all that its period depends on.
 Kind = tuple[int, ...]
+#: Kinds of nodes, in order.
+Line = tuple[Kind, ...]
 #: Gamma of merging two kinds, the kinds, and how often.
 Pair = tuple[float, Kind, Kind, int]
-#: Places of two nodes in a line.
-Match = tuple[int, int]
 #: A group and its kind.
 Node = tuple[Group, Kind]
+#: A line, the line after its pairs merged, and who merged with whom.
+Merging = tuple[list[Node], list[Node], dict[Group, tuple[Group, Node]]]
 
 #: Up to this many nodes are matched one by one: among equal totals the solver then finds, along the
 #: list, what that of the simulator would (nearly). More are matched by kind.
@@ -44,7 +47,7 @@ class Candidates:
     def __init__(
         self, widths: Sequence[int], cluster: Cluster, max_group: int, wide_first: bool
     ) -> None:
-        self._nodes, self._num_gpus = FirstFit(cluster), cluster.num_gpus
+        self._nodes, self._num_gpus = FirstFit(cluster, set(widths)), cluster.num_gpus
         #: GPUs of every job
         self.widths, self._width_of = np.array(widths, dtype=np.int64), widths
         self._max_group, self._wide_first = max_group, wide_first
@@ -71,22 +74,20 @@ class Candidates:
 
     def ranked(self, rows: Ints, values: Floats) -> dict[int, list[Entry]]:
         """Return the running jobs of each width with their values now, best first."""
-        lanes: dict[int, list[Entry]] = {width: [] for width in self.widths[rows].tolist()}
-        ties: tuple[Any, ...] = (rows,)
-        if self._wide_first:
-            # a list sorted in place keeps the order of equal values: a job whose value rose to that
-            # of others stays ahead of them, one whose value fell to it comes behind
-            last = np.where(np.isnan(self._last[rows]), values, self._last[rows])
-            ties = (rows, self._rank[rows], last)
-        order = np.lexsort((*ties, values))
-        rows, values = rows[order], values[order]
-        if self._wide_first:
-            change, place = values - last[order], np.arange(len(rows))
-            ranks = np.where(change > 0, self._ahead - len(rows), self._behind) + place
-            self._rank[rows] = np.where(change == 0, self._rank[rows], ranks)
-            self._last[rows] = values
-            self._ahead, self._behind = self._ahead - len(rows), self._behind + len(rows)
-        entries = zip(values.tolist(), self._rank[rows].tolist(), rows.tolist(), strict=True)
+        lanes: dict[int, list[Entry]] = {w: [] for w in dict.fromkeys(self.widths[rows].tolist())}
+        ranks, last = self._rank[rows], self._last[rows]
+        # a list sorted in place keeps the order of equal values: a job whose value rose to that of
+        # others stays ahead of them, one whose value fell to it comes behind
+        last = np.where(np.isnan(last), values, last) if self._wide_first else values
+        order = np.lexsort((ranks, last, values))
+        rows, values, ranks = rows[order], values[order], ranks[order]
+        change, place = values - last[order], np.arange(len(rows))
+        self._ahead -= len(rows)
+        moved = np.where(change > 0, self._ahead, self._behind) + place
+        ranks = self._rank[rows] = np.where(change == 0, ranks, moved)
+        self._last[rows] = values
+        self._behind += len(rows)
+        entries = zip(values.tolist(), ranks.tolist(), rows.tolist(), strict=True)
         for width, entry in zip(self.widths[rows].tolist(), entries, strict=True):
             lanes[width].append(entry)
         return lanes
@@ -99,10 +100,8 @@ class Candidates:
         """
         nodes, size, lanes = self._nodes, self._max_group, {}
         for width in running.keys() | self._lines.keys():
-            most = size * (self._num_gpus // width)
-            line = [*running.get(width, ()), *itertools.islice(self._lines.get(width, ()), most)]
-            if line:
-                line.sort()
+            ahead = itertools.islice(self._lines.get(width, ()), size * (self._num_gpus // width))
+            if line := sorted([*running.get(width, ()), *ahead]):
                 lanes[width] = line
         heads = [self._head(width, line[0], fresh) for width, line in lanes.items()]
         heapify(heads)
@@ -125,9 +124,8 @@ class Candidates:
     def _head(self, width: int, entry: Entry, fresh: range) -> tuple[float, tuple[int, ...], int]:
         """Return what is compared: value, ties, minus the width."""
         value, rank, job = entry
-        if not self._wide_first:
-            return value, (rank,), -width
-        return value, (1, rank) if job in fresh else (0, -width, rank), -width
+        ties = (1, rank) if job in fresh else (0, -width, rank)
+        return value, ties if self._wide_first else (rank,), -width
 
 
 class Profiles:
@@ -154,9 +152,10 @@ class Profiles:
         #: kind of each job alone
         self.alone: list[Kind] = [(number,) for number in self.of_job]
         self._stages = list(numbers)
-        self._gamma: dict[Kind, float] = {}
-        self._tables: dict[tuple[Kind, ...], Floats] = {}
-        self._matchers: dict[tuple[Kind, ...], KindMatcher] = {}
+        #: gamma of merging two kinds
+        self._gamma: defaultdict[Kind, dict[Kind, float]] = defaultdict(dict)
+        self._tables: dict[Line, Floats] = {}
+        self._matchers: dict[Line, KindMatcher] = {}
         #: matchings of lines, and of numbers per kind
         self._solved: dict[tuple[Any, ...], list[Any]] = {}
 
@@ -165,34 +164,29 @@ class Profiles:
         group = [self._stages[self.of_job[job]] for job in jobs]
         return replace(self._perf, ordering="best").period(group, self._merged)
 
-    def weights(self, lines: Sequence[tuple[Kind, ...]]) -> list[Floats]:
+    def weights(self, lines: Sequence[Line]) -> list[Floats]:
         """Return the efficiency gamma (Eq 4) of merging every two kinds of each line of kinds.
 
         Tables of shape (kinds, kinds); 0 where the group would be too large.
         """
-        unknown = [line for line in lines if line not in self._tables]
+        gamma, tables = self._gamma, self._tables
+        unknown = [line for line in lines if line not in tables]
         if unknown:
-            self._learn(unknown)
-        return [self._tables[line] for line in lines]
-
-    def _learn(self, lines: Sequence[tuple[Kind, ...]]) -> None:
-        """Compute tables of gamma, and gamma of the kinds not met before in one call."""
-        most, gamma = self._max_group, self._gamma
-        merged = {
-            line: [
-                tuple(sorted(one + other)) if len(one) + len(other) <= most else ()
+            pairs = {
+                (one, other): tuple(sorted(one + other))
+                for line in unknown
                 for one in line
                 for other in line
-            ]
-            for line in lines
-        }
-        kinds = dict.fromkeys(itertools.chain.from_iterable(merged.values()))
-        new = [kind for kind in kinds if kind and kind not in gamma]
-        groups = [[self._stages[number] for number in kind] for kind in new]
-        gamma.update(zip(new, self._perf.efficiencies(groups, self._merged), strict=True))
-        for line, both in merged.items():
-            table = np.array([gamma.get(kind, 0.0) for kind in both])
-            self._tables[line] = table.reshape(len(line), len(line))
+                if other not in gamma[one]
+            }
+            new = [kind for kind in dict.fromkeys(pairs.values()) if len(kind) <= self._max_group]
+            groups = [[self._stages[number] for number in kind] for kind in new]
+            found = dict(zip(new, self._perf.efficiencies(groups, self._merged), strict=True))
+            for (one, other), both in pairs.items():
+                gamma[one][other] = found.get(both, 0.0)
+            for line in unknown:
+                tables[line] = np.array([[*map(gamma[kind].get, line)] for kind in line])
+        return [tables[line] for line in lines]
 
     def matched(self, counts: Sequence[Mapping[Kind, int]]) -> list[list[Pair]]:
         """Return maximum-weight matchings, each of so many nodes of every kind.
@@ -200,23 +194,19 @@ class Profiles:
         As gamma of a pair, its kinds, and how many such pairs.
         """
         self._forget()
-        listed = [sorted(nodes.items()) for nodes in counts]
-        keys = [(tuple([k for k, _ in nodes]), tuple([n for _, n in nodes])) for nodes in listed]
-        tables = self.weights([line for line, _ in keys])
-        new = {
-            key: table for key, table in zip(keys, tables, strict=True) if key not in self._solved
-        }
-        found: list[Sequence[tuple[int, int, int]]] = []
-        for (line, number), table in new.items():
+        # kinds, ascending, and numbers
+        keys = [tuple(zip(*sorted(nodes.items()), strict=True)) for nodes in counts]
+        new = [key for key in dict.fromkeys(keys) if key not in self._solved]
+        tables = self.weights([line for line, _ in new])
+        for (line, number), table in zip(new, tables, strict=True):
             if not self._collapse or 2 * len(line) > sum(number):
-                found.append(counted_pairs(table, number))
-                continue
-            if line not in self._matchers:
-                self._matchers[line] = KindMatcher(table)
-            found.append(self._matchers[line].pairs(number))
-        for (key, table), pairs in zip(new.items(), found, strict=True):
-            worth = [(float(table[a, b]), key[0][a], key[0][b], times) for a, b, times in pairs]
-            self._solved[key] = worth
+                pairs = counted_pairs(table, number)
+            else:
+                if line not in self._matchers:
+                    self._matchers[line] = KindMatcher(table)
+                pairs = self._matchers[line].pairs(number)
+            worth = [(float(table[a, b]), line[a], line[b], times) for a, b, times in pairs]
+            self._solved[line, number] = worth
         return [self._solved[key] for key in keys]
 
     def _forget(self) -> None:
@@ -224,48 +214,47 @@ class Profiles:
         if len(self._solved) > _MEMORY:
             self._solved.clear()
 
-    def in_line(self, kinds: tuple[Kind, ...], again: tuple[Match, ...]) -> list[Match]:
+    def in_line(self, kinds: Line, again: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
         """Return a maximum-weight matching of a line of nodes, as pairs of places.
 
         Of equal nodes those of ``again`` are paired first, then the others in the line's order.
         """
-        found = self._solved.get((kinds, again))
+        if self._collapse and len(kinds) > NODE_BY_NODE and 2 * len(set(kinds)) <= len(kinds):
+            return self._kind_by_kind(kinds, again)
+        found = self._solved.get(kinds)
         if found is None:
             self._forget()
-            repeats = self._collapse and 2 * len(set(kinds)) <= len(kinds)
-            by_kind = repeats and len(kinds) > NODE_BY_NODE
-            found = self._kind_by_kind(kinds, again) if by_kind else self._one_by_one(kinds)
-            self._solved[kinds, again] = found
+            present = tuple(sorted(set(kinds)))
+            rows = {kind: row for row, kind in enumerate(present)}
+            index = np.array([rows[kind] for kind in kinds])
+            (table,) = self.weights([present])
+            few = len(kinds) <= NODE_BY_NODE
+            found = first_pairs(table, index) if few else best_pairs(table[np.ix_(index, index)])
+            self._solved[kinds] = found
         return found
 
-    def _one_by_one(self, kinds: tuple[Kind, ...]) -> list[Match]:
-        """Return pairs of places as the solver finds them."""
-        present = sorted(set(kinds))
-        rows = {kind: row for row, kind in enumerate(present)}
-        index = np.array([rows[kind] for kind in kinds])
-        table = self.weights([tuple(present)])[0][index[:, None], index]
-        return first_pairs(table) if len(kinds) <= NODE_BY_NODE else best_pairs(table)
-
-    def _kind_by_kind(self, kinds: tuple[Kind, ...], again: tuple[Match, ...]) -> list[Match]:
+    def _kind_by_kind(self, kinds: Line, again: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
         """Return pairs of places in the numbers per kind that weigh most."""
-        places: dict[Kind, list[int]] = {}
-        for place, kind in enumerate(kinds):
-            places.setdefault(kind, []).append(place)
-        (wanted,) = self.matched([{kind: len(where) for kind, where in places.items()}])
+        counts = Counter(kinds)
+        (wanted,) = self.matched([counts])
         left = {(one, other): number for _, one, other, number in wanted}
-        pairs: list[Match] = []
+        pairs: list[tuple[int, int]] = []
+        free = [True] * len(kinds)
         for one, other in again:
-            pair = min(kinds[one], kinds[other]), max(kinds[one], kinds[other])
-            if left.get(pair, 0):
+            pair = kinds[one], kinds[other]
+            if pair[0] > pair[1]:
+                pair = pair[1], pair[0]
+            if left.get(pair):
                 left[pair] -= 1
                 pairs.append((one, other))
-        taken = {place for pair in pairs for place in pair}
-        queues = {
-            kind: iter([place for place in places[kind] if place not in taken])
-            for kind in dict.fromkeys(itertools.chain.from_iterable(left))
-        }
+                free[one] = free[other] = False
+        queues: dict[Kind, list[int]] = {kind: [] for kind in counts}
+        # the earliest place last
+        for place in range(len(kinds) - 1, -1, -1):
+            if free[place]:
+                queues[kinds[place]].append(place)
         for (a, b), number in left.items():
-            pairs += [(next(queues[a]), next(queues[b])) for _ in range(number)]
+            pairs += [(queues[a].pop(), queues[b].pop()) for _ in range(number)]
         return pairs
 
 
@@ -403,54 +392,65 @@ class GroupsByList:
 
     def __init__(self, profiles: Profiles, max_group: int, rounds: int) -> None:
         self._profiles, self._max_group, self._rounds = profiles, max_group, rounds
-        #: whom each node was merged with at the last decision, and at this one
-        self._mates: dict[Group, Group] = {}
-        self._merged_now: dict[Group, Group] = {}
+        self._alone: list[Node] = [((job,), kind) for job, kind in enumerate(profiles.alone)]
+        #: whom each node was merged with to what at the last decision, and at this one
+        self._mates: dict[Group, tuple[Group, Node]] = {}
+        self._merged_now: dict[Group, tuple[Group, Node]] = {}
+        #: lines that merged whole then and now, by width and round: line, result, who with whom
+        self._before: dict[tuple[int, int], Merging] = {}
+        self._now: dict[tuple[int, int], Merging] = {}
 
     def match(self, buckets: Mapping[int, list[int]], gpus: int) -> dict[int, list[Group]]:
         """Return the groups of each bucket; merging ends when they need no more than ``gpus``."""
-        alone = self._profiles.alone
-        nodes: dict[int, list[Node]] = {
-            width: [((job,), alone[job]) for job in jobs] for width, jobs in buckets.items()
-        }
+        alone = self._alone.__getitem__
+        nodes = {width: [*map(alone, jobs)] for width, jobs in buckets.items()}
         lack = sum(width * len(jobs) for width, jobs in buckets.items()) - gpus
         self._mates, self._merged_now = self._merged_now, {}
-        for _ in range(self._rounds):
-            before = lack
-            for width in buckets:
-                if lack > 0:
-                    nodes[width], lack = self._merged(nodes[width], width, lack)
-            if lack == before:
-                break
+        self._before, self._now = self._now, {}
+        for turn, width in itertools.product(range(self._rounds), buckets):
+            if lack > 0:
+                nodes[width], lack = self._merged(nodes[width], (width, turn), lack)
         return {width: [group for group, _ in line] for width, line in nodes.items()}
 
-    def _merged(self, line: list[Node], width: int, lack: int) -> tuple[list[Node], int]:
+    def _merged(self, line: list[Node], turn: tuple[int, int], lack: int) -> tuple[list[Node], int]:
         """Merge matched nodes of one bucket while GPUs lack; return how many still do, too."""
-        again: list[Match] = []
+        width, before = turn[0], self._before.get(turn)
+        if before and before[0] == line and lack > width * (len(line) - len(before[1]) - 1):
+            # the same line merges as it did
+            self._now[turn] = before
+            self._merged_now |= before[2]
+            return before[1], lack - width * (len(line) - len(before[1]))
+        mates, again = self._mates, list[tuple[int, int]]()
         if len(line) > NODE_BY_NODE:
             # of equal nodes those merged last time are merged again
-            place_of, mates = {group: place for place, (group, _) in enumerate(line)}, self._mates
-            found = [(place_of[one], mates[one]) for one in place_of.keys() & mates.keys()]
-            again = sorted([(one, place_of[two]) for one, two in found if two in place_of])
-        pairs = self._profiles.in_line(tuple([kind for _, kind in line]), tuple(again))
-        if not pairs:
-            return line, lack
-        partner = [-1] * len(line)
+            place_of = {group: place for place, (group, _) in enumerate(line)}
+            again = [
+                (place, place_of[known[0]])
+                for group, place in place_of.items()
+                if (known := mates.get(group)) and known[0] in place_of
+            ]
+        pairs = self._profiles.in_line(tuple([kind for _, kind in line]), again)
+        partner = [*range(len(line))]
         for one, other in pairs:
             partner[one], partner[other] = other, one
         merged: list[Node] = []
-        for place, other in enumerate(partner):
-            if other < 0:
-                merged.append(line[place])
+        together: dict[Group, tuple[Group, Node]] = {}
+        for node, other, place in zip(line, partner, range(len(line)), strict=True):
+            if other < place and lack > 0:
+                (mate, its), (group, kind) = line[other], node
+                known = mates.get(mate)
+                if known is None or known[0] != group:
+                    known = group, (mate + group, tuple(sorted(its + kind)))
+                together[mate], node = known, known[1]
+                lack -= width
             elif other < place:
-                # a pair stands where its later node does
-                if lack > 0:
-                    (mate, its), (group, kind) = line[other], line[place]
-                    self._merged_now[mate] = group
-                    merged.append((mate + group, tuple(sorted(its + kind))))
-                    lack -= width
-                else:
-                    merged += (line[other], line[place])
+                merged.append(line[other])
+            # a pair stands where its later node does
+            if other <= place:
+                merged.append(node)
+        self._merged_now |= together
+        if len(together) == len(pairs):
+            self._now[turn] = line, merged, together
         return merged, lack
 
     def blocks(self, buckets: Mapping[int, list[int]], gpus: int) -> dict[int, list[Group]]:

@@ -197,7 +197,7 @@ class _Run:
         self.widths = [view.gpus(job) for job in jobs]
         #: priority of each job until it first runs
         self.first = [policy.first_value(view, job) for job in jobs]
-        self.nodes = FirstFit(view.cluster)
+        self.nodes = FirstFit(view.cluster, set(self.widths))
         self.candidates = Candidates(self.widths, view.cluster, most, bool(policy.wide_first))
 
     def ranked(
@@ -348,11 +348,12 @@ class _InList(_Run):
         known, before = self.runs, self.held
         self.runs = self._placed(groups, buckets)
         held = self.held = set[int]().union(*self.runs)
-        ranked = itertools.chain.from_iterable(running.values())
-        left = {job: value for value, _, job in ranked if job not in held}
-        self.candidates.add(left, left.values())
+        if lost := before - held:
+            ranked = itertools.chain.from_iterable(running.values())
+            left = {job: value for value, _, job in ranked if job in lost}
+            self.candidates.add(left, left.values())
         self.candidates.remove(held - before)
-        gone = [members for members in known if members not in self.runs]
+        gone = (members for members in known if members not in self.runs)
         stop = [job for members in gone for job in members if job in before]
         start = [run for members, run in self.runs.items() if members not in known]
         widths = sorted(buckets, reverse=True)

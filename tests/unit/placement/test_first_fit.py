@@ -38,6 +38,13 @@ def test_answers_like_consolidated_placement(spec, widths, before):
     assert ([nodes.take(width) for width in widths], nodes.free) == as_yarn(spec, widths)
 
 
+@settings(max_examples=200, deadline=None)
+@given(st.sampled_from(CLUSTERS), st.lists(st.sampled_from([1, 2, 4, 8, 16, 32]), max_size=60))
+def test_gangs_that_are_only_counted_find_the_same_places(spec, widths):
+    nodes = FirstFit(Cluster.parse(spec), set(widths))
+    assert ([nodes.take(width) for width in widths], nodes.free) == as_yarn(spec, widths)
+
+
 def test_a_gang_refused_for_its_remainder_leaves_no_trace():
     nodes = FirstFit(Cluster.parse("3x4"))
     # 6 = a whole node and 2 of another, where 1 is left
