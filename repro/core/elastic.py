@@ -285,7 +285,7 @@ class _Sharing:
         rule.share(jobs, how, s)
         s.clock[LEASE_ENDS] = view.now + jobs.lease
         held = s.holders[: s.tally[HOLDERS]].tolist()
-        runs = [Run((job,), min(float(s.gpus[job]), view.gpus(job))) for job in held]
+        runs = [Run((job,), float(s.gpus[job])) for job in held]
         return RunSet(runs, "exact", wake=float(s.clock[LEASE_ENDS]))
 
 

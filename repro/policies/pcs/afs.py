@@ -87,7 +87,8 @@ def _share(jobs: Jobs, how: int, s: State) -> None:
         _try(jobs, s, best, int(gpus[best]) + 1)
         wanting -= gpus[best] == jobs.asked[best]
     for job in held:
-        give(jobs, s, job, gpus[job])
+        # a GPU more than a job asks for, won where all gains are 0 or less, is of no use
+        give(jobs, s, job, min(gpus[job], float(jobs.asked[job])))
 
 
 @njit()

@@ -15,8 +15,8 @@ from repro.typing import Floats, Ints
 
 #: Rows of own memory. Of jobs: those present of each class in order of arrival, one class after the
 #: other. Of classes: where these begin, how many they are, how many of them hold GPUs, the GPUs
-#: they ask for, the level of the cap.
-_QUEUE, _HEAD, _NUMBER, _HOLD, _ASKED, _LEVEL = range(6)
+#: they ask for, the level of the cap. Entry 0: turns taken so far.
+_QUEUE, _HEAD, _NUMBER, _HOLD, _ASKED, _LEVEL, _TURN = range(7)
 #: GPUs of each class.
 _SHARE = 0
 #: Residual GPUs and demand (GPUs) below which classes share no further, as in the artifact.
@@ -30,11 +30,12 @@ _MAX_LEVELS = 1_000_000
 
 
 class Classes(NamedTuple):
-    """Weights, where the queue of each class begins, and GPUs per job by level and curve."""
+    """Weights, where queues begin, GPUs per job by level and curve, whether GPUs stay whole."""
 
     weights: Floats
     start: Ints
     caps: Ints
+    turns: bool
 
 
 @njit()
@@ -131,6 +132,31 @@ def _share(jobs: Jobs, how: Classes, s: State) -> None:
             s.gpus[s.whole[_QUEUE, head + behind]] = 0.0
         s.whole[_HOLD, k] = place
     s.tally[HOLDERS] = count
+    if how.turns:
+        _take_turns(jobs, s)
+
+
+@njit()
+def _take_turns(jobs: Jobs, s: State) -> None:
+    """Make GPUs whole: what fractions add up to goes to as many jobs, other ones every time."""
+    held = s.holders[: s.tally[HOLDERS]]
+    parts, several, count = 0.0, 0, 0
+    for job in held:
+        part = s.gpus[job] - np.floor(s.gpus[job] + NO_GPUS)
+        parts, several = parts + part, several + (part > NO_GPUS)
+    more = int(np.round(parts))
+    at = s.whole[_TURN, 0] % max(several, 1)
+    for job in held:
+        whole = np.floor(s.gpus[job] + NO_GPUS)
+        if s.gpus[job] - whole > NO_GPUS:
+            whole += at % several < more
+            at += 1
+        give(jobs, s, job, whole)
+        if whole > 0.0:
+            s.holders[count] = job
+            count += 1
+    s.tally[HOLDERS] = count
+    s.whole[_TURN, 0] += max(more, 1)
 
 
 @register("pcs")
@@ -159,6 +185,9 @@ class Pcs(Elastic):
         Efficiency from which a job gets more GPUs at once, 0 to 1.
     delta : float
         Step by which ``zeta_min`` is lowered, above 0.
+    turn : float
+        Above 0: GPUs are whole, and those that fractions add up to go from job to job every so many
+        seconds (the artifact's testbed: 100); 0: jobs hold fractions.
     """
 
     thresholds: tuple[float, ...] = ()
@@ -167,9 +196,11 @@ class Pcs(Elastic):
     decay: float | None = None
     zeta_min: float = 0.01
     delta: float = 0.01
+    turn: float = 0.0
 
+    time_fields = ("turn",)
     needs = frozenset({"duration"})
-    rule: ClassVar[Any] = Rule(clock(_admit, _retire, _share), _admit, _retire, _share, 1, 6)
+    rule: ClassVar[Any] = Rule(clock(_admit, _retire, _share), _admit, _retire, _share, 1, 7)
 
     def __post_init__(self) -> None:
         thresholds, weights = np.atleast_1d(self.thresholds), np.atleast_1d(self.weights)
@@ -194,6 +225,14 @@ class Pcs(Elastic):
             raise ParamError(f"pcs: zeta_min is {self.zeta_min}; give a number from 0 to 1")
         if not 1 / _MAX_LEVELS <= self.delta < math.inf:
             raise ParamError(f"pcs: delta is {self.delta}; give {1 / _MAX_LEVELS:g} or more")
+
+        if not 0 <= self.turn < math.inf:
+            raise ParamError(f"pcs: turn is {self.turn}; give seconds, or 0 for fractions of GPUs")
+
+    @property
+    def lease_s(self) -> float:
+        """Seconds after the last event at which turns change."""
+        return self.turn or math.inf
 
     def bounds(self, work: Floats) -> Floats:
         """Return the thresholds (s on one GPU) for jobs of these sizes; PCS, section 3.3."""
@@ -222,6 +261,7 @@ class Pcs(Elastic):
             self.class_weights(jobs.groups),
             np.append(0, np.cumsum(sizes)),
             caps(jobs.curves, self.zeta_min, self.delta),
+            self.turn > 0,
         )
 
 

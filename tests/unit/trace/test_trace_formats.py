@@ -113,7 +113,7 @@ def test_pcs_arrivals_are_summed_gaps(read):
     frame = read(PCS, "pcs")
     assert frame["submit_time"].tolist() == [2.0, 6.0, 6.0]
     assert frame["service"].tolist() == [16482.0, 800.0, 90.0]
-    vgg = {3: 3020532 / 1263951, 4: 3020532 / 868694}
+    vgg = {3: 3.020532 / 1.263951, 4: 3.020532 / 0.868694}
     assert frame["duration"].tolist() == [16482.0, 800 / vgg[4], 90 / vgg[3]]
     assert frame["num_gpus"].tolist() == [1, 4, 3]
     assert frame["model"].tolist()[0] == "TransformerModel256"

@@ -1,0 +1,136 @@
+"""PCS: classes, weights, caps on efficiency and their relaxation, whole GPUs in turns, by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from repro import make, simulate
+from repro.errors import ParamError
+from repro.perf import SpeedUp
+from repro.policies.pcs.pcs import caps, class_thresholds, decaying_weights
+
+CURVE = (1.0, 1.2, 2.4, 2.6)
+MODEL = SpeedUp({"bump": CURVE})
+
+
+def trace(*rows, model=None):
+    frame = pd.DataFrame(rows, columns=["submit_time", "duration", "num_gpus"], dtype=float)
+    whole = frame["num_gpus"].astype(int)
+    return frame.assign(job_id=range(len(rows)), num_gpus=whole, model=model)
+
+
+def held_at_once(policy, jobs, gpus, perf=None):
+    """Return the GPUs of each job of a trace that arrives at one instant, before anyone ends."""
+    spans = simulate(jobs, f"1x{gpus}", policy, perf=perf).intervals
+    first = spans[spans["start"] == 0].set_index("job_id")["gpus"]
+    return first.reindex(jobs["job_id"], fill_value=0.0).tolist()
+
+
+def test_classes_share_by_weight_and_are_first_in_first_out_inside():
+    """Sizes 10, 10 | 400, 400 on six GPUs, 2:1: four and two GPUs, each class in its own order."""
+    jobs = trace((0, 5, 2), (0, 100, 4), (0, 5, 2), (0, 100, 4))
+    policy = make("pcs", thresholds=(20.0,), weights=(2.0, 1.0))
+    assert held_at_once(policy, jobs, 6) == [2, 2, 2, 0]
+
+
+def test_what_a_class_does_not_ask_for_goes_to_the_others_by_weight():
+    """Two of twelve GPUs are asked for in the first class; the other ten are shared 3:1."""
+    jobs = trace((0, 5, 2), (0, 10, 20), (0, 100, 20))
+    policy = make("pcs", thresholds=(20.0, 250.0), weights=(8.0, 3.0, 1.0))
+    assert held_at_once(policy, jobs, 12) == pytest.approx([2, 7.5, 2.5])
+
+
+def test_one_class_is_first_in_first_out():
+    jobs = trace((0, 30, 3), (1, 20, 2), (2, 10, 4), (4, 9, 1))
+    ends = [simulate(jobs, "1x4", name).jobs["end_time"].tolist() for name in ("pcs", "fifo-elastic")]
+    assert ends[0] == ends[1]
+
+
+def test_caps_end_before_the_first_count_below_the_bound():
+    """Efficiencies 1, 0.6, 0.8, 0.65: bound 0.7 caps at 1 GPU though three would be efficient.
+
+    With bounds of 0.5 and less nothing is below, and levels that change nothing are left out.
+    """
+    curves = np.array([np.arange(6.0), [0.0, *CURVE, CURVE[-1]]])
+    found = caps(curves, 0.7, 0.2)
+    assert found[:, 1].tolist() == [1, 1 << 40]
+    assert (found[:, 0] == 1 << 40).all()
+
+
+@given(st.floats(0, 1), st.floats(0.01, 1), st.lists(st.floats(0.05, 1), min_size=1, max_size=12))
+def test_caps_are_those_of_the_walk_written_out(zeta_min, delta, efficiencies):
+    counts = np.arange(1, len(efficiencies) + 1)
+    curve = np.append(0.0, np.array([1.0, *efficiencies[1:]]) * counts)
+    curves = np.array([np.arange(len(curve)), curve], dtype=float)
+    written, bound = [], zeta_min
+    for _ in range(math.ceil(zeta_min / delta) + 3):
+        low = [g for g in counts.tolist() if curve[g] / g < bound]
+        written.append(low[0] - 1 if low else 1 << 40)
+        bound -= delta
+    distinct = [cap for place, cap in enumerate(written) if place == 0 or cap != written[place - 1]]
+    assert caps(curves, zeta_min, delta)[:, 1].tolist() == distinct
+
+
+def test_the_cap_is_relaxed_for_all_jobs_of_a_class_until_nothing_is_left():
+    """Bound 0.7: one GPU each, three of five left; bound 0.5: four for the first, one more."""
+    jobs = trace((0, 10, 4), (0, 10, 4), model="bump")
+    policy = make("pcs", zeta_min=0.7, delta=0.2)
+    assert held_at_once(policy, jobs, 5, MODEL) == [4, 1]
+    assert held_at_once(policy, jobs, 2, MODEL) == [1, 1]
+
+
+def test_whole_gpus_take_turns():
+    """Classes get 1.5 GPUs each of three; every 100 s the other one has two."""
+    jobs = trace((0, 100, 3), (0, 1000, 3))
+    policy = make("pcs", thresholds=(500.0,), turn=100.0)
+    result = simulate(jobs, "1x3", policy)
+    spans = result.intervals
+    assert (spans["gpus"] == spans["gpus"].round()).all()
+    first = spans[spans["job_id"] == 0]
+    assert first["gpus"].tolist() == [2, 1] or first["gpus"].tolist() == [1, 2]
+    assert result.jobs["end_time"].tolist() == [200.0, pytest.approx(1100.0)]
+
+
+def test_classes_are_cut_where_sizes_vary_more_than_c2():
+    """The job that exceeds the bound starts no class: 100 is in none's statistics, 2 the bound."""
+    assert class_thresholds(np.array([1.0, 2.0, 100.0, 110.0, 9000.0, 1e6]), 0.5).tolist() == [2, 110]
+    # cut to a whole number: the job of 2.9 that set it falls into the next class
+    assert class_thresholds(np.array([2.9, 2.8, 50.0]), 0.5).tolist() == [2]
+
+
+@given(st.integers(1, 6), st.floats(-3, 3))
+def test_weights_decay_and_sum_to_one(classes, decay):
+    try:
+        weights = decaying_weights(classes, decay)
+    except ParamError as error:
+        assert "rounds to 0" in str(error)
+        return
+    assert weights.sum() == pytest.approx(1) and (weights > 0).all()
+    order = np.diff(weights)
+    assert (order <= 2e-3).all() if decay >= 0 else (order >= -2e-3).all()
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"thresholds": (5, 3)}, "thresholds are .* ascending"),
+        ({"thresholds": (5,), "weights": (1,)}, "1 weights for 1 thresholds"),
+        ({"thresholds": (5,), "weights": (1, 0)}, "weights are .* above 0"),
+        ({"thresholds": (5,), "c2": 1.0, "decay": 1.0}, "thresholds and weights, or c2 and decay"),
+        ({"c2": 1.0}, "c2 and decay go together"),
+        ({"c2": -1.0, "decay": 1.0}, "c2 is -1.0; give 0 or more"),
+        ({"zeta_min": 1.5}, "zeta_min is 1.5; give a number from 0 to 1"),
+        ({"delta": 0.0}, "delta is 0.0"),
+        ({"turn": -1.0}, "turn is -1.0"),
+    ],
+)
+def test_bad_settings_are_one_line(settings, says):
+    with pytest.raises(ParamError, match=says) as caught:
+        make("pcs", **settings)
+    assert "\n" not in str(caught.value)
