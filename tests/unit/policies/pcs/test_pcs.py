@@ -48,7 +48,9 @@ def test_what_a_class_does_not_ask_for_goes_to_the_others_by_weight():
 
 def test_one_class_is_first_in_first_out():
     jobs = trace((0, 30, 3), (1, 20, 2), (2, 10, 4), (4, 9, 1))
-    ends = [simulate(jobs, "1x4", name).jobs["end_time"].tolist() for name in ("pcs", "fifo-elastic")]
+    ends = [
+        simulate(jobs, "1x4", name).jobs["end_time"].tolist() for name in ("pcs", "fifo-elastic")
+    ]
     assert ends[0] == ends[1]
 
 
@@ -99,7 +101,10 @@ def test_whole_gpus_take_turns():
 
 def test_classes_are_cut_where_sizes_vary_more_than_c2():
     """The job that exceeds the bound starts no class: 100 is in none's statistics, 2 the bound."""
-    assert class_thresholds(np.array([1.0, 2.0, 100.0, 110.0, 9000.0, 1e6]), 0.5).tolist() == [2, 110]
+    assert class_thresholds(np.array([1.0, 2.0, 100.0, 110.0, 9000.0, 1e6]), 0.5).tolist() == [
+        2,
+        110,
+    ]
     # cut to a whole number: the job of 2.9 that set it falls into the next class
     assert class_thresholds(np.array([2.9, 2.8, 50.0]), 0.5).tolist() == [2]
 
