@@ -38,7 +38,7 @@ def traces(draw, models=("flat", "bump", None)):
         {
             "job_id": range(count),
             "submit_time": np.cumsum(rng.integers(0, 12, count)).astype(float),
-            # no two jobs are equal: rounding decides between these, and engine and clock differ in it
+            # not equal: rounding decides between equals, and engine and clock round differently
             "duration": rng.uniform(1, 40, count),
             "num_gpus": rng.integers(1, most + 1),
             "model": model,
