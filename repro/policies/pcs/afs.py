@@ -6,16 +6,16 @@ from typing import Any, ClassVar
 from repro.compiled import njit
 from repro.core.elastic import HOLDERS, PRESENT, Elastic, Jobs, Rule, State, give, speed
 from repro.core.policy import register
-from repro.policies.pcs._in_order import (
+from repro.policies.pcs.in_order import (
     KEY,
     NUMBERS,
     REAL,
     WAITING,
     WHOLE,
     add,
-    drop,
     first,
     hand_out,
+    leave,
     sort_holders,
 )
 from repro.sim.elastic import clock
@@ -31,12 +31,6 @@ _TIME, _GAIN, _GAIN_AFTER, _GPUS = range(REAL, REAL + 4)
 def _admit(jobs: Jobs, how: int, s: State, job: int) -> None:
     """Put a job in line: the shortest on one GPU first, the later of equals."""
     add(s, job, s.left[job] * jobs.error[job], -job)
-
-
-@njit()
-def _retire(jobs: Jobs, how: int, s: State, job: int) -> None:
-    """Take a job out."""
-    drop(s, job)
 
 
 @njit()
@@ -109,6 +103,4 @@ class Afs(Elastic):
     """Each GPU in turn to the job that gains most from it (AFS-L, as PCS runs it, 5.1)."""
 
     needs = frozenset({"duration"})
-    rule: ClassVar[Any] = Rule(
-        clock(_admit, _retire, _share), _admit, _retire, _share, REAL + 4, WHOLE
-    )
+    rule: ClassVar[Any] = Rule(clock(_admit, leave, _share), _admit, leave, _share, REAL + 4, WHOLE)

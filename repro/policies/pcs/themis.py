@@ -219,8 +219,11 @@ class Themis(Elastic):
         if self.form == SHARES:
             object.__setattr__(self, "elastic", False)
             object.__setattr__(self, "needs", self.needs | {"iteration_time"})
-        elif self.form == LEASES:
-            object.__setattr__(self, "rule", self.leases)
+
+    @property
+    def rule(self) -> Rule | None:  # type: ignore[override]
+        """The compiled rule; form ``shares`` has none."""
+        return self.leases if self.form == LEASES else None
 
     @property
     def lease_s(self) -> float:

@@ -1,7 +1,12 @@
-"""GPUs to the jobs of smallest keys, kept up to date for the cost of who holds GPUs."""
+"""Elastic FIFO and SRSF (PCS, section 5.1): GPUs to the jobs of smallest keys, one by one."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from repro.compiled import njit
-from repro.core.elastic import HOLDERS, Jobs, State, give, pop, push
+from repro.core.elastic import HOLDERS, Elastic, Jobs, Rule, State, give, pop, push
+from repro.core.policy import register
+from repro.sim.elastic import clock
 
 #: Rows of own memory: the key of each job; the heap of waiting jobs, what decides between equal
 #: keys, how many wait, and who was pushed back last.
@@ -20,7 +25,7 @@ def add(s: State, job: int, key: float, tie: int) -> None:
 
 
 @njit()
-def drop(s: State, job: int) -> None:
+def leave(jobs: Jobs, how: int, s: State, job: int) -> None:
     """Take a job that held GPUs out."""
     held, place = s.holders[: s.tally[HOLDERS]], 0
     while held[place] != job:
@@ -96,3 +101,60 @@ def hand_out(jobs: Jobs, s: State, single: bool, stable: bool) -> None:
         add(s, job, key[job], tie[job])
     s.holders[:count] = held[:count]
     s.tally[HOLDERS] = count
+
+
+@njit()
+def _admit_last(jobs: Jobs, how: int, s: State, job: int) -> None:
+    """Put a job in line, which has its place for good."""
+    add(s, job, float(job), job)
+
+
+@njit()
+def _share_as_came(jobs: Jobs, how: int, s: State) -> None:
+    """Give the first ones what they ask for."""
+    hand_out(jobs, s, False, True)
+
+
+@njit()
+def _service(jobs: Jobs, s: State, job: int) -> float:
+    """Return the remaining service (GPU-seconds) on the GPUs asked for."""
+    return float(jobs.asked[job] * (s.left[job] * jobs.error[job]) / jobs.fastest[job])
+
+
+@njit()
+def _admit_by_service(jobs: Jobs, how: int, s: State, job: int) -> None:
+    """Put a job in line, behind others of equal keys; the key of a waiting job stands still."""
+    add(s, job, _service(jobs, s, job), job)
+
+
+@njit()
+def _share_by_service(jobs: Jobs, how: int, s: State) -> None:
+    """Give those of least service left what they ask for; equal ones keep their order."""
+    for job in s.holders[: s.tally[HOLDERS]]:
+        s.real[KEY, job] = _service(jobs, s, job)
+    sort_holders(s, False)
+    hand_out(jobs, s, False, True)
+
+
+@register("fifo-elastic")
+@dataclass(frozen=True)
+class FifoElastic(Elastic):
+    """Earlier arrivals get all they ask for, the next one what is left (FIFO in PCS, 5.1)."""
+
+    needs = frozenset({"duration"})
+    foresees = True
+    rule: ClassVar[Any] = Rule(
+        clock(_admit_last, leave, _share_as_came), _admit_last, leave, _share_as_came, REAL, WHOLE
+    )
+
+
+@register("srsf-elastic")
+@dataclass(frozen=True)
+class SrsfElastic(Elastic):
+    """Smallest GPUs asked for times remaining time on them (called Tiresias in PCS, 5.1)."""
+
+    needs = frozenset({"duration"})
+    rule: ClassVar[Any] = Rule(
+        clock(_admit_by_service, leave, _share_by_service),
+        _admit_by_service, leave, _share_by_service, REAL, WHOLE, by_arrival=False,
+    )  # fmt: skip
