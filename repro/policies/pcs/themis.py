@@ -1,8 +1,9 @@
 """Themis: GPUs to the job whose finish time suffers most, on leases or by shares of time."""
 
+import functools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 from repro.compiled import njit
@@ -224,6 +225,11 @@ class Themis(Elastic):
     def rule(self) -> Rule | None:  # type: ignore[override]
         """The compiled rule; form ``shares`` has none."""
         return self.leases if self.form == LEASES else None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # compiled functions do not travel to other processes; a policy made there has its own
+        values = {one.name: getattr(self, one.name) for one in fields(self)}
+        return functools.partial(type(self), **values), ()
 
     @property
     def lease_s(self) -> float:

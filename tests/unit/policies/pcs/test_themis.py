@@ -1,5 +1,7 @@
 """Themis by shares of time: the shares, the ranking, and what it shares with the leases."""
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -192,3 +194,10 @@ def test_close_to_the_published_figures(mirror, name, published, within):
     figures = simulate(load(file, format="muri"), "8x8", "themis", rules="muri").summary()
     assert figures["avg_jct"] == pytest.approx(published[0], rel=within)
     assert figures["makespan"] == pytest.approx(published[1], rel=0.03)
+
+
+def test_a_policy_travels_to_other_processes():
+    for rules in ("pcs", "muri"):
+        policy = make("themis", rules, lease=5.0)
+        copy = pickle.loads(pickle.dumps(policy))
+        assert copy == policy and copy.rule == policy.rule
