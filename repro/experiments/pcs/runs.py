@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,11 +13,9 @@ import pandas as pd
 from repro.cluster.spec import Cluster
 from repro.core.records import Result, finish_time_unfairness, prediction_errors
 from repro.experiments.pcs import published
+from repro.figures.figure import FigureRun
 from repro.figures.sweep import Case, whole
 from repro.typing import Floats
-
-if TYPE_CHECKING:
-    from repro.figures.figure import FigureRun
 
 _SHARES = (50, 80, 90, 95, 99)
 
@@ -25,24 +23,15 @@ _SHARES = (50, 80, 90, 95, 99)
 def rows(result: Result) -> pd.DataFrame:
     """Return JCT (s), prediction error and unfairness (%) of every job."""
     jobs = result.jobs
-    unfair = finish_time_unfairness(jobs)
-    parts = {
-        "jct_s": jobs["jct"],
-        "pred_err_pct": prediction_errors(jobs),
-        "unfairness_pct": unfair,
-    }
-    return pd.DataFrame(parts)
+    parts = {"jct_s": jobs["jct"], "pred_err_pct": prediction_errors(jobs)}
+    return pd.DataFrame({**parts, "unfairness_pct": finish_time_unfairness(jobs)})
 
 
 def spread(values: pd.Series[float], name: str) -> dict[str, float]:
     """Return average, percentiles and maximum of a quantity, and the percentage of values 0."""
+    found: dict[str, Any] = {f"p{share}": values.quantile(share / 100) for share in _SHARES}
     # a job that is on time is so up to rounding
-    found: dict[str, Any] = {
-        "avg": values.mean(),
-        "max": values.max(),
-        "zero": 100 * (values < 1e-6).mean(),
-    }
-    found |= {f"p{share}": values.quantile(share / 100) for share in _SHARES}
+    found |= {"avg": values.mean(), "max": values.max(), "zero": 100 * (values < 1e-6).mean()}
     return {f"{how}_{name}": float(one) for how, one in found.items()}
 
 
@@ -69,13 +58,12 @@ def testbed(fig: FigureRun) -> tuple[pd.DataFrame, bool]:
 
     known = published.points("5a").query("quantity == 'avg_jct_s'")
     wanted = dict(zip(known["series"], known["published"], strict=True))
-    off = {
-        pause: sum(
-            math.log(jobs(name, pause)["jct_s"].mean() / wanted[name]) ** 2 for name in wanted
-        )
-        for pause in fig.inputs.pauses
-    }
-    both = (0, min(off, key=lambda pause: off[pause]))
+
+    def off(pause: float) -> float:
+        means = [jobs(name, pause)["jct_s"].mean() / wanted[name] for name in wanted]
+        return sum(math.log(ratio) ** 2 for ratio in means)
+
+    both = (0, min(fig.inputs.pauses, key=off))
     parts = [jobs(name, pause) for pause in both for name in fig.inputs.series]
     return pd.concat(parts, ignore_index=True), not trace.attrs.get("synthetic", False)
 
