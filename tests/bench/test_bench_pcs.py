@@ -1,0 +1,56 @@
+"""What PCS costs, in units of a bare event loop measured in the same run; see test_bench.py."""
+
+from __future__ import annotations
+
+import pytest
+from costs import measure
+
+from repro import load, make, simulate
+from repro.files.tables import ModelTable
+
+TRACES = "abdullahfsm+PCS/simulation/traces"
+
+
+def chosen(name, cluster):
+    """Return a policy; jct, bal and pred are the configurations that the artifact ships."""
+    if name not in ("jct", "bal", "pred"):
+        return make(name, "pcs")
+    table = ModelTable("pcs_configurations.csv", ("name",)).frame.set_index("name")
+    row = table.loc[f"{cluster}-{name}"]
+    lists = {key: tuple(map(float, row[key].split())) for key in ("thresholds", "weights")}
+    return make("pcs", "pcs", **lists, zeta_min=float(row["zeta_min"]), delta=float(row["delta"]))
+
+
+@pytest.mark.parametrize(
+    ("name", "limit"),
+    [("jct", 12), ("bal", 12), ("pred", 12), ("srsf-elastic", 2), ("fifo-elastic", 2),
+     ("max-min", 4), ("afs", 12), ("themis", 60)],
+)  # fmt: skip
+@pytest.mark.parametrize("cluster", ["6214e9", "b436b2"])
+def test_a_thousand_jobs_all_predicted(benchmark, mirror, cluster, name, limit):
+    trace = load(mirror / TRACES / f"trace_{cluster}.csv", "pcs").head(1001)
+    policy = chosen(name, cluster)
+    simulate(trace.head(20), "1x64", policy, rules="pcs")
+    cost, result = measure(
+        benchmark, f"pcs-{cluster}, 1,001 jobs, {name}", 3, simulate, trace, "1x64", policy,
+        rules="pcs",
+    )  # fmt: skip
+    assert result.jobs["predicted_jct"].notna().all()
+    assert cost <= limit
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("predict", [0, 5000])
+@pytest.mark.parametrize(
+    "name", ["jct", "bal", "pred", "srsf-elastic", "fifo-elastic", "max-min", "afs", "themis"]
+)
+def test_fifty_thousand_jobs(benchmark, mirror, name, predict):
+    trace, policy = load(mirror / TRACES / "trace_6214e9.csv", "pcs"), chosen(name, "6214e9")
+    simulate(trace.head(20), "1x64", policy, rules="pcs")
+    cost, result = measure(
+        benchmark, f"pcs-6214e9, 51,258 jobs, {name}, {predict} predictions", 1, simulate, trace,
+        "1x64", policy, rules="pcs", predict=predict,
+    )  # fmt: skip
+    assert result.jobs["predicted_jct"].notna().sum() == predict
+    assert cost <= (120 if not predict else 3000 if name == "themis" else 1500)
