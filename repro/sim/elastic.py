@@ -16,6 +16,7 @@ from repro.core.elastic import (
     PRESENT,
     Elastic,
     Jobs,
+    Rule,
     State,
     arrive,
     count_event,
@@ -113,14 +114,19 @@ def play(
     return {"fair_jct": fair, "predicted_jct": predicted}, float(book.held_s[0])
 
 
-def clock(
-    admit: Callable[..., None], retire: Callable[..., None], share: Callable[..., None]
-) -> Callable[..., None]:
-    """Return the compiled clock of a rule; see `repro.core.elastic.Rule`.
+def ruled(
+    admit: Callable[..., None],
+    retire: Callable[..., None],
+    share: Callable[..., None],
+    real: int,
+    whole: int,
+    by_arrival: bool = True,
+) -> Rule:
+    """Return a rule with the clock compiled around it; see `repro.core.elastic.Rule`.
 
-    It simulates all jobs of ``jobs`` from state ``s``, and plays out, in the state ``copy``, what
-    comes of the jobs whose prediction is wanted, as if nothing more arrived; ``records``: intervals
-    are to be recorded.
+    The clock simulates all jobs of ``jobs`` from state ``s``, and plays out, in the state ``copy``,
+    what comes of the jobs whose prediction is wanted, as if nothing more arrived; ``records``:
+    intervals are to be recorded.
     """
 
     @njit(home=share.__module__)
@@ -159,7 +165,7 @@ def clock(
                     _copy(jobs, s, copy, coming)
         book.held_s[0] = s.clock[HELD]
 
-    return run
+    return Rule(run, admit, retire, share, real, whole, by_arrival)
 
 
 @njit(error_model="numpy")

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from repro.compiled import njit
-from repro.core.elastic import HOLDERS, PRESENT, Elastic, Jobs, Rule, State, give, speed
+from repro.core.elastic import HOLDERS, PRESENT, Elastic, Jobs, State, give, speed
 from repro.core.policy import register
 from repro.policies.pcs.in_order import (
     KEY,
@@ -18,7 +18,7 @@ from repro.policies.pcs.in_order import (
     leave,
     sort_holders,
 )
-from repro.sim.elastic import clock
+from repro.sim.elastic import ruled
 
 #: Seconds added to a remaining time before it is divided by, as in PCS's artifact.
 _EPSILON_S = 1e-7
@@ -103,4 +103,4 @@ class Afs(Elastic):
     """Each GPU in turn to the job that gains most from it (AFS-L, as PCS runs it, 5.1)."""
 
     needs = frozenset({"duration"})
-    rule: ClassVar[Any] = Rule(clock(_admit, leave, _share), _admit, leave, _share, REAL + 4, WHOLE)
+    rule: ClassVar[Any] = ruled(_admit, leave, _share, REAL + 4, WHOLE)

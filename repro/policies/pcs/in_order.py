@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from repro.compiled import njit
-from repro.core.elastic import HOLDERS, Elastic, Jobs, Rule, State, give, pop, push
+from repro.core.elastic import HOLDERS, Elastic, Jobs, State, give, pop, push
 from repro.core.policy import register
-from repro.sim.elastic import clock
+from repro.sim.elastic import ruled
 
 #: Rows of own memory: the key of each job; the heap of waiting jobs, what decides between equal
 #: keys, how many wait, and who was pushed back last.
@@ -143,9 +143,7 @@ class FifoElastic(Elastic):
 
     needs = frozenset({"duration"})
     foresees = True
-    rule: ClassVar[Any] = Rule(
-        clock(_admit_last, leave, _share_as_came), _admit_last, leave, _share_as_came, REAL, WHOLE
-    )
+    rule: ClassVar[Any] = ruled(_admit_last, leave, _share_as_came, REAL, WHOLE)
 
 
 @register("srsf-elastic")
@@ -154,7 +152,6 @@ class SrsfElastic(Elastic):
     """Smallest GPUs asked for times remaining time on them (called Tiresias in PCS, 5.1)."""
 
     needs = frozenset({"duration"})
-    rule: ClassVar[Any] = Rule(
-        clock(_admit_by_service, leave, _share_by_service),
-        _admit_by_service, leave, _share_by_service, REAL, WHOLE, by_arrival=False,
-    )  # fmt: skip
+    rule: ClassVar[Any] = ruled(
+        _admit_by_service, leave, _share_by_service, REAL, WHOLE, by_arrival=False
+    )

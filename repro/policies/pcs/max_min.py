@@ -6,9 +6,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from repro.compiled import njit
-from repro.core.elastic import HOLDERS, NOW, PRESENT, Elastic, Jobs, Rule, State, give, pop, push
+from repro.core.elastic import HOLDERS, NOW, PRESENT, Elastic, Jobs, State, give, pop, push
 from repro.core.policy import register
-from repro.sim.elastic import clock
+from repro.sim.elastic import ruled
 from repro.typing import Ints
 
 #: Rows of own memory. Of jobs: what its kind will have done per job when it ends; a heap by that
@@ -87,7 +87,7 @@ class MaxMin(Elastic):
     """Everyone gets the same number of GPUs, or what it asks for if that is less (PCS, 5.1)."""
 
     needs = frozenset({"duration"})
-    rule: ClassVar[Any] = Rule(clock(_admit, _retire, _share), _admit, _retire, _share, 4, 3)
+    rule: ClassVar[Any] = ruled(_admit, _retire, _share, 4, 3)
 
     def groups(self, jobs: Jobs, *, alone: bool) -> tuple[Ints, int]:
         """Return the kind of every job, in order of the GPUs asked for, and how many there are."""

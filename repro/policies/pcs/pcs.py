@@ -7,10 +7,10 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from repro.compiled import njit
-from repro.core.elastic import HOLDERS, NO_GPUS, Elastic, Jobs, Rule, State, give
+from repro.core.elastic import HOLDERS, NO_GPUS, Elastic, Jobs, State, give
 from repro.core.policy import register
 from repro.errors import ParamError
-from repro.sim.elastic import clock
+from repro.sim.elastic import ruled
 from repro.typing import Floats, Ints
 
 #: Rows of own memory. Of jobs: those present of each class in order of arrival, one class after the
@@ -200,7 +200,7 @@ class Pcs(Elastic):
 
     time_fields = ("turn",)
     needs = frozenset({"duration"})
-    rule: ClassVar[Any] = Rule(clock(_admit, _retire, _share), _admit, _retire, _share, 1, 7)
+    rule: ClassVar[Any] = ruled(_admit, _retire, _share, 1, 7)
 
     def __post_init__(self) -> None:
         thresholds, weights = np.atleast_1d(self.thresholds), np.atleast_1d(self.weights)

@@ -1,9 +1,8 @@
 """Themis: GPUs to the job whose finish time suffers most, on leases or by shares of time."""
 
-import functools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from repro.compiled import njit
@@ -13,7 +12,7 @@ from repro.core.policy import register
 from repro.core.view import View
 from repro.errors import ParamError
 from repro.policies.pcs._themis_shares import FairShares
-from repro.sim.elastic import clock
+from repro.sim.elastic import ruled
 from repro.typing import Floats, Ints
 
 LEASES, SHARES = FORMS = ("leases", "shares")
@@ -213,7 +212,7 @@ class Themis(Elastic):
     }
 
     needs = frozenset({"duration"})
-    leases: ClassVar[Any] = Rule(clock(_admit, _retire, _share), _admit, _retire, _share, 8, 7)
+    leases: ClassVar[Any] = ruled(_admit, _retire, _share, 8, 7)
 
     def __post_init__(self) -> None:
         # form ``shares`` keeps gangs whole and reads more; the class's values are those of leases
@@ -225,11 +224,6 @@ class Themis(Elastic):
     def rule(self) -> Rule | None:  # type: ignore[override]
         """The compiled rule; form ``shares`` has none."""
         return self.leases if self.form == LEASES else None
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # compiled functions do not travel to other processes; a policy made there has its own
-        values = {one.name: getattr(self, one.name) for one in fields(self)}
-        return functools.partial(type(self), **values), ()
 
     @property
     def lease_s(self) -> float:
