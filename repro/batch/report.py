@@ -9,6 +9,7 @@ from typing import Any
 
 from repro import paths
 from repro.batch.check import INDEX, Stored, counts, headline_lines, tally_line
+from repro.figures.saved import paper_name
 from repro.figures.tolerance import show
 from repro.files.whole import write_whole
 
@@ -22,10 +23,10 @@ def write_report(out: Path, found: Sequence[Stored]) -> Path:
         element("h1", "Figures and tables, regenerated"),
         element("ul", *(element("li", line) for line in headline_lines(found))),
         element("p", tally_line(found), cls="tally"),
-        element("nav", *(element("a", name.capitalize(), href=f"#{name}") for name, _ in papers)),
+        element("nav", *(element("a", paper_name(name), href=f"#{name}") for name, _ in papers)),
     ]
     for paper, group in papers:
-        body.append(element("h2", paper.capitalize(), id=paper))
+        body.append(element("h2", paper_name(paper), id=paper))
         body.append(element("p", tally_line(group), cls="tally"))
         body.extend(_card(one, out) for one in group)
     path = out / INDEX

@@ -109,9 +109,14 @@ def lock(root: Path) -> dict[str, Any] | None:
     return {"file": LOCK, "sha256": hashlib.sha256(content).hexdigest(), "differs": differs}
 
 
+def paper_name(paper: str) -> str:
+    """Return the name of a paper's system as it is written."""
+    return "PCS" if paper == "pcs" else paper.capitalize()
+
+
 def title_line(spec: FigureSpec, run: Mapping[str, Any], verdicts: Sequence[Verdict]) -> str:
     """Return the line under a figure: paper, number, profile, seed, worst verdict, remarks."""
-    parts = [spec.paper.capitalize(), spec.reference]
+    parts = [paper_name(spec.paper), spec.reference]
     parts += [f"profile {run['profile']}", f"seed {run['seed']}"]
     parts.append(worst(verdict.outcome for verdict in verdicts) or "no claims")
     return " · ".join([*parts, *remarks(run).values()])
