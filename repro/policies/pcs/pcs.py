@@ -257,12 +257,8 @@ class Pcs(Elastic):
     def settings(self, jobs: Jobs) -> Classes:
         """Return weights, where the queues begin, and the caps of every level."""
         sizes = np.bincount(jobs.group, minlength=jobs.groups)
-        return Classes(
-            self.class_weights(jobs.groups),
-            np.append(0, np.cumsum(sizes)),
-            caps(jobs.curves, self.zeta_min, self.delta),
-            self.turn > 0,
-        )
+        start, levels = np.append(0, np.cumsum(sizes)), caps(jobs.curves, self.zeta_min, self.delta)
+        return Classes(self.class_weights(jobs.groups), start, levels, self.turn > 0)
 
 
 def class_thresholds(work: Floats, c2: float) -> Floats:
