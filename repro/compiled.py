@@ -49,6 +49,8 @@ def njit(home: str | None = None, **options: Any) -> Callable[[Function], Functi
     """
 
     def decorate(function: Function) -> Function:
+        if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
+            return function
         # nobody calls the loops from C
         options_all = {"no_cfunc_wrapper": True, **options}
         return Loop(function, home or function.__module__, options_all)  # type: ignore[return-value]
@@ -79,8 +81,7 @@ class Loop:
         function = self.py_func
         kernel = numba.njit(**self._options)(function)
         in_file = Path(function.__code__.co_filename).is_file()
-        # With NUMBA_DISABLE_JIT there is nothing to keep.
-        folder = _folder(self._home) if in_file and kernel is not function else None
+        folder = _folder(self._home) if in_file else None
         if folder is not None:
             kernel._cache = _kept(function, folder) or kernel._cache
         return cast(Callable[..., Any], kernel)
