@@ -127,8 +127,7 @@ def pcs_speedups() -> SpeedUp:
         if not times or not all(0 < time < math.inf for time in times):
             where = f"{_PUBLISHED.path}:{line}: us_per_iteration"
             raise ParamError(f"{where} is {text!r}; give times above 0 for 1, 2, … GPUs")
-        # in seconds first, as the simulator keeps them: the last bit decides between jobs that take
-        # equal GPU-time
+        # in seconds first, as the simulator has them: the last bit decides between equal jobs
         seconds = [time / 1e6 for time in times]
         curves[model] = tuple(seconds[0] / time for time in seconds)
     return SpeedUp(curves, strict=True)

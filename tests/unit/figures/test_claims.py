@@ -232,7 +232,10 @@ def test_some_value_fails_every_claim_that_loads(published, accept, relation):
 def test_some_value_fails_every_claim_of_the_project():
     claims = [one for entry in params.discover() for one in entry.load().claims]
     assert len(claims) > 300
-    assert [one.id for one in claims if not can_fail(one)] == []
+    # a claim about a series judges each of its points as one with that number would be
+    bare = {"series": None, "published": [1.0]}
+    judged = [one if one.series is None else one.model_copy(update=bare) for one in claims]
+    assert [one.id for one in judged if not can_fail(one)] == []
 
 
 @pytest.mark.parametrize("certainty", ["plot ±0.15", "plot ±10 %", "artifact run", "derived"])
