@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from heapq import heappop
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pandas as pd
@@ -136,8 +136,9 @@ class Engine:
 
     @property
     def draws(self) -> bool:
-        """Whether placement, policy or rounds have drawn from the seed of the run."""
+        """Whether placement, policy, rounds or a choice of predictions drew from the run's seed."""
         drawn = self._rng.bit_generator.state != self._undrawn or self.view.seed_read
+        drawn = drawn or 0 < (self.settings.predict or 0) < self.table.count
         return drawn or (self.driver.rounds is not None and self.driver.rounds.shuffles)
 
     def _check_pace(self, name: str, seconds: float) -> None:
@@ -226,10 +227,9 @@ class Engine:
 
     def _divide(self) -> bool:
         """Simulate a run of divisible GPUs by the compiled clock."""
-        settings, policy = self.settings, self.policy
-        assert isinstance(policy, Elastic), "asked before"
         from repro.sim.elastic import play
 
+        settings, policy = self.settings, cast(Elastic, self.policy)
         with self._naming_the_policy():
             self.columns, self.held_s = play(
                 self.table, policy, self.view,

@@ -145,6 +145,12 @@ def test_some_are_predicted_by_seed():
     )
     assert one.notna().sum() == 5 and one.equals(two)
     assert not one.notna().equals(other.notna())
+    # the seed is used for the choice, and for nothing where all are predicted
+    ignored = [
+        simulate(trace, "1x4", "srsf-elastic", predict=number, seed=1).summary()["ignored"]
+        for number in (5, 20)
+    ]
+    assert ["seed" in one.get("options", ()) for one in ignored] == [False, True]
 
 
 def test_rules_pcs_round_to_microseconds():
