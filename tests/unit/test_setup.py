@@ -152,7 +152,7 @@ def test_the_distribution_has_a_name_of_its_own_and_no_hint_installs_a_strangers
 
 def test_the_wheel_takes_every_table_along():
     included = pyproject()["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
-    tables = [*ROOT.glob("params/*.csv"), *ROOT.glob("traces/*.csv")]
+    tables = [*ROOT.glob("params/*.csv"), *ROOT.glob("traces/**/*.csv")]
     names = [path.relative_to(ROOT).as_posix() for path in tables]
     assert included == {name: f"repro/tables/{name}" for name in names}
 

@@ -1,0 +1,1 @@
+"""What single figures of Liquid compute."""

@@ -1,0 +1,44 @@
+"""Liquid's published bars, percentages and curves."""
+
+import pandas as pd
+
+from repro.files.tables import ModelTable
+
+#: Series of the figures to our policies.
+POLICIES = {
+    "liquid": "liquid",
+    "random": "liquid-random",
+    "even_distributed": "liquid-even",
+    "kubernetes": "kubernetes",
+    "kubeflow": "kubeflow",
+    "hived": "hived",
+}
+_KEYS = ("figure", "quantity", "group", "series", "value", "certainty")
+_BARS = ModelTable("liquid_published.csv", _KEYS)
+_CURVES = ModelTable("liquid_curves.csv", ("figure", "job", "gpu", "series", "first_s", "values"))
+
+
+def bars(figure: str) -> pd.DataFrame:
+    """Return a figure's bars: quantity, group and series (text), published, certainty."""
+    table = _BARS.frame
+    table = table[(table["figure"] == figure) & table["series"].notna()]
+    return table.rename(columns={"value": "published"}).drop(columns="figure")
+
+
+def claim(figure: str, quantity: str) -> float:
+    """Return a percentage or ratio that the text prints; ``figure`` may be a section."""
+    table = _BARS.frame
+    found = table[(table["figure"] == figure) & (table["quantity"] == quantity)]
+    return float(found["value"].item())
+
+
+def curves(figure: str) -> pd.DataFrame:
+    """Return a figure's curves in long form: job, gpu, series, t_s (whole seconds), value."""
+    table = _CURVES.frame
+    table = table[table["figure"] == figure].drop(columns=["figure", "unit"])
+    values = table["values"].str.split().map(lambda row: [float(one) for one in row])
+    table = table.assign(value=values).drop(columns="values").explode("value")
+    after = table.groupby(level=0).cumcount()
+    return table.assign(t_s=table["first_s"] + after, value=table["value"].astype(float)).drop(
+        columns="first_s"
+    )
