@@ -5,20 +5,15 @@ from __future__ import annotations
 import pytest
 from costs import measure
 
-from repro import load, make, simulate
-from repro.files.tables import ModelTable
+from repro import load, simulate
+from repro.experiments.pcs import published
 
 TRACES = "abdullahfsm+PCS/simulation/traces"
 
 
 def chosen(name, cluster):
     """Return a policy; jct, bal and pred are the configurations that the artifact ships."""
-    if name not in ("jct", "bal", "pred"):
-        return make(name, "pcs")
-    table = ModelTable("pcs_configurations.csv", ("name",)).frame.set_index("name")
-    row = table.loc[f"{cluster}-{name}"]
-    lists = {key: tuple(map(float, row[key].split())) for key in ("thresholds", "weights")}
-    return make("pcs", "pcs", **lists, zeta_min=float(row["zeta_min"]), delta=float(row["delta"]))
+    return published.policy(f"pcs-{name}" if name in ("jct", "bal", "pred") else name, cluster)
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ import pytest
 from repro import make, simulate
 from repro.core.decision import Run, Shares
 from repro.core.policy import Policy
+from repro.core.records import prediction_errors
 from repro.experiments.gavel.rounds import choose, priorities, realised
 from repro.experiments.tour.five_papers import group_efficiency
-from repro.experiments.tour.playout import playout, prediction_errors, predictions
 from repro.matching.jobs import best_pairs
 from repro.metrics import time_by_type, unfairness
 from repro.perf import Interleaving, IterationModel, MeasuredPlans, ThroughputTable, TrainedModel
@@ -277,27 +277,24 @@ ELASTIC = {
 )
 def test_pcs_toy(name, jcts, errors, peak, foreseen):
     policy = ELASTIC[name]
-    result = simulate(TOY, "1x1", policy)
-    table = predictions(TOY, "1x1", policy)
+    result = simulate(TOY, "1x1", policy, predict=len(TOY))
     fair = simulate(TOY, "1x1", "max-min")
     assert result.jobs["jct"].tolist() == pytest.approx(jcts)
-    assert prediction_errors(result, table).tolist() == pytest.approx(errors)
+    assert prediction_errors(result.jobs).tolist() == pytest.approx(errors)
     assert unfairness(result, fair).max() == pytest.approx(100 * peak)
-    told = [
-        dict(zip(group["job_id"], group["predicted_end"], strict=True))
-        for _, group in table.groupby("arrival", sort=False)
-    ]
+    told = []
+    for seen in range(1, len(TOY) + 1):
+        jobs = simulate(TOY.head(seen), "1x1", policy).jobs
+        left = jobs[jobs["end_time"] > jobs["submit_time"].max()]
+        told.append(dict(zip(left["job_id"], left["end_time"], strict=True)))
     assert told == [pytest.approx(expected) for expected in foreseen]
 
 
 def test_pcs_averages():
-    results = {name: simulate(TOY, "1x1", policy) for name, policy in ELASTIC.items()}
-    means = [result.jobs["jct"].mean() for result in results.values()]
+    results = [simulate(TOY, "1x1", policy, predict=len(TOY)) for policy in ELASTIC.values()]
+    means = [result.jobs["jct"].mean() for result in results]
     assert means == pytest.approx([11.25, 13.5, 15.75])
-    errors = [
-        prediction_errors(result, predictions(TOY, "1x1", ELASTIC[name])).mean()
-        for name, result in results.items()
-    ]
+    errors = [result.summary()["avg_pred_err"] for result in results]
     assert errors == pytest.approx([45.625, 24 + 1 / 6, 0])
 
 
@@ -306,7 +303,11 @@ def test_pcs_processor_sharing():
     assert jcts.tolist() == pytest.approx([24.5, 20.5, 3, 17])
 
 
-def test_playout_of_all_arrivals_is_what_happens():
+def test_until_the_next_arrival_a_playout_is_what_happens():
+    def until_10(jobs, policy):
+        spans = simulate(jobs, "1x1", policy).intervals
+        spans = spans[spans["start"] < 10].assign(end=spans["end"].clip(upper=10))
+        return spans.sort_values(["start", "job_id"], ignore_index=True)
+
     for policy in (*ELASTIC.values(), make("tiresias-l", thresholds=(4.0,))):
-        result = simulate(TOY, "1x1", policy)
-        pd.testing.assert_frame_equal(playout(TOY, "1x1", policy, 4).jobs, result.jobs)
+        pd.testing.assert_frame_equal(until_10(TOY.head(3), policy), until_10(TOY, policy))

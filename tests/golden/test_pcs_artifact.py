@@ -12,7 +12,7 @@ import pytest
 
 from repro import load, make, simulate
 from repro.core.records import finish_time_unfairness, prediction_errors
-from repro.files.tables import ModelTable
+from repro.experiments.pcs import published
 from repro.trace import synth
 
 FIFO, SRSF, AFS = "fifo-elastic", "srsf-elastic", "afs"
@@ -22,15 +22,15 @@ GAVEL = {
         SRSF: (1607.59, 0.49, 13.55, 0.32),
         AFS: (1607.54, 2.01, 45.78, 0.20),
         "themis": (1609.91, 3.87, 82.20, 0.40),
-        "jct": (1606.61, 0.53, 13.43, 0.42),
+        "pcs-jct": (1606.61, 0.53, 13.43, 0.42),
     },
     3000: {
         FIFO: (8288.40, 0.0, 0.0, 261.38),
         SRSF: (2618.14, 13.43, 390.59, 3.75),
         AFS: (2679.89, 12.83, 384.39, 3.43),
-        "jct": (3012.14, 6.14, 79.82, 3.14),
-        "bal": (5400.99, 6.81, 35.65, 53.46),
-        "pred": (6603.94, 3.03, 11.16, 81.58),
+        "pcs-jct": (3012.14, 6.14, 79.82, 3.14),
+        "pcs-bal": (5400.99, 6.81, 35.65, 53.46),
+        "pcs-pred": (6603.94, 3.03, 11.16, 81.58),
     },
 }
 #: The first 1,001 jobs of Philly virtual clusters.
@@ -39,33 +39,33 @@ PHILLY = {
         FIFO: (1233989.92, 0.0, 0.0, 49803.8),
         SRSF: (293838.58, 23.38, 253.19, 2.22),
         AFS: (289143.90, 22.42, 258.38, 2.01),
-        "jct": (360524.89, 6.64, 199.49, 70.68),
-        "bal": (464351.96, 1.52, 42.76),
-        "pred": (565980.94, 0.98, 5.61),
+        "pcs-jct": (360524.89, 6.64, 199.49, 70.68),
+        "pcs-bal": (464351.96, 1.52, 42.76),
+        "pcs-pred": (565980.94, 0.98, 5.61),
     },
     "6214e9": {
         FIFO: (4118608.24, 0.0),
         SRSF: (390885.47, 1.40, 34.88),
         AFS: (389072.24, 1.28, 30.55),
-        "jct": (422538.60, 1.06, 34.34),
-        "bal": (1329441.65, 1.08, 37.75),
-        "pred": (507529.65, 0.12, 3.85),
+        "pcs-jct": (422538.60, 1.06, 34.34),
+        "pcs-bal": (1329441.65, 1.08, 37.75),
+        "pcs-pred": (507529.65, 0.12, 3.85),
     },
     "6c71a0": {
         FIFO: (1124166.90, 0.0),
         SRSF: (231625.15, 18.31, 131.37),
         AFS: (240680.23, 22.23, 193.19),
-        "jct": (299489.10, 3.15, 47.71),
-        "bal": (287271.65, 3.46, 75.36),
-        "pred": (355020.45, 2.43, 34.50),
+        "pcs-jct": (299489.10, 3.15, 47.71),
+        "pcs-bal": (287271.65, 3.46, 75.36),
+        "pcs-pred": (355020.45, 2.43, 34.50),
     },
     "b436b2": {
         FIFO: (8811470.77, 0.0),
         SRSF: (765418.39, 41.61, 607.25),
         AFS: (686620.48, 33.52, 388.68),
-        "jct": (1787576.90, 0.71, 11.43),
-        "bal": (1352636.98, 2.25, 34.12),
-        "pred": (1352251.76, 2.30, 35.38),
+        "pcs-jct": (1787576.90, 0.71, 11.43),
+        "pcs-bal": (1352636.98, 2.25, 34.12),
+        "pcs-pred": (1352251.76, 2.30, 35.38),
     },
 }
 #: Stored solutions of ee9e8c in whose average one job has no error: for 7, 23 and 39 it is job 221,
@@ -83,15 +83,9 @@ WHOLE = {
 
 
 def policy(name, workload):
-    """Return a policy; the three named configurations are those that the artifact ships."""
-    if name in ("jct", "bal", "pred"):
-        table = ModelTable("pcs_configurations.csv", ("name",)).frame.set_index("name")
-        row = table.loc[f"{workload}-{name}"]
-        lists = {key: tuple(map(float, row[key].split())) for key in ("thresholds", "weights")}
-        numbers = {key: float(row[key]) for key in ("zeta_min", "delta")}
-        return make("pcs", "pcs", **lists, **numbers)
+    """Return a policy, under the conditions of the results."""
     lease = {"lease": 10.0} if (name, workload) == ("themis", "gavel") else {}
-    return make(name, "pcs", **lease)
+    return published.policy(name, workload, **lease)
 
 
 def philly(mirror, cluster):
@@ -134,16 +128,12 @@ def test_whole_traces(mirror, cluster, name):
 @pytest.mark.parametrize("cluster", ["0e4a51", "6214e9", "6c71a0", "b436b2", "ee9e8c"])
 def test_stored_solutions_of_the_search(mirror, cluster):
     """Six of 70 for each trace (pcs/fig03 has all): classes and weights are made from T and W."""
-    columns = ("trace", "solution", "T", "W", "zeta_min", "delta", "avg_jct_s")
-    table = ModelTable("pcs_fronts.csv", columns).frame
     trace = philly(mirror, cluster).head(2001)
-    rows = table[table["trace"] == cluster].iloc[::12]
-    for row in rows.itertuples():
-        chosen = make("pcs", c2=row.T, decay=row.W, zeta_min=row.zeta_min, delta=row.delta)
-        jobs = simulate(trace, "1x64", chosen, rules="pcs").jobs
-        assert jobs["jct"].mean() == pytest.approx(row.avg_jct_s, rel=1e-9)
-        near = 3e-3 if (cluster, row.solution) in {("ee9e8c", one) for one in LATE} else 1e-3
-        assert prediction_errors(jobs).mean() == pytest.approx(row.avg_pred_err_pct, abs=near)
+    for _, row in published.front(cluster).iloc[::12].iterrows():
+        jobs = simulate(trace, "1x64", published.solution(row), rules="pcs").jobs
+        assert jobs["jct"].mean() == pytest.approx(row["avg_jct_s"], rel=1e-9)
+        near = 3e-3 if (cluster, row["solution"]) in {("ee9e8c", one) for one in LATE} else 1e-3
+        assert prediction_errors(jobs).mean() == pytest.approx(row["avg_pred_err_pct"], abs=near)
 
 
 def test_the_toy_of_figure_1():

@@ -9,13 +9,10 @@ import pandas as pd
 from repro.core.decision import Run
 from repro.core.records import Result
 from repro.experiments.gavel.rounds import realised
-from repro.experiments.tour.playout import prediction_errors
-from repro.metrics import time_by_type, unfairness
-
-Results = Mapping[str, Result]
+from repro.metrics import time_by_type
 
 
-def schedule(results: Results) -> pd.DataFrame:
+def schedule(results: Mapping[str, Result]) -> pd.DataFrame:
     """Return the intervals of some runs with a column lane, the name of the run."""
     frames = {lane: result.intervals for lane, result in results.items()}
     return pd.concat(frames, names=["lane"]).reset_index("lane").reset_index(drop=True)
@@ -52,18 +49,3 @@ def group_efficiency(result: Result, group: Run, resources: int) -> float:
     """Return the busy share of the resources of a group that stays together from 0 (Muri, Eq 4)."""
     members = result.jobs.iloc[list(group.jobs)]
     return float(members["duration"].sum() / (resources * members["end_time"].max()))
-
-
-def pcs_values(
-    happened: Results, foreseen: Mapping[str, pd.DataFrame], fair: Result
-) -> dict[str, Any]:
-    """Return predictions, their errors, JCTs and unfairness over ``fair`` sharing (PCS Fig 1)."""
-    errors = [prediction_errors(happened[name], table) for name, table in foreseen.items()]
-    fifo = happened["FIFO"].jobs.set_index("job_id")["jct"]
-    return {
-        "pcs_predicted": [table["predicted_end"].tolist() for table in foreseen.values()],
-        "pcs_jct": [result.jobs["jct"].mean() for result in happened.values()],
-        "pcs_errors": [float(error.mean()) for error in errors],
-        "pcs_unfairness": [float(unfairness(r, fair).max()) for r in happened.values()],
-        "pcs_j3": fifo["J3"],
-    }
