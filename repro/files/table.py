@@ -281,30 +281,32 @@ class Table:
         required: bool = True,
     ) -> Floats:
         """Return a file column as float64; text, required gaps, too low or high values raise."""
-        origin = self.origin({})
-        values = numbers(self.frame[column], column, origin, accepted, required=required)
+        values = numbers(self.frame[column], column, self.origin({}), accepted, required=required)
         if low is not None:
-            rule = "negative" if low == 0 else "too small"
-            refuse(values < low, self.frame[column], column, origin, rule, accepted)
-        refuse(values > high, self.frame[column], column, origin, "too large", accepted)
+            self.refuse(values < low, column, "negative" if low == 0 else "too small", accepted)
+        self.refuse(values > high, column, "too large", accepted)
         return values
+
+    def refuse(self, bad: Flags, column: str, rule: str, accepted: str) -> None:
+        """Raise for the first row marked in ``bad``, by what a column of the file says there."""
+        refuse(bad, self.frame[column], column, self.origin({}), rule, accepted)
 
     def times(self, column: str, *, required: bool = True) -> pd.Series[Any]:
         """Return a file column as UTC dates (NaT where missing); what is no date raises."""
-        series, origin = self.frame[column], self.origin({})
+        series = self.frame[column]
         held = series.notna().to_numpy()
         # all dates of a file have the same shape, so few are matched
         shapes = "\n".join(series[held]).translate(_SHAPE).split("\n")
         if held.any() and not all(map(DATE.fullmatch, set(shapes))):
             written = [isinstance(cell, str) and bool(DATE.fullmatch(cell)) for cell in series]
-            refuse(held & ~np.array(written), series, column, origin, "not a date", DATE_LOOKS)
+            self.refuse(held & ~np.array(written), column, "not a date", DATE_LOOKS)
         dates = pd.to_datetime(series, format="ISO8601", errors="coerce", utc=True)
         gone = dates.isna().to_numpy()
-        refuse(gone & held, series, column, origin, "not a date", DATE_LOOKS)
+        self.refuse(gone & held, column, "not a date", DATE_LOOKS)
         if required:
-            refuse(gone, series, column, origin, "missing value", DATE_LOOKS)
+            self.refuse(gone, column, "missing value", DATE_LOOKS)
         strange = ~dates.dt.year.between(*DATE_YEARS).to_numpy(bool) & held
-        refuse(strange, series, column, origin, "a year that no trace is from", DATE_LOOKS)
+        self.refuse(strange, column, "a year that no trace is from", DATE_LOOKS)
         return dates
 
 

@@ -1,13 +1,16 @@
 """Tables of the checkout, read once: facts in ``params/``, measured quantiles in ``traces/``."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from repro import paths
 from repro.errors import DataMissingError, ParamError, ReproError, TraceError
+from repro.typing import Floats
 
 #: Columns of each table of ``traces/`` that must be there, units in the names.
 MEASURED = {
@@ -50,6 +53,19 @@ class ModelTable:
         """Return a column of numbers by model."""
         table = self.frame
         return dict(zip(table["model"].astype(str), table[name].astype(float), strict=True))
+
+    def lists(self, name: str, fits: Callable[[Floats], bool], accepted: str) -> list[Floats]:
+        """Return the numbers of each cell of a column, finite ones of which ``fits`` holds."""
+        found = []
+        for line, text in enumerate(self.frame[name].astype(str), start=3):
+            try:
+                numbers = np.array([float(part) for part in text.split()])
+            except ValueError:
+                numbers = np.array([np.nan])
+            if not (np.isfinite(numbers).all() and fits(numbers)):
+                raise ParamError(f"{self.path}:{line}: {name} is {text!r}; give {accepted}")
+            found.append(numbers)
+        return found
 
 
 def measured(name: str) -> pd.DataFrame:

@@ -55,23 +55,17 @@ def _overheads() -> dict[tuple[str, int], float]:
 def _read() -> pd.DataFrame:
     """Return the table, one row per model and GPU count."""
     table = _TABLE.frame
-    columns = {}
-    for name, (column, per_second) in _LISTS.items():
-        cells = enumerate(table[name].astype(str), start=3)
-        times = [_times(text, f"{_TABLE.path}:{row}: {name}") for row, text in cells]
-        columns[column] = np.concatenate(times) / per_second
+    counts = " ".join(map(str, GPU_COUNTS))
+    accepted = f"one time of 0 or more for each of {counts}"
+    columns = {
+        column: np.concatenate(_TABLE.lists(name, _fits, accepted)) / per_second
+        for name, (column, per_second) in _LISTS.items()
+    }
     facts = table[list(_FACTS)]
     frame = facts.loc[facts.index.repeat(len(GPU_COUNTS))].reset_index(drop=True)
     return frame.assign(num_gpus=list(GPU_COUNTS) * len(table), **columns)
 
 
-def _times(text: str, where: str) -> Floats:
-    """Return the six numbers of one cell."""
-    try:
-        times = np.array([float(part) for part in text.split()])
-    except ValueError:
-        times = np.array([])
-    if len(times) != len(GPU_COUNTS) or not (np.isfinite(times) & (times >= 0)).all():
-        counts = " ".join(map(str, GPU_COUNTS))
-        raise ParamError(f"{where} is {text!r}; give one time of 0 or more for each of {counts}")
-    return times
+def _fits(times: Floats) -> bool:
+    """Tell whether these are times for all GPU counts."""
+    return len(times) == len(GPU_COUNTS) and bool((times >= 0).all())

@@ -12,10 +12,10 @@ from repro.core.decision import Run
 from repro.core.jobs import MAX_GPUS_PER_JOB, JobTable
 from repro.core.records import Nodes
 from repro.errors import ParamError, TraceError
-from repro.files.checks import refuse, refuse_strange, shown
+from repro.files.checks import refuse_strange, shown
 from repro.files.table import Document, Table
 from repro.files.tables import ModelTable
-from repro.typing import Flags, Floats, Ints
+from repro.typing import Floats, Ints
 
 _PUBLISHED = ModelTable("pcs_speedups.csv", ("model", "us_per_iteration"))
 #: Columns of which a file of curves has one, and what they hold.
@@ -117,20 +117,11 @@ class SpeedUp:
 @functools.cache
 def pcs_speedups() -> SpeedUp:
     """Return the curves of the nine models of PCS's simulator; other models are refused."""
-    table, curves = _PUBLISHED.frame, {}
-    cells = zip(table["model"].astype(str), table["us_per_iteration"].astype(str), strict=True)
-    for line, (model, text) in enumerate(cells, start=3):
-        try:
-            times = [float(part) for part in text.split()]
-        except ValueError:
-            times = []
-        if not times or not all(0 < time < math.inf for time in times):
-            where = f"{_PUBLISHED.path}:{line}: us_per_iteration"
-            raise ParamError(f"{where} is {text!r}; give times above 0 for 1, 2, … GPUs")
-        # in seconds first, as the simulator has them: the last bit decides between equal jobs
-        seconds = [time / 1e6 for time in times]
-        curves[model] = tuple(seconds[0] / time for time in seconds)
-    return SpeedUp(curves, strict=True)
+    accepted = "times above 0 for 1, 2, … GPUs"
+    times = _PUBLISHED.lists("us_per_iteration", lambda us: us.size > 0 and min(us) > 0, accepted)
+    # in seconds first, as the simulator has them: the last bit decides between equal jobs
+    curves = [tuple(((us[0] / 1e6) / (us / 1e6)).tolist()) for us in times]
+    return SpeedUp(dict(zip(_PUBLISHED.frame["model"], curves, strict=True)), strict=True)
 
 
 def load_speedups(path: str | Path) -> SpeedUp:
@@ -150,24 +141,21 @@ def load_speedups(path: str | Path) -> SpeedUp:
     if len(held) != 1:
         found, accepted = shown(", ".join(table.header), 200), " or ".join(_VALUES)
         raise TraceError(f"{path}:1: give one column {accepted}, not both (found {found})")
-    (value,), frame, origin = held, table.frame, table.origin({})
-
-    def stop(bad: Flags, column: str, rule: str, accepted: str) -> None:
-        refuse(bad, frame[column], column, origin, rule, accepted)
-
-    stop(frame["model"].isna().to_numpy(), "model", "missing value", _MODEL)
-    refuse_strange(frame["model"], "model", origin, _MODEL)
+    (value,), frame = held, table.frame
+    table.refuse(frame["model"].isna().to_numpy(), "model", "missing value", _MODEL)
+    refuse_strange(frame["model"], "model", table.origin({}), _MODEL)
     gpus = table.numbers("gpus", _COUNT, low=1, high=MAX_GPUS_PER_JOB)
-    stop(gpus != np.floor(gpus), "gpus", "not a whole number", _COUNT)
+    table.refuse(gpus != np.floor(gpus), "gpus", "not a whole number", _COUNT)
     values = table.numbers(value, _VALUES[value])
-    stop(values <= 0, value, "not positive", _VALUES[value])
+    table.refuse(values <= 0, value, "not positive", _VALUES[value])
     frame = frame.assign(gpus=gpus, held=values)
-    stop(frame.duplicated(["model", "gpus"]).to_numpy(), "gpus", "given twice", _COUNT)
+    table.refuse(frame.duplicated(["model", "gpus"]).to_numpy(), "gpus", "given twice", _COUNT)
     ranks = frame.groupby("model")["gpus"].rank().to_numpy()
-    stop(gpus != ranks, "gpus", "a gap before it", _COUNT)
+    table.refuse(gpus != ranks, "gpus", "a gap before it", _COUNT)
     alone = frame[gpus == 1].set_index("model")["held"].loc[frame["model"]].to_numpy()
     with np.errstate(over="ignore"):
         speed = values / alone if value == "speedup" else (alone / 1e6) / (values / 1e6)
-    stop(~np.isfinite(speed) | (speed == 0), value, "no finite speed-up over 1 GPU", _VALUES[value])
+    lost = ~np.isfinite(speed) | (speed == 0)
+    table.refuse(lost, value, "no finite speed-up over 1 GPU", _VALUES[value])
     curves = frame.assign(held=speed).sort_values("gpus").groupby("model", sort=False)["held"]
     return SpeedUp({str(name): tuple(curve.tolist()) for name, curve in curves}, strict=True)

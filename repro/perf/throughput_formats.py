@@ -10,7 +10,7 @@ import numpy as np
 
 from repro.core.jobs import MAX_GPUS_PER_JOB
 from repro.errors import TraceError
-from repro.files.checks import is_plain, refuse, refuse_strange, shown
+from repro.files.checks import is_plain, refuse_strange, shown
 from repro.files.strict_json import parse
 from repro.files.table import Document, Table
 from repro.perf.throughput import UNCONSOLIDATED
@@ -84,13 +84,12 @@ def from_csv(document: Document) -> tuple[Rows, Pairs]:
     origin = table.origin({})
     for name in ("job_type", "gpu_type"):
         gone = table.frame[name].isna().to_numpy()
-        refuse(gone, table.frame[name], name, origin, "missing value", "each row names one")
+        table.refuse(gone, name, "missing value", "each row names one")
     for name in {"job_type", "gpu_type", "job_type_b"} & set(table.header):
         refuse_strange(table.frame[name], name, origin, _NAME)
     gang_rule = f"a gang has 1 to {MAX_GPUS_PER_JOB:,} whole GPUs"
     gangs = table.numbers("scale_factor", gang_rule, low=1, high=MAX_GPUS_PER_JOB)
-    split = gangs != np.floor(gangs)
-    refuse(split, table.frame["scale_factor"], "scale_factor", origin, "not whole", gang_rule)
+    table.refuse(gangs != np.floor(gangs), "scale_factor", "not whole", gang_rule)
     speeds = _speeds(table, "steps_per_second").tolist()
     keys = list(zip(table.frame["job_type"], gangs.astype(int).tolist(), strict=True))
     gpu_types = table.frame["gpu_type"].tolist()
@@ -124,15 +123,14 @@ def _beside(table: Table, others: list[Any]) -> list[float]:
         raise table.origin({}).missing([name], table.header)
     values = _speeds(table, name, required=False)
     gone = np.isnan(values) & np.array([other is not None for other in others])
-    refuse(gone, table.frame[name], name, table.origin({}), "missing value", _SPEED)
+    table.refuse(gone, name, "missing value", _SPEED)
     return values.tolist()  # type: ignore[no-any-return]
 
 
 def _speeds(table: Table, name: str, *, required: bool = True) -> Floats:
     """Return a column of speeds; what is neither 0 nor within the limits raises."""
     values = table.numbers(name, _SPEED, low=0, high=_FASTEST, required=required)
-    slow = (values > 0) & (values < _SLOWEST)
-    refuse(slow, table.frame[name], name, table.origin({}), "too small", _SPEED)
+    table.refuse((values > 0) & (values < _SLOWEST), name, "too small", _SPEED)
     return values
 
 

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import numpy as np
 
-from repro.files.checks import refuse
 from repro.files.table import Document, Parsed, Table
 from repro.perf.speedup import load_speedups, pcs_speedups
 from repro.trace.formats import FORMATS
@@ -57,13 +56,11 @@ def _speeds(table: Table, gpus: Floats, speedups: str | Path | None) -> Floats:
     known = pcs_speedups() if speedups is None else load_speedups(speedups)
     models = table.frame["model_name"]
     ends = models.map({name: len(curve) for name, curve in known.curves.items()}).to_numpy(float)
-    origin, held = table.origin({}), ", ".join(f"{m} to {len(c)}" for m, c in known.curves.items())
+    held = ", ".join(f"{m} to {len(c)}" for m, c in known.curves.items())
     strange = models.notna().to_numpy() & np.isnan(ends)
-    refuse(
-        strange, models, "model_name", origin, "no speed-up curve", f"there are curves of {held}"
-    )
+    table.refuse(strange, "model_name", "no speed-up curve", f"there are curves of {held}")
     accepted = f"curves end at a number of GPUs: {held}"
-    refuse(gpus > ends, table.frame["num_jobs"], "num_jobs", origin, "beyond its curve", accepted)
+    table.refuse(gpus > ends, "num_jobs", "beyond its curve", accepted)
     speeds = gpus.copy()
     for model, curve in known.curves.items():
         rows = (models == model).to_numpy()

@@ -1,8 +1,9 @@
-"""What several generators need: checks of options, proportions, stratified draws."""
+"""What several generators need: checks of options, proportions, stratified draws, arrivals."""
 
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from repro.errors import ParamError
 from repro.typing import Floats, Ints
@@ -46,3 +47,9 @@ def spread(rng: np.random.Generator, order: Ints) -> Floats:
 def inverse_cdf(u: Floats, levels: Floats, values: Floats) -> Floats:
     """Return quantiles between tabulated positive ones, interpolated in the logarithm."""
     return np.asarray(np.exp(np.interp(u, levels, np.log(values))))
+
+
+def jobs_apart(gaps: Floats | Ints, **columns: Any) -> pd.DataFrame:
+    """Return jobs with these columns: the first submitted at 0, each next one a gap (s) later."""
+    submit = np.concatenate([[0.0], np.cumsum(gaps)])
+    return pd.DataFrame({"job_id": np.arange(submit.size), "submit_time": submit, **columns})

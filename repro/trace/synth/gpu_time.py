@@ -6,7 +6,7 @@ import pandas as pd
 from repro.errors import ParamError
 from repro.files.tables import measured
 from repro.trace.synth import generators
-from repro.trace.synth.draws import inverse_cdf, positive, strata
+from repro.trace.synth.draws import inverse_cdf, jobs_apart, positive, strata
 from repro.typing import Floats
 
 
@@ -33,9 +33,8 @@ def philly_gpu_time(
     widths = mix["num_gpus"].to_numpy(np.int64)
     gpus = widths[np.searchsorted(shares / shares[-1], strata(rng, jobs), side="right")]
     duration = np.maximum(gpu_time_at(strata(rng, jobs)) / gpus, 1.0)
-    submit = np.concatenate([[0.0], np.cumsum(rng.standard_exponential(jobs - 1))])
-    columns = {"submit_time": submit, "duration": duration, "num_gpus": gpus}
-    return at_load(pd.DataFrame({"job_id": np.arange(jobs), **columns}), num_gpus, load)
+    drawn = jobs_apart(rng.standard_exponential(jobs - 1), duration=duration, num_gpus=gpus)
+    return at_load(drawn, num_gpus, load)
 
 
 def at_load(frame: pd.DataFrame, num_gpus: int, load: float) -> pd.DataFrame:

@@ -7,7 +7,7 @@ from repro.errors import ParamError
 from repro.files.tables import measured
 from repro.perf.speedup import pcs_speedups
 from repro.trace.synth import generators
-from repro.trace.synth.draws import inverse_cdf, positive, strata
+from repro.trace.synth.draws import inverse_cdf, jobs_apart, positive, strata
 from repro.typing import Floats, Ints
 
 #: GPU counts of trials that every workload draws; each trial then picks one of them.
@@ -59,15 +59,7 @@ def pcs_workload(
     picked = stream.choice(pool, trials.sum())
     gpus = np.add.reduceat(picked, np.cumsum(trials) - trials)
     work = (np.maximum(service // trials, 1) * trials).astype(float)
-    return pd.DataFrame(
-        {
-            "job_id": np.arange(jobs),
-            "submit_time": np.concatenate([[0.0], np.cumsum(gaps[:-1])]),
-            "duration": work / gpus,
-            "num_gpus": gpus,
-            "service": work,
-        }
-    )
+    return jobs_apart(gaps[:-1], duration=work / gpus, num_gpus=gpus, service=work)
 
 
 @generators.register("pcs-like")
@@ -107,16 +99,8 @@ def pcs_like(
     # some gaps are 0
     value, share = tables["interarrival"].T
     gaps = np.floor(inverse_cdf(strata(rng, jobs - 1), share, value + 1) - 1)
-    return pd.DataFrame(
-        {
-            "job_id": np.arange(jobs),
-            "submit_time": np.concatenate([[0.0], np.cumsum(gaps)]),
-            "duration": duration,
-            "num_gpus": gpus,
-            "model": pd.Series(models).astype("str"),
-            "service": duration * speed,
-        }
-    )
+    trace = jobs_apart(gaps, duration=duration, num_gpus=gpus, model=models)
+    return trace.assign(model=trace["model"].astype("str"), service=duration * speed)
 
 
 def _tables(workload: str) -> dict[str, Floats]:

@@ -5,7 +5,7 @@ import pandas as pd
 
 from repro.errors import ParamError
 from repro.trace.synth import generators
-from repro.trace.synth.draws import positive
+from repro.trace.synth.draws import jobs_apart, positive
 from repro.typing import Floats
 
 
@@ -41,14 +41,8 @@ def mg1(
     positive("load", load)
     positive("mean_duration", mean_duration)
     gaps = rng.exponential(mean_duration / load, jobs - 1)
-    return pd.DataFrame(
-        {
-            "job_id": np.arange(jobs),
-            "submit_time": np.concatenate([[0.0], np.cumsum(gaps)]),
-            "duration": mean_duration * _unit_service(rng, jobs, service, scv),
-            "num_gpus": np.ones(jobs, np.int64),
-        }
-    )
+    duration = mean_duration * _unit_service(rng, jobs, service, scv)
+    return jobs_apart(gaps, duration=duration, num_gpus=np.ones(jobs, np.int64))
 
 
 def _unit_service(rng: np.random.Generator, jobs: int, service: str, scv: float) -> Floats:
