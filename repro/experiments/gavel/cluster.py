@@ -1,37 +1,16 @@
-"""Gavel on its physical cluster's workloads, and on clusters with more and fewer fast GPUs."""
+"""Gavel on clusters with more and fewer fast GPUs (Fig A6)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from repro.core.records import Result
-from repro.experiments.gavel.series import HOUR_S, Label, cases
+from repro.experiments.gavel.series import Label, cases
 from repro.figures.sweep import Case
-from repro.plot import look
 
 if TYPE_CHECKING:
     from repro.figures.figure import FigureRun
-
-
-def hours(
-    results: Mapping[tuple[str, str], Result],
-    measured: Sequence[int],
-    published: Sequence[Mapping[str, Any]],
-) -> pd.DataFrame:
-    """Return mean JCT (continuous) or makespan (static workload) of each run in hours (Table 3)."""
-    first, last = measured
-    known = {row["policy"]: row for row in published}
-    rows = []
-    for (workload, policy), result in results.items():
-        jobs = result.jobs
-        jct, end = jobs["jct"].iloc[first : last + 1].mean(), jobs["end_time"].max()
-        value = float(jct if workload == "continuous" else end) / HOUR_S
-        named = {"workload": workload, "policy": policy, "label": look(policy).label}
-        rows.append({**named, "hours": value, **known.get(policy, {})})
-    return pd.DataFrame(rows)
 
 
 def part_cases(fig: FigureRun) -> dict[str, dict[Label, Case]]:

@@ -1,13 +1,10 @@
 """What runs cost under Gavel: money and missed deadlines (Fig A7), time of preemption (Table 4)."""
 
-from collections.abc import Mapping
-
 import pandas as pd
 
 from repro.core.records import Result, durations
 from repro.experiments.gavel.series import HOUR_S
 from repro.perf.prices import usd_per_hour
-from repro.plot import look
 
 
 def spent_usd(result: Result, market: str) -> float:
@@ -25,18 +22,6 @@ def missed(result: Result, trace: pd.DataFrame) -> float:
     return float((jct > trace["slo"] * trace["duration"]).mean())
 
 
-def compare(
-    results: Mapping[str, Result], trace: pd.DataFrame, reference: str, market: str
-) -> pd.DataFrame:
-    """Return each policy's cost (USD), saving (a factor), part of the jobs missed, and jct_h."""
-    table = pd.DataFrame({"policy": list(results), "label": [look(name).label for name in results]})
-    table["cost"] = [spent_usd(result, market) for result in results.values()]
-    table["saving"] = spent_usd(results[reference], market) / table["cost"]
-    table["missed"] = [missed(result, trace) for result in results.values()]
-    table["jct_h"] = [result.jobs["jct"].mean() / HOUR_S for result in results.values()]
-    return table
-
-
 def lost_time(result: Result) -> float:
     """Return the part of the time jobs hold GPUs in which they load or save instead of training."""
     held = float(durations(result).sum())
@@ -51,14 +36,3 @@ def at_every_round(result: Result, overhead_s: float, round_s: float) -> float:
     last = ((spans["end"] - 1e-9) // round_s).astype(int)
     rounds = int((last - first + 1).sum())
     return overhead_s * (rounds - len(result.jobs)) / float(durations(result).sum())
-
-
-def overhead_row(result: Result, overhead_s: float, lease: str) -> dict[str, object]:
-    """Return one row of the table of overheads; ``lease``: whether it is renewed, in words."""
-    return {
-        "lease": lease,
-        "overhead_s": overhead_s,
-        "lost_percent": 100 * lost_time(result),
-        "avg_jct_h": float(result.jobs["jct"].mean()) / HOUR_S,
-        "resumptions": float(result.meta["overhead_s"]) / overhead_s if overhead_s else 0.0,
-    }

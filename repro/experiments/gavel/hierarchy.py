@@ -62,40 +62,6 @@ def stages(
     return pd.concat(frames, ignore_index=True)
 
 
-def weighted_cases(
-    jobs: Table, inner: Mapping[str, str], cases: Mapping[str, Table], gpus: Mapping[str, int]
-) -> pd.DataFrame:
-    """Return `entity_shares` for several choices of weights (1 for those left out)."""
-    frames = []
-    for name, case in cases.items():
-        entities = {
-            one: {"inner": how, "weight": case["entities"][one]} for one, how in inner.items()
-        }
-        weighted = {job: {**one, "weight": case["jobs"].get(job, 1)} for job, one in jobs.items()}
-        frames.append(entity_shares(weighted, entities, gpus).assign(case=name))
-    return pd.concat(frames, ignore_index=True)
-
-
-def joining_jobs(
-    models: Sequence[str], *, entities: int, step_s: float, every: int, steps: int, weights: int
-) -> pd.DataFrame:
-    """Return one-GPU jobs that join one by one and outlast the end, as many of each entity."""
-    number = np.arange(len(models))
-    size = len(models) // entities
-    return pd.DataFrame(
-        {
-            "job_id": number,
-            "submit_time": number * float(every) * step_s,
-            # longer than the timeline even on a type twice as fast as the reference
-            "duration": 4.0 * steps * step_s,
-            "num_gpus": 1,
-            "model": list(models),
-            "priority_weight": number % weights + 1.0,
-            "entity": (number // size).astype(str),
-        }
-    )
-
-
 def throughput_steps(
     result: Result,
     trace: pd.DataFrame,
@@ -123,10 +89,3 @@ def throughput_steps(
         for job, entity in zip(here["job_id"], here["entity"], strict=True):
             rows.append((start + 1, job, entity, float(rates.get(job, 0.0)) * scale[job]))
     return pd.DataFrame(rows, columns=["timestep", "job_id", "entity", "throughput"])
-
-
-def parts(table: pd.DataFrame) -> pd.DataFrame:
-    """Return each entity's part of the total throughput of one series at every timestep."""
-    sums = table.groupby(["timestep", "entity"])["throughput"].sum().reset_index()
-    whole = sums.groupby("timestep")["throughput"].transform("sum")
-    return sums.assign(part=sums["throughput"] / whole)

@@ -34,20 +34,6 @@ def picked(table: pd.DataFrame, models: Mapping[str, int | None]) -> pd.DataFram
     return pd.concat(rows, ignore_index=True)
 
 
-def from_throughputs(
-    throughputs: ThroughputTable, models: Mapping[str, int | None]
-) -> pd.DataFrame:
-    """Return the rows of `picked` from the throughputs of the simulations, on one GPU."""
-    names = [
-        model if batch is None else f"{model} (batch size {batch})"
-        for model, batch in models.items()
-    ]
-    frame = pd.DataFrame({"model": list(models)})
-    for gpu_type in GPU_TYPES:
-        frame[gpu_type] = [throughputs.steps_per_s(name, 1, gpu_type) for name in names]
-    return frame
-
-
 def relative_speed(table: pd.DataFrame, prices: Mapping[str, float]) -> pd.DataFrame:
     """Return each model's speed by GPU type over the first of ``prices``, and per dollar."""
     unit = next(iter(prices))

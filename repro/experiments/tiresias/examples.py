@@ -1,7 +1,7 @@
 """Tiresias's worked examples: traces of a few jobs, unit slots, queue histories, brute force."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -86,24 +86,3 @@ def gittins_by_definition(
     quantum = np.atleast_1d(np.asarray(quanta, float))[None, :]
     ending = (remaining <= quantum).mean(axis=0)
     return float((ending / np.minimum(remaining, quantum).mean(axis=0)).max())
-
-
-def largest_difference(
-    rng: np.random.Generator,
-    index: Callable[[Sequence[float]], Callable[[float], float]],
-    *,
-    count: int,
-    largest: int,
-    longest: int,
-    step: float,
-) -> float:
-    """Return the largest distance (relative, or from 0) of an index from its definition."""
-    quanta = np.arange(step, largest + 1, step)
-    worst = 0.0
-    for _ in range(count):
-        samples = rng.integers(1, largest + 1, rng.integers(1, longest + 1)).astype(float).tolist()
-        fast = index(samples)
-        for a in range(int(max(samples)) + 1):
-            slow = gittins_by_definition(samples, a, quanta)
-            worst = max(worst, abs(fast(float(a)) - slow) / (slow or 1.0))
-    return worst

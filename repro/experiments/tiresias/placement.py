@@ -48,23 +48,13 @@ def drawn(
         gang = int(min(rng.integers(workers[0], workers[1] + 1), free.sum()))
         model = str(rng.choice(sorted(models.index)))
         load = (rng.random(size) < 0.5) * rng.random(size) * busy_mb
-        sizes = _server_sizes(models, model, gang)
+        sizes = sizes_of(models, model, gang)
         found.append(Instance(f"{number + 1}", gang, sizes, free.tolist(), load.tolist(), model))
     return found
 
 
-def on_idle_nodes(
-    models: pd.DataFrame, *, workers: int, nodes: int, node_gpus: int
-) -> list[Instance]:
-    """Return one instance per model: the same gang on an idle cluster."""
-    free, idle = (node_gpus,) * nodes, (0.0,) * nodes
-    return [
-        Instance(name, workers, _server_sizes(models, name, workers), free, idle, name)
-        for name in models.index
-    ]
-
-
-def _server_sizes(models: pd.DataFrame, model: str, servers: int) -> list[float]:
+def sizes_of(models: pd.DataFrame, model: str, servers: int) -> list[float]:
+    """Return what each parameter server of a model holds (MB)."""
     size, ratio = map(float, models.loc[model, ["size_mb", "largest_ratio"]].to_numpy())
     return server_sizes(size, servers, ratio)
 
