@@ -21,7 +21,9 @@ MAX_NUMBER = 10**12 - 1
 #: Columns that are read, and those that may also be there.
 TIRESIAS = ("num_switch", "num_node_p_switch", "num_gpu_p_node"), ("num_cpu_p_node", "mem_p_node")
 OPENB = ("sn", "gpu", "model"), ("cpu_milli", "memory_mib")
-YAML_KEYS = ("count", "gpus", "type", "switch")
+YAML_KEYS = (
+    "count", "gpus", "type", "switch", "domain", "used", "gpu_mem_mb", "bandwidth_mb_s",
+)  # fmt: skip
 YAML_EXAMPLE = "e.g. nodes: [{count: 4, gpus: 8, type: v100, switch: 0}]"
 
 
@@ -39,14 +41,14 @@ def read_nodes(path: Path) -> tuple[Node, ...]:
         raise TraceError(f"{path}: the file is empty")
     nodes: list[Node] = []
     for where, count, node in (_csv_nodes if tabular else _yaml_nodes)(path, text):
-        if node.gpus > MAX_GPUS_PER_NODE or len(nodes) + count > MAX_NODES:
+        if node.total > MAX_GPUS_PER_NODE or len(nodes) + count > MAX_NODES:
             raise TraceError(
-                f"{where}: {len(nodes) + count} nodes, {node.gpus} GPUs in one; at most "
+                f"{where}: {len(nodes) + count} nodes, {node.total} GPUs in one; at most "
                 f"{MAX_NODES} nodes of {MAX_GPUS_PER_NODE} GPUs are accepted"
             )
         nodes += [node] * count
-    if not nodes:
-        raise TraceError(f"{path}: no node with a GPU; at least one is needed")
+    if not any(node.gpus for node in nodes):
+        raise TraceError(f"{path}: no node with a GPU that jobs can get; at least one is needed")
     return tuple(nodes)
 
 
@@ -132,8 +134,18 @@ def _yaml_nodes(path: Path, text: str) -> Iterator[tuple[str, int, Node]]:
             gpu_type = _type(gpu_type, f"{where}.type")
         count = _whole(entry.get("count", 1), f"{where}.count")
         gpus = _whole(entry["gpus"], f"{where}.gpus")
-        switch = _whole(entry.get("switch", 0), f"{where}.switch", least=0)
-        yield where, count, Node(gpus, gpu_type, switch)
+        switch, domain, used = (
+            _whole(entry.get(key, 0), f"{where}.{key}", least=0)
+            for key in ("switch", "domain", "used")
+        )
+        if used > gpus:
+            raise TraceError(f"{where}.used is {used}, but gpus is {gpus}; at most all are taken")
+        limits = {
+            key: float(_whole(entry[key], f"{where}.{key}"))
+            for key in ("gpu_mem_mb", "bandwidth_mb_s")
+            if key in entry
+        }
+        yield where, count, Node(gpus - used, gpu_type, switch, domain, used, **limits)
 
 
 def _type(name: Any, where: str) -> str:

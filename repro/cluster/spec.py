@@ -42,7 +42,7 @@ class Cluster:
 
     @cached_property
     def num_gpus(self) -> int:
-        """GPUs in the whole cluster."""
+        """GPUs that jobs can get in the whole cluster."""
         return sum(node.gpus for node in self.nodes)
 
     @property

@@ -31,6 +31,9 @@ class Run:
         Running jobs, named earlier in the decision, some of whose GPUs this gang uses too.
     shared : float
         How many of ``gpus`` those are; only the rest counts against the cluster.
+    waits : bool
+        The job holds these GPUs, fewer than it asks for, and waits for the others: the placed pods
+        of a gang that nobody schedules as a whole.
 
     Examples
     --------
@@ -46,6 +49,7 @@ class Run:
     tasks: tuple[int, ...] = ()
     hosts: tuple[int, ...] = ()
     shared: float = 0
+    waits: bool = False
 
     @property
     def charged(self) -> float:

@@ -39,9 +39,21 @@ class Overhead:
 
     #: the start is paid anew after every decision, even by a job that kept its GPUs
     every_interval: bool = False
+    #: a job whose company changes goes on where it is; else the whole group starts again
+    stays: bool = False
+    #: a guest starts beside its hosts, and progresses when they have left
+    follows: bool = False
 
     def start_s(self, table: JobTable, job: int) -> float:
         """Return the seconds a job that never ran holds its GPUs before it progresses."""
+        return 0.0
+
+    def save_s(self, table: JobTable, job: int) -> float:
+        """Return the seconds a job holds its GPUs after its last step."""
+        return 0.0
+
+    def handover_s(self, table: JobTable, job: int) -> float:
+        """Return the seconds after the last step of its hosts from which a guest may progress."""
         return 0.0
 
     def pause_s(self, table: JobTable, job: int) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import keyword
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -269,6 +270,8 @@ def make(name: str, rules: str = "paper", **settings: Any) -> Policy:
     """
     cls = policies[name]
     accepted = [f.name for f in dataclasses.fields(cls)]
+    # a parameter such as lambda cannot be spelt that way in Python
+    settings = {f"{key}_" if keyword.iskeyword(key) else key: settings[key] for key in settings}
     for key in settings:
         if key not in accepted:
             raise ParamError(

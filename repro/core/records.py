@@ -18,12 +18,16 @@ Nodes = tuple[tuple[int, int], ...]
 
 
 class Intervals:
-    """Growing columns: job, start, end, GPUs charged and used, rate, leader, nodes, GPU type."""
+    """Growing columns: job, start, end, GPUs charged and used, rate, leader, places, GPU type."""
 
-    def __init__(self, tracks_nodes: bool, gpu_types: Iterable[str]) -> None:
+    def __init__(
+        self, tracks_nodes: bool, gpu_types: Iterable[str], takes_wishes: bool = False
+    ) -> None:
         self.job, self.leader = array("q"), array("q")
         self.start, self.end, self.gpus, self.used, self.rate = (array("d") for _ in range(5))
         self.nodes: list[Nodes] | None = [] if tracks_nodes else None
+        #: nodes of the tasks, parameter servers first
+        self.tasks: list[tuple[int, ...]] | None = [] if takes_wishes else None
         self.gpu_type: list[str | None] | None = [] if gpu_types else None
         self._gpu_types = [*sorted(gpu_types), None]
         #: many at once, from compiled loops: columns job, leader, start, end, GPUs charged and
@@ -59,8 +63,9 @@ class Result:
     intervals : DataFrame
         job_id, start, end (s), gpus (of GPUs that several jobs use: its share), used (GPUs it
         runs on, shared or not), rate (speed relative to running alone), group (id of the first job
-        of the group, its own for a job alone), nodes (if the placement tracks them), gpu_type (if
-        the cluster has types; None where the policy chose none or several at once).
+        of the group, its own for a job alone), nodes (if the placement tracks them), tasks (the
+        node of each, parameter servers first, if policies wish for places), gpu_type (if the
+        cluster has types; None where the policy chose none or several at once).
     meta : dict
         policy, trace, cluster, num_gpus, rules, placement, overhead_s, wall_s.
     """
@@ -198,6 +203,8 @@ def collect(table: JobTable, intervals: Intervals, index: pd.Index, meta: dict[s
     )
     if intervals.nodes is not None:
         spans["nodes"] = pd.Series(intervals.nodes, dtype=object)
+    if intervals.tasks is not None:
+        spans["tasks"] = pd.Series(intervals.tasks, dtype=object)
     if intervals.gpu_type is not None:
         spans["gpu_type"] = pd.Series(intervals.gpu_type, dtype=object)
     return Result(jobs, spans, meta)

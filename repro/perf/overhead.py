@@ -1,4 +1,4 @@
-"""What a start or a preemption costs: load, checkpoint, restore (Tiresias 2.2, 5.2.4; Muri)."""
+"""What a start or a preemption costs: load, checkpoint, restore, save (Tiresias, Muri, Liquid)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,6 +33,41 @@ class CheckpointOverhead(Overhead):
     def resume_s(self, table: JobTable, job: int) -> float:
         """Return the seconds the job holds its GPUs before it progresses again."""
         return self.resume
+
+
+@dataclass(frozen=True)
+class Phases(Overhead):
+    """A job launches, trains and saves; only the training makes progress.
+
+    Seconds by model, 0 where none are given. Jobs whose company changes go on; a guest launches
+    beside its hosts and trains once they have saved, at the earliest ``handover`` seconds after
+    their last step, which is how long an agent takes to see that the GPU is idle.
+
+    Liquid, TPDS 2022, section 6.1 and Eq 1.
+    """
+
+    launch: Mapping[str, float]
+    save: Mapping[str, float]
+    handover: float = 0.0
+
+    stays = True
+    follows = True
+
+    def start_s(self, table: JobTable, job: int) -> float:
+        """Return the seconds of the launch."""
+        return self.launch.get(table.models[job] or "", 0.0)
+
+    def resume_s(self, table: JobTable, job: int) -> float:
+        """Return the seconds of a launch: a resumed job loads anew."""
+        return self.start_s(table, job)
+
+    def save_s(self, table: JobTable, job: int) -> float:
+        """Return the seconds the job saves after its last step."""
+        return self.save.get(table.models[job] or "", 0.0)
+
+    def handover_s(self, table: JobTable, job: int) -> float:
+        """Return the seconds from the last step of the hosts until their GPU is seen idle."""
+        return self.handover
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,14 @@ from repro.core.decision import Run
 from repro.core.jobs import JobTable
 from repro.core.records import Nodes
 from repro.errors import ParamError, TraceError
+from repro.files.tables import ModelTable
+
+#: Performance models by name, see `named`.
+TIMES = ("measured", "k80", "t4")
+_PLANS = ModelTable("liquid_plans.csv", ("model", "mode", "plan", "duration_s"))
+_LINKS = ("pair_mb_s", "node_mb_s", "local_mb_s")
+_NETWORK = ("model_mb", "images_per_s", "exposed", "fixed_s")
+_MODELS = ModelTable("liquid_models.csv", ("gpu", "model", *_NETWORK, *_LINKS))
 
 
 def pattern(tasks: Sequence[int], num_ps: int = 1) -> str:
@@ -21,29 +29,62 @@ def pattern(tasks: Sequence[int], num_ps: int = 1) -> str:
     return "_".join("".join(roles) for roles in names)
 
 
-@dataclass(frozen=True)
-class MeasuredPlans:
-    """Performance model that looks the time of a placement plan up in a table of measurements.
+class PlanTimes:
+    """A model of the run time of a plan; a job takes that long whatever its trace says."""
 
-    ``seconds``: model to `pattern` to run time (s); the duration of a job in the trace is that of
-    the pattern ``reference``.
-    """
-
-    seconds: Mapping[str, Mapping[str, float]]
-    reference: str = "pww"
+    def run_s(
+        self,
+        model: str,
+        tasks: Sequence[int],
+        batch: float = math.nan,
+        iterations: float = math.nan,
+        num_ps: int = 1,
+    ) -> float:
+        """Return the time of a whole run (s); ``tasks`` are nodes, parameter servers first."""
+        raise NotImplementedError
 
     def rates(self, table: JobTable, run: Run, nodes: Nodes) -> list[float]:
-        """Return the time of the reference plan over that of the plan held."""
+        """Return the duration in the trace over the time of the plan held."""
         job = run.jobs[0]
-        row = self.seconds.get(str(table.models[job]), {})
-        plan = pattern(_tasks(table, run), _num_ps(table, job))
-        for wanted in (plan, self.reference):
-            if wanted not in row:
-                raise ParamError(
-                    f"no measured time for {table.models[job]!r} placed as {wanted!r}; measured: "
-                    f"{', '.join(row) or 'nothing'}"
-                )
-        return [row[self.reference] / row[plan]]
+        if len(run.jobs) > 1 or not run.tasks:
+            raise ParamError(
+                f"job {table.ids[job]!r}: a parameter-server model needs to know the node of "
+                f"every task of one job; use a policy that names them (Run.tasks)"
+            )
+        num_ps = num_servers(len(run.tasks))
+        if "num_ps" in table.frame:
+            num_ps = int(table.column("num_ps")[job])
+        batch, iterations = self._sizes(table, job)
+        seconds = self.run_s(str(table.models[job]), run.tasks, batch, iterations, num_ps)
+        return [table.duration[job] / seconds]
+
+    def _sizes(self, table: JobTable, job: int) -> tuple[float, float]:
+        """Return batch size and iterations of a job, if they matter."""
+        return math.nan, math.nan
+
+
+@dataclass(frozen=True)
+class MeasuredPlans(PlanTimes):
+    """Looks the time of a placement plan up in a table: model to `pattern` to run time (s)."""
+
+    seconds: Mapping[str, Mapping[str, float]]
+
+    def run_s(
+        self,
+        model: str,
+        tasks: Sequence[int],
+        batch: float = math.nan,
+        iterations: float = math.nan,
+        num_ps: int = 1,
+    ) -> float:
+        """Return the measured time (s) of the plan, whatever batch and iterations."""
+        row, plan = self.seconds.get(model, {}), pattern(tasks, num_ps)
+        if plan not in row:
+            raise ParamError(
+                f"no measured time for {model!r} placed as {plan!r}; measured: "
+                f"{', '.join(row or self.seconds) or 'nothing'}"
+            )
+        return row[plan]
 
 
 @dataclass(frozen=True)
@@ -61,12 +102,11 @@ class TrainedModel:
 
 
 @dataclass(frozen=True)
-class IterationModel:
+class IterationModel(PlanTimes):
     """T = T_l + T_sa + N (T_t + T_sy): compute time plus the slowest of the links in use.
 
     ``pair_mb_s``, ``node_mb_s`` and ``local_mb_s`` are the bandwidths between two nodes, of one
-    node to all others, and inside a node (MB/s, in and out together); ``reference`` holds the nodes
-    of the tasks of the plan whose time is the duration in the trace, by default all on one node.
+    node to all others, and inside a node (MB/s, in and out together).
 
     Liquid, TPDS 2022, Eq 1; the network terms are ours, fitted to its Figures 1b and 6.
 
@@ -82,11 +122,15 @@ class IterationModel:
     pair_mb_s: float
     node_mb_s: float
     local_mb_s: float
-    reference: tuple[int, ...] | None = None
 
     def sync_s(self, model_mb: float, tasks: Sequence[int], num_ps: int = 1) -> float:
-        """Return the time to move the parameters of one iteration over the slowest link (s)."""
+        """Return the time to move the parameters of one iteration over the slowest link (s).
+
+        One worker without a server has nothing to move.
+        """
         servers, workers = tasks[:num_ps], tasks[num_ps:]
+        if len(workers) == 1 and not servers:
+            return 0.0
         if not servers or not workers:
             raise ParamError(f"tasks {tuple(tasks)}: need a parameter server and a worker")
         volume = 2 * model_mb / num_ps
@@ -102,39 +146,70 @@ class IterationModel:
             moved["node", frozenset((worker,))] += volume
         return max(mb / bandwidth[link] for (link, _), mb in moved.items())
 
+    def iteration_s(
+        self, model: str, tasks: Sequence[int], batch: float, num_ps: int = 1
+    ) -> tuple[float, float]:
+        """Return the time an iteration computes, and the time it then waits for parameters (s)."""
+        known = self._known(model)
+        sync = known.exposed * self.sync_s(known.model_mb, tasks, num_ps)
+        return batch / known.images_per_s, sync
+
     def run_s(
-        self, model: str, tasks: Sequence[int], batch: float, iterations: float, num_ps: int = 1
+        self,
+        model: str,
+        tasks: Sequence[int],
+        batch: float = math.nan,
+        iterations: float = math.nan,
+        num_ps: int = 1,
     ) -> float:
         """Return the time of a whole run (s)."""
+        per_iteration = sum(self.iteration_s(model, tasks, batch, num_ps))
+        return self._known(model).fixed_s + iterations * per_iteration
+
+    def _known(self, model: str) -> TrainedModel:
         if model not in self.models:
             raise ParamError(
                 f"no parameters for model {model!r}; known: {', '.join(self.models) or 'none'}"
             )
-        known = self.models[model]
-        sync = known.exposed * self.sync_s(known.model_mb, tasks, num_ps)
-        return known.fixed_s + iterations * (batch / known.images_per_s + sync)
+        return self.models[model]
 
-    def rates(self, table: JobTable, run: Run, nodes: Nodes) -> list[float]:
-        """Return the time of the reference plan over that of the plan held."""
-        job, tasks = run.jobs[0], _tasks(table, run)
-        model, num_ps = str(table.models[job]), _num_ps(table, job)
-        size = _needed(table, job, "batch_size"), _needed(table, job, "iterations")
-        reference = self.reference or (0,) * len(tasks)
-        alone = self.run_s(model, reference, *size, num_ps)
-        return [alone / self.run_s(model, tasks, *size, num_ps)]
+    def _sizes(self, table: JobTable, job: int) -> tuple[float, float]:
+        return _needed(table, job, "batch_size"), _needed(table, job, "iterations")
 
 
-def _tasks(table: JobTable, run: Run) -> tuple[int, ...]:
-    if len(run.jobs) > 1 or not run.tasks:
-        raise ParamError(
-            f"job {table.ids[run.jobs[0]]!r}: a parameter-server model needs to know the node of "
-            f"every task of one job; use a policy that names them (Run.tasks)"
+def named(name: str) -> PlanTimes:
+    """Return the plans that the public simulator holds (``measured``), or the model of a GPU type.
+
+    Examples
+    --------
+    >>> named("measured").run_s("vgg16", (0, 0, 0))
+    510.0
+    >>> round(named("t4").run_s("vgg16", (0, 0, 1), batch=12, iterations=260))
+    458
+    """
+    if name == "measured":
+        plans = _PLANS.frame.dropna(subset="plan").groupby("model")
+        return MeasuredPlans(
+            {
+                str(model): dict(zip(rows["mode"], rows["duration_s"].astype(float), strict=True))
+                for model, rows in plans
+            }
         )
-    return run.tasks
+    table = _MODELS.frame
+    if name not in table["gpu"].unique():
+        raise ParamError(f"times {name!r} are not known; accepted are {', '.join(TIMES)}")
+    table = table[table["gpu"] == name]
+    networks = zip(*(table[column].astype(float) for column in _NETWORK), strict=True)
+    models = {
+        str(model): TrainedModel(*network)
+        for model, network in zip(table["model"], networks, strict=True)
+    }
+    return IterationModel(models, *(float(table[link].iloc[0]) for link in _LINKS))
 
 
-def _num_ps(table: JobTable, job: int) -> int:
-    return int(table.column("num_ps")[job]) if "num_ps" in table.frame else 1
+def num_servers(gpus: int) -> int:
+    """Return the parameter servers of a gang whose trace does not say: one, if it is no single."""
+    return int(gpus > 1)
 
 
 def _needed(table: JobTable, job: int, name: str) -> float:

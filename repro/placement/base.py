@@ -20,6 +20,8 @@ class Placer(ABC):
 
     #: False when the rule only counts GPUs and allocations name no nodes.
     tracks_nodes: ClassVar[bool] = True
+    #: True when policies name the node of each task.
+    takes_wishes: ClassVar[bool] = False
     #: True when the model of a job decides where it goes.
     reads_model: bool = False
 

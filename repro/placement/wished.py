@@ -13,6 +13,8 @@ from repro.placement.base import Allocation, Placement, Placer, register
 class WishedPlacer(Placer):
     """Gives the nodes that policies name, if they have idle GPUs."""
 
+    takes_wishes = True
+
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
         self.idle = [node.gpus for node in cluster.nodes]

@@ -291,6 +291,13 @@ class Engine:
 
     def _waiting_for_ever(self) -> PolicyError:
         active = self.table.active
+        if half := [job for job, run in self.holdings.runs.items() if run.waits]:
+            gpus = sum(self.holdings.runs[job].gpus for job in half)
+            return PolicyError(
+                f"policy {self.policy.name!r}: deadlock at {self.view.now:g} s; {len(half)} jobs, "
+                f"first {self.table.ids[half[0]]!r}, hold {gpus:g} GPUs, each waits for more, and "
+                f"none is left to run; use a policy that places whole gangs, or a larger cluster"
+            )
         return PolicyError(
             f"policy {self.policy.name!r} leaves {len(active)} jobs waiting for ever at "
             f"{self.view.now:g} s, first {self.table.ids[next(iter(active))]!r}; every decision "

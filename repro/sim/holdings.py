@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from itertools import repeat
+from typing import cast
 
 from repro.cluster.spec import Cluster
 from repro.core.decision import Run
@@ -56,7 +57,7 @@ class Holdings:
         self._column = {name: column for column, name in enumerate(sorted(self.capacity, key=str))}
         self.settles = self.overhead is not None and self.overhead.every_interval
         self._paced = self.perf if self.settles and isinstance(self.perf, Paced) else None
-        self.intervals = Intervals(placer.tracks_nodes, cluster.gpu_types)
+        self.intervals = Intervals(placer.tracks_nodes, cluster.gpu_types, placer.takes_wishes)
         self._keeps = settings.keep_intervals
         #: GPUs of a type are alike and starting is free
         self.light = bool(typed) and not placer.tracks_nodes and self.overhead is None
@@ -65,6 +66,10 @@ class Holdings:
         self.finish: list[tuple[float, int, int]] = []
         self.epoch = [0] * table.count
         self.overhead_s = 0.0
+        #: where the first host of a guest sat
+        self._guests: dict[int, Nodes] = {}
+        #: of jobs that go on in other company: where they sat, when they began, their last step
+        self._before: dict[int, tuple[Nodes, float, float]] = {}
         #: whether the placement rule was asked for a place
         self.places = False
         self._nodes: dict[int, Nodes] = {}
@@ -130,7 +135,14 @@ class Holdings:
     def _predict(self, job: int, begin: float) -> None:
         """Predict the completion of a job that progresses from ``begin`` on."""
         ends = begin + self.table.left[job] / self.table.rate[job]
+        if self.overhead is not None:
+            ends += self.overhead.save_s(self.table, job)
         heappush(self.finish, (ends, job, self.epoch[job]))
+
+    def _last_step(self, job: int) -> float:
+        """Return when a running job will have made its last step."""
+        table = self.table
+        return table.since[job] + table.left[job] / table.rate[job]
 
     def set_back(
         self, node: int, now: float, checkpoint_s: float, restart_s: float, foreseen: bool
@@ -159,14 +171,26 @@ class Holdings:
     def apply(self, stops: list[int], starts: list[Run], now: float) -> list[int]:
         """Carry a decision out; return the jobs that start at another speed than nominal."""
         table, cost = self.table, self.overhead
+        self._before.clear()
         if stops:
             again = {job for run in starts for job in run.jobs}
+            if cost is not None and cost.stays:
+                where = {job: self._where(self.runs[job]) for job in stops if job in again}
+                self._before = {
+                    job: (nodes, table.since[job], self._last_step(job))
+                    for job, nodes in where.items()
+                    if not self.runs[job].waits
+                }
             paused = [job for job in stops if job not in again]
             pauses = {} if cost is None else {job: cost.pause_s(table, job) for job in paused}
             self._release(stops, now, pauses)
             for job in paused:
                 table.preemptions[job] += 1
         return [job for run in starts for job in self._start(run, now)]
+
+    def _where(self, run: Run) -> Nodes:
+        """Return where a gang sits, a guest where its first host does or did."""
+        return self._nodes.get(run.jobs[0]) or self._guests.get(run.jobs[0], ())
 
     def take(self, job: int) -> None:
         """Place a job at once (policies whose next choice depends on where this one went)."""
@@ -186,6 +210,9 @@ class Holdings:
             nodes = self._nodes.get(leader, ())
         rates: Sequence[float] = (run.gpus / table.gpus[leader],)
         paces: Sequence[float] = ()
+        if run.waits:
+            self._wait(run, now)
+            return changed
         if self.perf is not None or len(run.jobs) > 1:
             rates, paces = self._rates(run, nodes)
         clean = now + (self._drain_delay(charged, now) if self._draining else 0.0)
@@ -199,10 +226,7 @@ class Holdings:
         for job, rate in zip(run.jobs, rates, strict=True):
             begin = clean
             if overhead is not None and not self.settles:
-                again = table.first_start[job] < math.inf
-                resume = (overhead.resume_s if again else overhead.start_s)(table, job)
-                self.overhead_s += resume
-                begin += resume
+                begin = self._progresses_from(run, job, clean)
             if not rate > 0:
                 raise PolicyError(
                     f"policy {self._policy!r} runs job {table.ids[job]!r} at rate {rate:g}"
@@ -220,6 +244,35 @@ class Holdings:
             if rate != 1.0 or begin > now:
                 changed.append(job)
         return changed
+
+    def _wait(self, run: Run, now: float) -> None:
+        """Let a job hold GPUs while it waits for more."""
+        table, job = self.table, run.jobs[0]
+        self.free[run.gpu_type] -= run.gpus
+        table.running[job] = True
+        table.hold[job], table.held[job] = now, run.gpus
+        table.since[job], table.clean[job], table.rate[job] = now, now, 0.0
+        table.on_type[job] = self._column.get(run.gpu_type, -1)
+        self.runs[job] = run
+
+    def _progresses_from(self, run: Run, job: int, clean: float) -> float:
+        """Return when a job that starts, resumes or goes on in other company will progress."""
+        table, cost = self.table, cast(Overhead, self.overhead)
+        nodes, since, last = self._before.get(job, (None, 0.0, math.inf))
+        if nodes == self._where(run):
+            # one that saves already has no step left to make
+            return last if last <= clean else max(clean, since)
+        again = table.first_start[job] < math.inf
+        resume = (cost.resume_s if again else cost.start_s)(table, job)
+        self.overhead_s += resume + cost.save_s(table, job)
+        begin = clean + resume
+        if run.hosts:
+            self._guests[job] = self._nodes.get(run.hosts[0], ())
+        for host in run.hosts if cost.follows else ():
+            last = self._last_step(host)
+            saved = last + cost.save_s(table, host)
+            begin = max(begin, saved, last + cost.handover_s(table, job))
+        return begin
 
     def _rates(self, run: Run, nodes: Nodes) -> tuple[Sequence[float], Sequence[float]]:
         """Return the speed of every member relative to running alone, and seconds per unit."""
@@ -287,6 +340,8 @@ class Holdings:
             spans.leader.append(leader)
             if spans.nodes is not None:
                 spans.nodes.append(self._nodes.get(leader, ()))
+            if spans.tasks is not None:
+                spans.tasks.append(run.tasks)
             if spans.gpu_type is not None:
                 spans.gpu_type.append(run.gpu_type)
         table.seconds[job] += now - start

@@ -230,9 +230,10 @@ class DecidedDriver:
         if not run.gpus > 0:
             raise self._wrong(now, run.jobs[0], f"gives it {run.gpus:g} GPUs; more than 0")
         for job in () if self.policy.elastic else run.jobs:
-            if run.gpus != self.table.gpus[job]:
+            asked = self.table.gpus[job]
+            if run.gpus != asked and not (run.waits and run.gpus < asked):
                 raise self._wrong(
-                    now, job, f"gives it {run.gpus:g} GPUs but it asks for {self.table.gpus[job]}; "
+                    now, job, f"gives it {run.gpus:g} GPUs but it asks for {asked}; "
                     f"all or none, unless the policy declares `elastic = True`"
                 )  # fmt: skip
         if run.gpu_type is None and None not in free:

@@ -65,7 +65,8 @@ class _Audit:
             for span in sorted(self.spans.get(job.job_id, []), key=lambda s: (s.start, s.end)):
                 if span.start < free_from - TOLERANCE:
                     self.broken("gang", job.job_id, f"holds GPUs twice at {span.start:g} s")
-                if exact and abs(span.used - job.num_gpus) > TOLERANCE:
+                # who waits for the rest of its gang makes no progress
+                if exact and span.rate and abs(span.used - job.num_gpus) > TOLERANCE:
                     what = f"holds {span.used:g} of {job.num_gpus} GPUs at {span.start:g} s"
                     self.broken("gang", job.job_id, what)
                 free_from = span.end

@@ -1,0 +1,208 @@
+"""Cost, Fitness and Score of a placement plan, and the nodes with what is left of them (Liquid).
+
+A plan names a node for each container of a job, parameter servers first; one container holds one
+GPU.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+
+from repro.cluster.spec import Cluster
+from repro.errors import ParamError
+from repro.typing import Flags, Floats, Ints
+
+#: What a container is thought to need before there is a model that estimates it: GPU memory (MB),
+#: bandwidth (MB/s). The public scheduler's values.
+DEFAULT_GPU_MEM_MB, DEFAULT_BANDWIDTH_MB_S = 8192.0, 100.0
+#: Scores that differ by less are equal; the first node wins.
+TIE = 1e-9
+#: The public evaluator's cost of two containers in one rack, and in one domain.
+_RACK, _DOMAIN = 1.0, 4.0
+
+Formula = Literal["paper", "artifact"]
+
+
+@dataclass(frozen=True)
+class Gang:
+    """The containers of one job, all alike but for their roles; GPU memory and bandwidth of each.
+
+    Examples
+    --------
+    >>> Gang(num_ps=1, num_workers=2).size
+    3
+    """
+
+    num_ps: int
+    num_workers: int
+    gpu_mem_mb: float = DEFAULT_GPU_MEM_MB
+    bandwidth_mb_s: float = DEFAULT_BANDWIDTH_MB_S
+
+    @property
+    def size(self) -> int:
+        """Number of containers, hence of GPUs."""
+        return self.num_ps + self.num_workers
+
+    @property
+    def units(self) -> int:
+        """Bandwidth of a container as the public scheduler counts it, in units of 100 MB/s."""
+        return max(1, int(np.ceil(self.bandwidth_mb_s / 100.0)))
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """How a plan is scored; the least score is best.
+
+    ``paper``: lambda * Cost + (1 - lambda) * sum of Fitness, the sum over the nodes of the plan of
+    -(requested + used) / total GPUs (Liquid, TPDS 2022, Eqs 2 to 6). ``artifact``: what the public
+    evaluator adds up, see `Site.score`.
+    """
+
+    weight: float = 0.5
+    formula: Formula = "paper"
+
+    def __post_init__(self) -> None:
+        number = isinstance(self.weight, int | float) and not isinstance(self.weight, bool)
+        if not number or not 0 <= self.weight <= 1:
+            raise ParamError(f"lambda is {self.weight!r:.40}; give a number from 0 to 1")
+        if self.formula not in get_args(Formula):
+            raise ParamError(
+                f"score is {self.formula!r:.40}; accepted: {', '.join(get_args(Formula))}"
+            )
+
+
+class Site:
+    """The nodes of a cluster and what is left of them, while jobs are placed one after another.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        Nodes under one switch are a rack; switches of one domain are a domain.
+    idle : sequence of int, optional
+        Idle GPUs of each node; all that jobs can get unless given.
+
+    Examples
+    --------
+    >>> site = Site(Cluster.parse("3x2"))
+    >>> site.cost((0, 0, 1), num_ps=1)
+    3.0
+    >>> site.score((0, 0, 1), Gang(1, 2), Scoring())
+    0.75
+    """
+
+    def __init__(self, cluster: Cluster, idle: Sequence[int] | None = None) -> None:
+        nodes = cluster.nodes
+        self.total = np.array([node.total for node in nodes], dtype=float)
+        self.idle = np.array([node.gpus for node in nodes] if idle is None else idle, np.int64)
+        places = [(node.domain, node.switch) for node in nodes]
+        self.domain, self._in_domain = _groups([domain for domain, _ in places])
+        self.rack, self._in_rack = _groups(places)
+        self.gpu_mem_mb = np.array([node.gpu_mem_mb for node in nodes])
+        self.link_mb_s = np.array([node.bandwidth_mb_s for node in nodes])
+
+    @property
+    def used(self) -> Floats:
+        """GPUs of each node that somebody holds."""
+        return self.total - self.idle
+
+    def open(self, gang: Gang) -> Flags:
+        """Tell which nodes have room for one more container."""
+        room = (self.idle > 0) & (self.gpu_mem_mb >= gang.gpu_mem_mb)
+        return room & (self.link_mb_s >= gang.bandwidth_mb_s)
+
+    def hold(self, tasks: Sequence[int], gang: Gang, sign: int = 1) -> None:
+        """Take the GPUs and the bandwidth of a plan, or give them back (``sign`` -1)."""
+        np.subtract.at(self.idle, list(tasks), sign)
+        np.subtract.at(self.link_mb_s, list(tasks), sign * gang.bandwidth_mb_s)
+
+    def pair_costs(self, one: Ints, other: Ints, formula: Formula = "paper") -> Floats:
+        """Return Cost(n1, n2) of nodes, entry by entry; infinite between domains.
+
+        0 on one node, else the number of nodes in the rack or domain they share (Liquid, section
+        5.1); the public evaluator counts 1 and 4.
+        """
+        in_rack: Floats | float = self._in_rack[one] if formula == "paper" else _RACK
+        in_domain: Floats | float = self._in_domain[one] if formula == "paper" else _DOMAIN
+        apart = np.where(self.domain[one] == self.domain[other], in_domain, np.inf)
+        near = np.where(self.rack[one] == self.rack[other], in_rack, apart)
+        return np.where(one == other, 0.0, near)
+
+    def cost(self, tasks: Sequence[int], num_ps: int, formula: Formula = "paper") -> float:
+        """Return Cost of a plan: the sum over its pairs of a parameter server and a worker."""
+        nodes = np.array(tasks, np.int64)
+        if len(set(self.domain[nodes].tolist())) > 1:
+            return float("inf")
+        pairs = self.pair_costs(nodes[:num_ps, None], nodes[None, num_ps:], formula)
+        return float(pairs.sum())
+
+    def score(self, tasks: Sequence[int], gang: Gang, how: Scoring) -> float:
+        """Return the score of a plan on what is left of the nodes, infinite across domains.
+
+        The public evaluator: Cost * bandwidth - (sum of the loads) / containers + nodes /
+        containers, where the load of a container is (used + 2) / total GPUs of its node.
+        """
+        cost = self.cost(tasks, gang.num_ps, how.formula)
+        nodes = list(dict.fromkeys(tasks))
+        if how.formula == "artifact":
+            placed: dict[int, int] = {}
+            load = 0.0
+            for node in tasks:
+                load += (self.used[node] + placed.get(node, 0) + 2) / self.total[node]
+                placed[node] = placed.get(node, 0) + 1
+            return float(cost * gang.units + (len(nodes) - load) / gang.size)
+        if cost == np.inf:
+            return cost
+        fitness = sum(-(tasks.count(node) + self.used[node]) / self.total[node] for node in nodes)
+        return float(how.weight * cost + (1 - how.weight) * fitness)
+
+    def best_fit(
+        self, gang: Gang, how: Scoring, drop: Literal["full", "always"] = "full"
+    ) -> tuple[int, ...] | None:
+        """Return the plan that places container by container where the score grows least.
+
+        Ties go to the lowest node index. None: some container has no candidate. A node leaves the
+        candidates when it is full, or, as Algorithm 1 is printed, once it is chosen (``always``).
+        """
+        index = np.arange(len(self.idle))
+        tasks: list[int] = []
+        #: cost of a node to all servers, and to all workers, placed so far
+        to_servers, to_workers = np.zeros(len(index)), np.zeros(len(index))
+        chosen = np.zeros(len(index), np.bool_)
+        before, paper = self.used, how.formula == "paper"
+        for container in range(gang.size):
+            server = container < gang.num_ps
+            opened = self.open(gang)
+            if drop == "always":
+                opened &= ~chosen
+            if tasks:
+                opened &= self.domain == self.domain[tasks[0]]
+            if not opened.any():
+                self.hold(tasks, gang, -1)
+                return None
+            cost = to_workers if server else to_servers
+            if paper:
+                grows = -(1 + np.where(chosen, 0.0, before)) / self.total
+                value = how.weight * cost + (1 - how.weight) * grows
+            else:
+                load = (self.used + 2) / self.total
+                side = load if server else -load
+                value = cost * gang.units + (side + ~chosen) / gang.size
+            value = np.where(opened, value, np.inf)
+            node = int(np.argmax(value <= value.min() + TIE))
+            row = self.pair_costs(np.full(len(index), node), index, how.formula)
+            # other domains are no candidates any more
+            (to_servers if server else to_workers)[:] += np.where(row < np.inf, row, 0.0)
+            tasks.append(node)
+            chosen[node] = True
+            self.hold([node], gang)
+        self.hold(tasks, gang, -1)
+        return tuple(tasks)
+
+
+def _groups(keys: Sequence[object]) -> tuple[Ints, Floats]:
+    """Return the number of the group of every node, and the nodes in its group."""
+    numbers: dict[object, int] = {}
+    code = np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
+    return code, np.bincount(code)[code].astype(float)

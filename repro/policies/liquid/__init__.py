@@ -1,0 +1,1 @@
+"""Liquid, TPDS 2022: containers placed one by one or in batches, and the schedulers beside it."""

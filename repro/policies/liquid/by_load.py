@@ -1,0 +1,69 @@
+"""Placements that Liquid is compared with: any node, the emptiest, the fullest."""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from repro.core.policy import register
+from repro.placement.network import TIE, Gang, Site
+from repro.policies.liquid._containers import Containers, Plan
+from repro.typing import Floats
+
+
+@dataclass(frozen=True)
+class ByLoad(Containers):
+    """Container by container to the node of the least load, drawn among equals."""
+
+    draws: ClassVar[bool] = True
+
+    @abstractmethod
+    def load(self, site: Site) -> Floats:
+        """Return what is least at the node wanted."""
+
+    def plan(self, site: Site, gang: Gang, rng: np.random.Generator) -> Plan | None:
+        """Return the nodes one after another; None if a container finds no room."""
+        tasks: list[int] = []
+        for _ in range(gang.size):
+            opened = site.open(gang)
+            if tasks:
+                opened &= site.domain == site.domain[tasks[0]]
+            if not opened.any():
+                site.hold(tasks, gang, -1)
+                return None
+            load = np.where(opened, self.load(site), np.inf)
+            tasks.append(int(rng.choice(np.flatnonzero(load <= load.min() + TIE))))
+            site.hold(tasks[-1:], gang)
+        site.hold(tasks, gang, -1)
+        return tuple(tasks)
+
+
+@register("liquid-random")
+@dataclass(frozen=True)
+class AnyNode(ByLoad):
+    """Place every container on any node with room, all equally likely."""
+
+    def load(self, site: Site) -> Floats:
+        """Return the same for all nodes."""
+        return np.zeros(len(site.idle))
+
+
+@register("liquid-even")
+@dataclass(frozen=True)
+class Even(ByLoad):
+    """Place every container on the node with the largest share of idle GPUs."""
+
+    def load(self, site: Site) -> Floats:
+        """Return the share of GPUs in use."""
+        return np.asarray(-site.idle / site.total)
+
+
+@register("liquid-pack")
+@dataclass(frozen=True)
+class Pack(ByLoad):
+    """Place every container on the node with the smallest share of idle GPUs."""
+
+    def load(self, site: Site) -> Floats:
+        """Return the share of idle GPUs."""
+        return np.asarray(site.idle / site.total)

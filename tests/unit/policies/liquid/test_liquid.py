@@ -1,0 +1,136 @@
+"""Liquid and the schedulers it is compared with: published replays, plans, bad input."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from repro import make, simulate
+from repro.cluster import Cluster, Node
+from repro.errors import ParamError, PolicyError, TraceError
+from repro.placement.network import Gang, Site
+
+#: the batch of Fig 19: model, batch size, batches
+JOBS = [
+    ("inception3", 12, 250), ("resnet50", 28, 850), ("resnet50", 4, 950), ("vgg16", 32, 1000),
+    ("resnet50", 4, 850), ("inception3", 4, 1000), ("resnet50", 16, 750), ("vgg16", 20, 750),
+]  # fmt: skip
+
+
+def batch(times=1):
+    """The jobs of Fig 19; N of Eq 1 has ten warm-up batches."""
+    model, size, batches = zip(*JOBS * times, strict=True)
+    rows = range(len(model))
+    return pd.DataFrame(
+        {"job_id": rows, "submit_time": 0.0, "duration": 1.0, "num_gpus": 3, "model": model}
+        | {"num_ps": 1, "batch_size": size, "iterations": np.array(batches) + 10.0}
+    )
+
+
+def both(nodes, policy, seed=0):
+    done = simulate(batch(nodes // 5), f"{nodes}x2", policy, seed=seed).summary()
+    return round(done["avg_jct"]), round(done["makespan"])
+
+
+@pytest.mark.parametrize(
+    ("settings", "wanted"),
+    [
+        # exact replays of the specification
+        ({}, [(1033, 2747), (1296, 3998), (1209, 4054), (1067, 3523)]),
+        ({"score": "artifact"}, [(795, 2073), (801, 2320), (770, 2360), (779, 2413)]),
+    ],
+)
+def test_first_in_first_out_on_t4_nodes(settings, wanted):
+    policy = make("liquid", times="t4", **settings)
+    assert [both(nodes, policy) for nodes in (5, 10, 15, 20)] == wanted
+
+
+@pytest.mark.parametrize("weight", [0.1, 0.5, 0.9])
+def test_lambda_hardly_matters_under_the_printed_score(weight):
+    assert both(5, make("liquid", times="t4", **{"lambda": weight})) == (1033, 2747)
+
+
+@pytest.mark.parametrize(
+    "name", ["liquid-random", "liquid-even", "kubernetes", "kubeflow", "hived"]
+)
+def test_means_over_seeds_come_near_the_specification(name):
+    wanted = {"liquid-random": 1043, "liquid-even": 1006, "hived": 1217}.get(name, 1041)
+    mean = np.mean([both(10, make(name, times="t4"), seed)[0] for seed in range(20)])
+    assert mean == pytest.approx(wanted, rel=0.03)
+
+
+def rng():
+    return np.random.default_rng(1)
+
+
+def test_where_each_sends_the_containers():
+    gang = Gang(1, 2)
+
+    def nodes(name, **settings):
+        site = Site(Cluster.parse("4x3"), idle=[3, 1, 2, 3])
+        return make(name, **settings).place(site, [gang], rng())[0]
+
+    assert sorted(nodes("liquid-even")) in ([0, 2, 3], [0, 0, 3], [0, 3, 3])
+    assert nodes("liquid-pack") == (1, 2, 2)
+    assert nodes("hived") == (2, 1, 2)
+    assert sorted(nodes("kubernetes")) in ([0, 2, 3], [0, 0, 3], [0, 3, 3])
+
+
+def test_pods_start_their_job_with_the_last_of_them():
+    trace = batch().iloc[:2].assign(num_gpus=[3, 2], submit_time=[0.0, 1.0])
+    done = simulate(trace, "2x2", make("kubernetes", times="t4"))
+    first, second = done.jobs["start_time"]
+    assert (first, second) == (0, done.jobs["end_time"][0])
+    held = done.intervals.query("job_id == 1")
+    assert held[["gpus", "rate"]].to_numpy()[0].tolist() == [1, 0]
+
+
+def test_kubernetes_and_kubeflow_draw_apart():
+    drawn = [make(name).generator(0).integers(1 << 30) for name in ("kubernetes", "kubeflow")]
+    assert drawn[0] != drawn[1]
+
+
+def test_the_head_blocks():
+    trace = batch().iloc[:3].assign(num_gpus=[2, 4, 1], num_ps=[1, 1, 0], duration=10.0)
+    starts = simulate(trace, "2x2", "liquid").jobs["start_time"]
+    assert starts.tolist() == [0, 10, 20]
+
+
+def test_a_job_whose_greedy_domain_is_too_small_gets_another():
+    cluster = Cluster((Node(1, None, 0, 0), Node(2, None, 0, 1), Node(2, None, 0, 1)))
+    trace = batch().iloc[:1]
+    # on its own the printed score prefers the smallest node, whose domain has no room
+    assert make("liquid").place(Site(cluster), [Gang(1, 2)], rng()) == [None]
+    nodes = simulate(trace, cluster, "liquid").intervals["tasks"][0]
+    assert set(nodes) <= {1, 2}
+
+
+@pytest.mark.parametrize(
+    ("settings", "line"),
+    [
+        ({"lambda": 2}, "lambda is 2; give a number from 0 to 1"),
+        ({"lambda": "much"}, "lambda"),
+        ({"times": "v100"}, "times is 'v100'; accepted: measured, k80, t4"),
+        ({"score": "best"}, "give paper or artifact"),
+    ],
+)
+def test_bad_settings(settings, line):
+    with pytest.raises(ParamError, match=line):
+        make("liquid", **settings)
+
+
+@pytest.mark.parametrize(
+    ("change", "settings", "line"),
+    [
+        ({"num_gpus": 9}, {}, "can never run"),
+        ({"num_gpus": 4}, {"drop": "always"}, "can never be placed by 'liquid': 4 containers"),
+        ({"gpu_mem_mb": 16000.0}, {}, "3 containers of 16000 MB of GPU memory"),
+        ({"num_ps": 5}, {}, "num_ps is 5, but it asks for 3 GPUs"),
+        ({"model": "alexnet"}, {"times": "t4"}, "no parameters for model 'alexnet'"),
+    ],
+)
+def test_jobs_that_can_never_be_placed(change, settings, line):
+    cluster = Cluster(tuple(Node(2, gpu_mem_mb=11439.0) for _ in range(3)))
+    with pytest.raises((PolicyError, TraceError, ParamError), match=line):
+        simulate(batch().iloc[:1].assign(**change), cluster, make("liquid", **settings))
