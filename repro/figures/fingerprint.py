@@ -61,6 +61,6 @@ def _data_changed(result: Mapping[str, Any]) -> bool:
 
 @functools.cache
 def sources() -> tuple[Path, ...]:
-    """Return the files of the package that a result may depend on."""
+    """Return the files of the package that a result may depend on, how series look among them."""
     others = {path for pattern in BYSTANDERS for path in PACKAGE.glob(pattern)}
-    return tuple(sorted(set(PACKAGE.rglob("*.py")) - others))
+    return tuple(sorted({*PACKAGE.rglob("*.py"), PACKAGE / "plot" / "looks.csv"} - others))
