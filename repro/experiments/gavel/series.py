@@ -80,6 +80,24 @@ def cases(fig: FigureRun, **changes: Any) -> dict[Label, Case]:
     return dict(sorted(found.items(), key=lambda item: -item[0][1]))
 
 
+def part_cases(fig: FigureRun) -> dict[str, dict[Label, Case]]:
+    """Return ``V100s: <part> <role>`` over job rates, and ``all <role>`` over parts of V100s."""
+    jct, static = dict(fig.inputs.jct), dict(fig.inputs.makespan)
+    found: dict[str, dict[Label, Case]] = {"jct": {}, "makespan": {}}
+    for part, rates in jct["rates"].items():
+        series = {
+            f"V100s: {part} {role}": {**jct[role], "cluster": fig.inputs.clusters[part]}
+            for role in ("agnostic", "aware")
+        }
+        found["jct"] |= cases(fig, **{**jct, "series": series, "rates": rates})
+    for part, cluster in fig.inputs.clusters.items():
+        series = {f"all {role}": static[role] for role in ("agnostic", "aware")}
+        changes = {**static, "cluster": cluster, "series": series, "jobs": [static["jobs"]]}
+        for (label, _, seed), case in cases(fig, **changes).items():
+            found["makespan"][label, float(part), seed] = case
+    return found
+
+
 def jobs(fig: FigureRun, cases: Mapping[Label, Case]) -> pd.DataFrame:
     """Return all measured jobs of simulations, times in hours; a job without end has no jct_h."""
     results = fig.sweep(cases, fig.inputs.workers)
@@ -126,3 +144,11 @@ def unfinished(jobs: pd.DataFrame) -> pd.DataFrame:
     """Return series, x and how many measured jobs of all seeds wait there without end."""
     count = jobs["jct_h"].isna().groupby([jobs["series"], jobs["x"]], sort=False).sum()
     return count[count > 0].rename("jobs").reset_index()
+
+
+def quotients(runs: pd.DataFrame, value: str) -> pd.DataFrame:
+    """Return series, x, seed and quotient: the mean of agnostic over that of aware policies."""
+    role = runs["series"].str.extract(r"^(.*?)\s*(agnostic|aware)$")
+    runs = runs.assign(series=role[0], role=role[1])
+    mean = runs.pivot_table(index=["series", "x", "seed"], columns="role", values=value)
+    return (mean["agnostic"] / mean["aware"]).rename("quotient").reset_index()

@@ -225,7 +225,6 @@ class Pcs(Elastic):
             raise ParamError(f"pcs: zeta_min is {self.zeta_min}; give a number from 0 to 1")
         if not 1 / _MAX_LEVELS <= self.delta < math.inf:
             raise ParamError(f"pcs: delta is {self.delta}; give {1 / _MAX_LEVELS:g} or more")
-
         if not 0 <= self.turn < math.inf:
             raise ParamError(f"pcs: turn is {self.turn}; give seconds, or 0 for fractions of GPUs")
 

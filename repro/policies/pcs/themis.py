@@ -234,12 +234,11 @@ class Themis(Elastic):
         """Return the decision function of one run."""
         if self.form not in FORMS:
             raise ParamError(f"themis: form is {self.form!r}; accepted: {', '.join(FORMS)}")
-        if self.form == LEASES and not self.lease > 0:
-            raise ParamError(f"themis: lease is {self.lease}; give a positive number of seconds")
-        if self.form == SHARES and not 0 <= self.initial_service < math.inf:
-            raise ParamError(
-                f"themis: initial_service is {self.initial_service}; give seconds, 0 or more"
-            )
-        if self.form == SHARES:
-            return FairShares(view, bool(self.iterations_in_denominator), self.initial_service)
-        return super().session(view)
+        lease, start = self.lease, self.initial_service
+        if self.form == LEASES:
+            if not lease > 0:
+                raise ParamError(f"themis: lease is {lease}; give a positive number of seconds")
+            return super().session(view)
+        if not 0 <= start < math.inf:
+            raise ParamError(f"themis: initial_service is {start}; give seconds, 0 or more")
+        return FairShares(view, bool(self.iterations_in_denominator), start)

@@ -9,7 +9,7 @@ import pytest
 
 import repro
 from repro.errors import ParamError
-from repro.experiments.gavel import cluster, published
+from repro.experiments.gavel import published
 from repro.experiments.gavel import series as gavel
 from repro.figures import sweep
 from repro.figures.figure import Inputs
@@ -210,8 +210,8 @@ def test_cluster_sweep_pairs_policies_at_each_part():
         jct={"trace": "gavel-single", **roles, "measured": [3, 5], "rates": {0.5: [1.0]}},
         makespan={"trace": "gavel-static", **roles, "jobs": 30},
     )
-    found = cluster.part_cases(fig)
+    found = gavel.part_cases(fig)
     jobs = gavel.jobs(fig, found["makespan"])
-    pairs = cluster.quotients(gavel.makespans(jobs), "makespan_h")
+    pairs = gavel.quotients(gavel.makespans(jobs), "makespan_h")
     assert pairs[["series", "x"]].to_numpy().tolist() == [["all", 0.5]]
     assert {label for label, *_ in found["jct"]} == {"V100s: 0.5 agnostic", "V100s: 0.5 aware"}
