@@ -34,7 +34,7 @@ SIMULATION_SOURCES = (
 #: Libraries whose version can move a number or a line of a picture, those that are installed.
 RECORDED = (
     *("ecos", "kiwisolver", "matplotlib", "networkx", "numba", "numpy", "pandas", "pillow"),
-    *("rustworkx", "scipy", "simpy"),
+    *("river", "rustworkx", "scikit-learn", "scipy", "simpy"),
 )
 
 

@@ -1,0 +1,221 @@
+"""Rows that a requirement estimator learns from: drawn from the iteration model, or measured."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from repro.errors import ParamError, TraceError
+from repro.files.checks import numbers, refuse
+from repro.files.table import Document, Table
+from repro.files.tables import ModelTable
+from repro.perf.parameter_server import IterationModel, named
+from repro.typing import Floats
+
+#: What is known of a container before it runs; a role is 1 for a parameter server, 0 for a worker.
+FEATURES = (
+    *("model", "role", "gpus_per_task", "num_ps", "num_workers"),
+    *("batch_size", "num_batches"),
+)
+#: What was measured of a container while it ran, units in the names (bandwidth: received).
+LABELS = ("gpu_mem_mb", "gpu_util_pct", "gpu_util_std_pct", "bandwidth_kb_s", "mem_mb")
+#: Amounts beyond which a job hardly runs faster, by `marginal_utility`.
+ENOUGH = ("enough_workers", "enough_mb_s")
+WORKERS = tuple(range(1, 9))
+BANDWIDTHS_MB_S = tuple(range(25, 1001, 25))
+#: Columns of a measured file to the labels made from them, and their factor.
+_MEASURED = {
+    "gpu_mem_nvml_mb": ("gpu_mem_mb", 1.0),
+    "gpu_util_mean": ("gpu_util_pct", 1.0),
+    "gpu_util_std": ("gpu_util_std_pct", 1.0),
+    "gpu_busy_frac": ("gpu_busy_pct", 100.0),
+    "ps_mb_s_each_way": ("bandwidth_kb_s", 1000.0),
+    "host_pss_mb": ("mem_mb", 1.0),
+    "cpu_cores": ("cpu_pct", 100.0),
+    "iter_s": ("iter_s", 1.0),
+}
+_NUMBERS = ("batch_size", "input_size", "loader_workers", "num_ps", "num_workers", "num_batches")
+_TEXTS = ("model", "precision", "optimizer", "input_mode", "status")
+#: What is known of a measured job before it runs.
+MEASURED_FEATURES = (*_TEXTS[:-1], *(name for name in _NUMBERS if name != "num_workers"))
+_GENERATED = ModelTable(
+    "liquid_synthetic.csv",
+    ("model", "base_mb", "activation_mb", "host_mb", "saturation", "noise", "outliers"),
+)
+
+
+def marginal_utility(seconds: Sequence[float] | Floats, eps: float = 0.05) -> int:
+    """Return which of growing amounts is enough: the first within 1 + eps of the least time.
+
+    ``seconds`` are the times with each amount. Liquid, section 4.1, has no formula; this is ours.
+
+    Examples
+    --------
+    >>> marginal_utility([100, 60, 52, 50])
+    2
+    """
+    times = np.asarray(seconds, dtype=float)
+    if times.ndim != 1 or times.size == 0 or not (np.isfinite(times).all() and times.min() > 0):
+        raise ParamError("marginal utility needs one time above 0 s for each amount")
+    if not 0 <= eps < 1:
+        raise ParamError(f"eps is {eps!r}; give a number from 0 to below 1, such as 0.05")
+    return int(np.argmax(times <= (1 + eps) * times.min()))
+
+
+def image_s(model: IterationModel, name: str, batch: float, num_ps: int = 1) -> Floats:
+    """Return the time (s) per image with each of `WORKERS`, every task on a node of its own."""
+    steps = [sum(model.iteration_s(name, range(num_ps + n), batch, num_ps)) for n in WORKERS]
+    times: Floats = np.array(steps) / (batch * np.array(WORKERS))
+    return times
+
+
+def step_s(model: IterationModel, name: str, batch: float) -> Floats:
+    """Return the time (s) of an iteration with each of `BANDWIDTHS_MB_S` to the server."""
+    links = [
+        replace(model, pair_mb_s=mb_s, node_mb_s=mb_s).iteration_s(name, (0, 1), batch)
+        for mb_s in BANDWIDTHS_MB_S
+    ]
+    times: Floats = np.sum(links, axis=1)
+    return times
+
+
+def synthetic(
+    rng: np.random.Generator,
+    rows: int = 450,
+    models: Sequence[str] | None = None,
+    *,
+    gpu: str = "k80",
+    eps: float = 0.05,
+    noise: float | None = None,
+    outliers: float | None = None,
+) -> pd.DataFrame:
+    """Draw profiles of containers from the iteration model, with noise and outliers.
+
+    Half of the jobs are one task on 1 or 2 GPUs, half have 1 or 2 parameter servers and 1 to 8
+    workers and give a row for each role; batch sizes and numbers of batches as the authors'
+    launcher draws them (Liquid, section 7.1; no rows were published).
+
+    Parameters
+    ----------
+    rng : Generator
+        Source of every draw.
+    rows : int
+        Rows returned.
+    models : sequence of str, optional
+        Models to draw from, by default all of ``params/liquid_synthetic.csv``.
+    gpu : {"k80", "t4"}
+        Whose iteration times the labels follow.
+    eps : float
+        Of `marginal_utility`, which gives the labels `ENOUGH`.
+    noise, outliers : float, optional
+        Sigma of the log-normal factor and share of rows far off, by default those of the table.
+
+    Returns
+    -------
+    DataFrame
+        Columns `FEATURES`, `LABELS` and `ENOUGH`.
+
+    Examples
+    --------
+    >>> table = synthetic(np.random.default_rng(0), 4)
+    >>> len(table), [name for name in FEATURES if name not in table]
+    (4, [])
+    """
+    facts = _GENERATED.frame.set_index("model").to_dict("index")
+    names = list(map(str, facts)) if models is None else list(models)
+    if unknown := [name for name in names if name not in facts]:
+        raise ParamError(f"no profiles of {unknown[0]!r}; known: {', '.join(map(str, facts))}")
+    timing = named(gpu)
+    if not isinstance(timing, IterationModel):
+        raise ParamError(f"times {gpu!r} know no batch sizes; accepted are k80, t4")
+    found: list[dict[str, Any]] = []
+    while len(found) < rows:
+        name = str(rng.choice(names))
+        found += _containers(rng, name, facts[name], timing, eps)
+    table = pd.DataFrame(found[:rows])
+    sigma = _GENERATED.column("noise")[names[0]] if noise is None else noise
+    share = _GENERATED.column("outliers")[names[0]] if outliers is None else outliers
+    for label in LABELS:
+        factor = np.exp(sigma * rng.standard_normal(rows))
+        # a neighbour's use counted in, or a run that stopped early
+        far = np.where(
+            rng.random(rows) < 0.5, rng.uniform(1.5, 2.5, rows), rng.uniform(0.2, 0.6, rows)
+        )
+        factor = np.where(rng.random(rows) < share, factor * far, factor)
+        limit = 100.0 if label.endswith("pct") else np.inf
+        table[label] = np.floor(np.minimum(table[label] * factor, limit))
+    return table
+
+
+def _containers(
+    rng: np.random.Generator, name: str, fact: Any, timing: IterationModel, eps: float
+) -> list[dict[str, Any]]:
+    """Return the rows of one job: its worker's, and before it its parameter server's."""
+    size = timing.models[name].model_mb
+    distributed = bool(rng.random() < 0.5)
+    batch, batches = 4 * int(rng.integers(1, 9)), 50 * int(rng.integers(4, 21))
+    num_ps, workers = (int(rng.integers(1, 3)), int(rng.integers(1, 9))) if distributed else (0, 1)
+    job = {"model": name, "gpus_per_task": 1 if distributed else int(rng.integers(1, 3))}
+    job |= {"num_ps": num_ps, "num_workers": workers}
+    job |= {"batch_size": batch, "num_batches": batches}
+    compute, sync = timing.iteration_s(name, range(num_ps + workers), batch, num_ps)
+    period = compute + sync
+    busy = compute / period * batch / (batch + fact["saturation"])
+    moved = 1000 * size / period if distributed else 0.0
+    worker = {"role": 0, "gpu_util_pct": 100 * busy, "bandwidth_kb_s": moved}
+    worker["gpu_util_std_pct"] = 100 * (busy * (1 - busy)) ** 0.5
+    # the framework's allocator doubles what it holds: weights and their companions, activations
+    worker["gpu_mem_mb"] = (
+        fact["base_mb"] + _doubled(4 * size) + _doubled(fact["activation_mb"] * batch)
+    )
+    worker["mem_mb"] = fact["host_mb"] + _doubled(4 * size) + _doubled(8 * batch)
+    enough = {
+        "enough_workers": WORKERS[marginal_utility(image_s(timing, name, batch, num_ps or 1), eps)]
+    }
+    enough["enough_mb_s"] = BANDWIDTHS_MB_S[marginal_utility(step_s(timing, name, batch), eps)]
+    found = [job | worker | enough]
+    if distributed:
+        server: dict[str, Any] = {"role": 1, "gpu_util_pct": 0.0, "gpu_util_std_pct": 0.0}
+        server["bandwidth_kb_s"] = moved * workers / num_ps
+        server["gpu_mem_mb"] = fact["base_mb"] + _doubled(2 * size / num_ps)
+        server["mem_mb"] = fact["host_mb"] + _doubled(2 * size / num_ps)
+        found.insert(0, job | server | enough)
+    return found
+
+
+def _doubled(megabytes: float) -> float:
+    """Return the smallest power of two that holds an amount."""
+    return float(2.0 ** np.ceil(np.log2(max(megabytes, 1.0))))
+
+
+def measured(path: str | Path) -> pd.DataFrame:
+    """Read measured profiles as training rows; a bad row raises file, line and column.
+
+    Rows with status ``error`` are left out and counted in ``attrs["left_out"]``. Columns:
+    `MEASURED_FEATURES` and the labels in ``traces/measured/profiles.csv`` (units in the names).
+    """
+    document = Document.read(path)
+    table = Table(document, (*_TEXTS, *_NUMBERS, *_MEASURED), text=_TEXTS)
+    origin, frame = table.origin({}), table.frame
+    status = frame["status"]
+    strange = ~status.isin(["ok", "error"]).to_numpy(bool)
+    refuse(strange, status, "status", origin, "unknown status", "a status is ok or error")
+    kept = frame[status == "ok"]
+    if kept.empty:
+        raise TraceError(f"{path}: none of its {len(frame)} rows ran; give profiles of status ok")
+    rows = kept[list(_TEXTS[:-1])].copy()
+    for name in rows:
+        gone = rows[name].isna().to_numpy(bool)
+        refuse(gone, rows[name], str(name), origin, "missing value", "every row that ran has one")
+    for name in (*_NUMBERS, *_MEASURED):
+        label, factor = _MEASURED.get(name, (name, 1.0))
+        accepted = f"{name} of a row that ran is a number, 0 or more"
+        values = numbers(kept[name], name, origin, accepted)
+        refuse(values < 0, kept[name], name, origin, "negative", accepted)
+        rows[label] = factor * values
+    rows = rows.reset_index(drop=True)
+    rows.attrs["left_out"] = len(frame) - len(kept)
+    return rows

@@ -1,0 +1,79 @@
+"""How well regressors estimate what jobs need: Liquid's comparison, and learning job by job."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from repro.estimate.requirements import REGRESSORS, RequirementEstimator
+from repro.estimate.training_rows import FEATURES, synthetic
+from repro.figures import cache
+from repro.figures.data import stream
+from repro.figures.figure import FigureRun
+
+
+def compare(
+    table: pd.DataFrame,
+    label: str,
+    rng: np.random.Generator,
+    *,
+    features: Sequence[str],
+    sizes: Sequence[int],
+    test: int = 50,
+    regressors: Sequence[str] = REGRESSORS,
+) -> pd.DataFrame:
+    """Return RMSE (unit of the label) and R2 of regressors by ``rows`` of their training set.
+
+    The rows are shuffled once, the last ``test`` are kept for the test and the training sets are
+    the last of the others, the model being a feature; R2 = 1 - mean squared error / variance of the
+    test (the artifact's ``compare.sh`` and ``rf.py``, without the rows that these lose).
+    """
+    shuffled = table.iloc[rng.permutation(len(table))]
+    pool, held = shuffled[:-test], shuffled[-test:]
+    truth = held[label].to_numpy(float)
+    found = []
+    for size in sizes:
+        for name in regressors:
+            seed = int(rng.integers(2**31))
+            estimator = RequirementEstimator(name, [label], features, False, seed)
+            guess = estimator.fit(pool[-size:]).estimates(held)[label].to_numpy(float)
+            mse = float(np.mean((guess - truth) ** 2))
+            row = {"rows": size, "series": name, "rmse": mse**0.5, "r2": 1 - mse / truth.var()}
+            found.append({**row, "spread": float(truth.std())})
+    return pd.DataFrame(found)
+
+
+def synthetic_comparison(fig: FigureRun) -> pd.DataFrame:
+    """Return `compare` on synthetic rows for each of the figure's seeds, in all figures alike."""
+    inputs, parts = fig.inputs, []
+    how = {"features": FEATURES, "sizes": inputs.sizes, "test": inputs.test}
+    sources = cache.files_hash([Path(__file__)]), cache.tables_hash()
+    for seed in inputs.seeds:
+        rng = stream("liquid", "profiles", seed)
+        table = synthetic(rng, inputs.rows, inputs.models, gpu=inputs.gpu)
+        digest = cache.key("liquid profiles", sources, seed, table, inputs.label, how)
+        run = functools.partial(compare, table, inputs.label, rng, **how)
+        found = cache.remembered(digest, lambda run=run: {"rows": run()})  # type: ignore[misc]
+        parts.append(found["rows"].assign(seed=seed))
+    rows: pd.DataFrame = pd.concat(parts, ignore_index=True)
+    return rows
+
+
+def beside(found: pd.DataFrame, bars: pd.DataFrame, quantity: str) -> pd.DataFrame:
+    """Return mean and standard deviation over the seeds with the published bar, NaN where none."""
+    parts = found.groupby(["rows", "series"], sort=False)[quantity].agg(["mean", "std"])
+    table = parts.reset_index().rename(columns={"mean": "ours"})
+    known = bars.assign(rows=bars["group"].astype(int))[["rows", "series", "published"]]
+    return table.merge(known, how="left", on=["rows", "series"])
+
+
+def points(table: pd.DataFrame, quantity: str, unit: str, tuned: tuple[str, int]) -> pd.DataFrame:
+    """Return the rows of `beside` as points, the bar ``tuned`` to (series, rows) without ours."""
+    target = (table["series"] == tuned[0]) & (table["rows"] == tuned[1])
+    kept = table.assign(ours=table["ours"].mask(target), x=table["rows"].astype(float))
+    kept = kept[kept["published"].notna()].assign(quantity=quantity, unit=unit, certainty="plot")
+    return kept[["series", "x", "quantity", "published", "ours", "unit", "certainty"]]
