@@ -1,4 +1,4 @@
-"""The command line: list, run, check, report, simulate, policies, new-policy, trace."""
+"""The command line: list, run, check, report, simulate, place, policies, new-policy, trace."""
 
 import importlib
 import os
@@ -74,6 +74,10 @@ class Commands(LazyGroup):
         "simulate": (
             "simulate:simulate",
             "Simulate a trace on a cluster under a policy and print the headline numbers.",
+        ),
+        "place": (
+            "place:place",
+            "Place jobs on a cluster in one decision: nodes, costs, scores, run times.",
         ),
         "policies": ("policies:policies_", "List the scheduling policies with their parameters."),
         "new-policy": (

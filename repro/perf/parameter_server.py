@@ -5,6 +5,7 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from repro.core.decision import Run
 from repro.core.jobs import JobTable
@@ -31,6 +32,9 @@ def pattern(tasks: Sequence[int], num_ps: int = 1) -> str:
 
 class PlanTimes:
     """A model of the run time of a plan; a job takes that long whatever its trace says."""
+
+    #: batch size and iterations make no difference
+    sizeless: ClassVar[bool] = False
 
     def run_s(
         self,
@@ -68,6 +72,8 @@ class MeasuredPlans(PlanTimes):
     """Looks the time of a placement plan up in a table: model to `pattern` to run time (s)."""
 
     seconds: Mapping[str, Mapping[str, float]]
+
+    sizeless = True
 
     def run_s(
         self,

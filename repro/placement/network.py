@@ -112,6 +112,15 @@ class Site:
         room = (self.idle > 0) & (self.gpu_mem_mb >= gang.gpu_mem_mb)
         return room & (self.link_mb_s >= gang.bandwidth_mb_s)
 
+    def capacity(self, gang: Gang, per_node: float = np.inf) -> int:
+        """Return how many containers of a gang one domain can take at most.
+
+        ``per_node``: the most that a node may take.
+        """
+        lines = np.minimum(np.floor(self.link_mb_s / gang.bandwidth_mb_s), per_node)
+        room = np.where(self.open(gang), np.minimum(self.idle, lines), 0)
+        return int(np.bincount(self.domain, room).max())
+
     def hold(self, tasks: Sequence[int], gang: Gang, sign: int = 1) -> None:
         """Take the GPUs and the bandwidth of a plan, or give them back (``sign`` -1)."""
         np.subtract.at(self.idle, list(tasks), sign)
@@ -156,6 +165,52 @@ class Site:
             return cost
         fitness = sum(-(tasks.count(node) + self.used[node]) / self.total[node] for node in nodes)
         return float(how.weight * cost + (1 - how.weight) * fitness)
+
+    def objectives(self, plans: Ints, gangs: Sequence[Gang], weight: float) -> Floats:
+        """Return what many plans for a batch of jobs come to: sum of scores plus nodes used.
+
+        Parameters
+        ----------
+        plans : ndarray, shape (plans, containers)
+            Nodes, job by job, parameter servers first.
+        gangs : sequence of Gang
+            Jobs in order; each counts the GPUs of those before it as used.
+        weight : float
+            lambda of the printed score.
+
+        Returns
+        -------
+        ndarray, shape (plans,)
+            The less the better, infinite across domains. Liquid, TPDS 2022, Eqs 7 and 8 turned
+            round.
+        """
+        sizes = [gang.size for gang in gangs]
+        starts = np.cumsum([0, *sizes[:-1]])
+        jobs, number = np.repeat(np.arange(len(gangs)), sizes), np.arange(plans.shape[1])
+        # which containers of each job are its servers and workers
+        pairs = [
+            (first + server, first + worker)
+            for first, gang in zip(starts, gangs, strict=True)
+            for server in range(gang.num_ps)
+            for worker in range(gang.num_ps, gang.size)
+        ]
+        servers, workers = np.array(pairs, np.int64).reshape(-1, 2).T
+        cost = self.pair_costs(plans[:, servers], plans[:, workers])
+        cost = np.where(cost < np.inf, cost, 0.0).sum(axis=1)
+        # containers by node, then by job: at the last one that a job has on a node, its place among
+        # those of the node is what the job and those before it hold there
+        keys = np.sort(plans * len(gangs) + jobs, axis=1)
+        node = keys // len(gangs)
+        later = np.ones(keys.shape, np.bool_)
+        opens = later.copy()
+        later[:, :-1] = keys[:, :-1] != keys[:, 1:]
+        opens[:, 1:] = node[:, 1:] != node[:, :-1]
+        place = number - np.maximum.accumulate(np.where(opens, number, 0), axis=1) + 1
+        load = np.where(later, (self.used[node] + place) / self.total[node], 0.0).sum(axis=1)
+        value: Floats = weight * cost - (1 - weight) * load + opens.sum(axis=1)
+        domain = self.domain[plans]
+        apart = (domain != domain[:, starts[jobs]]).any(axis=1)
+        return np.where(apart, np.inf, value)
 
     def best_fit(
         self, gang: Gang, how: Scoring, drop: Literal["full", "always"] = "full"

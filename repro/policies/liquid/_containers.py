@@ -67,6 +67,10 @@ class Containers(Policy):
             plans[number] = plan
         return plans
 
+    def per_node(self) -> float:
+        """Return how many containers of a job a node may take, room aside."""
+        return np.inf
+
     def generator(self, seed: int) -> np.random.Generator:
         """Return the random numbers of one run."""
         return np.random.default_rng([seed, zlib.crc32(self.name.encode())])
@@ -127,5 +131,5 @@ class Containers(Policy):
         raise PolicyError(
             f"job {view.job_id(job)!r} can never be placed by {self.name!r}: {gang.size} "
             f"containers of {gang.gpu_mem_mb:g} MB of GPU memory and {gang.bandwidth_mb_s:g} MB/s; "
-            f"the {int(site.open(gang).sum())} candidate nodes have {int(site.idle.sum())} GPUs"
+            f"its candidates have room for {site.capacity(gang, self.per_node())}"
         )

@@ -44,6 +44,10 @@ class Liquid(Containers):
         """Return how plans are scored."""
         return Scoring(self.lambda_, self.score)
 
+    def per_node(self) -> float:
+        """Return how many containers of a job a node may take, room aside."""
+        return 1 if self.drop == "always" else super().per_node()
+
     def plan(self, site: Site, gang: Gang, rng: np.random.Generator) -> Plan | None:
         """Return the best-fit plan."""
         return site.best_fit(gang, self.scoring(), self.drop)

@@ -1,0 +1,223 @@
+"""``repro place``: one decision of Liquid's policies, without a clock."""
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from repro.cli.settings import parse_settings
+from repro.cluster.spec import Cluster
+from repro.core.policy import make, policies
+from repro.errors import ParamError, TraceError
+from repro.figures.saved import to_json
+from repro.files.table import Document, Table
+from repro.perf.parameter_server import PlanTimes, named
+from repro.placement.network import (
+    DEFAULT_BANDWIDTH_MB_S,
+    DEFAULT_GPU_MEM_MB,
+    Gang,
+    Scoring,
+    Site,
+)
+from repro.policies.liquid._containers import Containers, Plan
+
+#: Warm-up iterations before those that a job counts.
+WARM_UP = 10
+GIVEN = "given"
+_SIZES = ("batch_size", "num_batches")
+
+
+def place(
+    cluster: Annotated[str, typer.Option(metavar="SPEC", help="8x4, or a YAML file of nodes.")],
+    jobs: Annotated[
+        str,
+        typer.Option(
+            metavar="FILE",
+            help="CSV: job_id, num_ps, num_workers; tasks; model, batch_size, num_batches.",
+        ),
+    ],
+    policy: Annotated[
+        str, typer.Option(metavar="NAME", help="Of Liquid's; given scores the tasks of the file.")
+    ],
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="K=V", help="Parameter of the policy, such as lambda=0.5."),
+    ] = None,
+    times: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Run times: measured, k80 or t4.")
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of what is drawn.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, nothing else.")] = False,
+) -> None:
+    """Place jobs on a cluster in one decision, and print nodes, costs, scores and run times."""
+    if seed < 0:
+        raise ParamError(f"--seed {seed}: give a whole number of 0 or more")
+    machines, rows = Cluster.parse(cluster), _Jobs(jobs)
+    model = None if times is None else named(times)
+    site = Site(machines)
+    rows.check_sizes(model)
+    chosen = parse_settings(settings or [])
+    if policy == GIVEN:
+        # it has no other parameters than those of the score
+        how = Scoring(chosen.pop("lambda", 0.5), chosen.pop("score", "paper"))
+        if chosen:
+            raise ParamError(f"policy 'given' has no parameter {next(iter(chosen))!r}; it takes "
+                             "lambda and score")  # fmt: skip
+        plans: list[Plan | None] = rows.given(site)
+    else:
+        placer = _placer(policy, chosen)
+        rows.check_room(site, placer.per_node())
+        how = Scoring(getattr(placer, "lambda_", 0.5), getattr(placer, "score", "paper"))
+        watched = {} if as_json or policy != "liquid-batch" else {"watch": _progress()}
+        plans = placer.place(Site(machines), rows.gangs, placer.generator(seed), **watched)
+    report = _report(site, rows, plans, how, model)
+    head = {"policy": policy, "cluster": str(machines)}
+    typer.echo(to_json(head | report).decode().rstrip() if as_json else _text(report))
+
+
+def _placer(policy: str, settings: dict[str, Any]) -> Containers:
+    """Return a policy that places containers."""
+    placers = [name for name in policies if issubclass(policies[name], Containers)]
+    if policies[policy] and policy not in placers:
+        raise ParamError(
+            f"policy {policy!r} does not place containers; accepted: {', '.join(placers)}, {GIVEN}"
+        )
+    made = make(policy, **settings)
+    assert isinstance(made, Containers)
+    return made
+
+
+class _Jobs:
+    """The rows of a file of jobs."""
+
+    def __init__(self, path: str) -> None:
+        self.path = Path(path)
+        required = ("job_id", "num_ps", "num_workers")
+        table = self.table = Table(Document.read(path), required, text=("model", "tasks"))
+        self.ids: list[Any] = table.frame["job_id"].tolist()
+        servers, workers = (self._whole(name, 0) for name in required[1:])
+        table.refuse(servers + workers < 1, "num_workers", "no container", "a job has at least one")
+        memory, links = (
+            table.numbers(name, f"{what} above 0", low=1e-9)
+            if name in table
+            else np.full(len(self.ids), default)
+            for name, what, default in (
+                ("gpu_mem_mb", "MB of GPU memory", DEFAULT_GPU_MEM_MB),
+                ("bandwidth_mb_s", "MB/s", DEFAULT_BANDWIDTH_MB_S),
+            )
+        )
+        self.gangs = [
+            Gang(int(ps), int(w), float(mem), float(link))
+            for ps, w, mem, link in zip(servers, workers, memory, links, strict=True)
+        ]
+
+    def _whole(self, name: str, least: int) -> Any:
+        values = self.table.numbers(name, f"a whole number of {least} or more", low=least)
+        self.table.refuse(values % 1 != 0, name, "not a whole number", f"{least}, {least + 1}, …")
+        return values
+
+    def check_room(self, site: Site, per_node: float) -> None:
+        """Refuse a job that can never be placed."""
+        for row, gang in enumerate(self.gangs):
+            if gang.size > (room := site.capacity(gang, per_node)):
+                raise TraceError(
+                    f"{self.path}:{self.table.line(row)}: job {self.ids[row]!r} has {gang.size} "
+                    f"containers of one GPU, {gang.gpu_mem_mb:g} MB and {gang.bandwidth_mb_s:g} "
+                    f"MB/s each; the nodes of one domain take {room} of them; use a larger cluster"
+                )
+
+    def check_sizes(self, model: PlanTimes | None) -> None:
+        """Refuse jobs whose run time nobody knows."""
+        if model is None:
+            return
+        needed = ("model", *(() if model.sizeless else _SIZES))
+        if absent := [name for name in needed if name not in self.table]:
+            raise TraceError(
+                f"{self.path}:1: --times needs the column {', '.join(absent)}; name them, or leave "
+                f"--times out"
+            )
+        if not model.sizeless:
+            for name in _SIZES:
+                self._whole(name, 1)
+
+    def given(self, site: Site) -> list[Plan | None]:
+        """Return the plans of the column ``tasks``; an empty one waits."""
+        if "tasks" not in self.table:
+            raise TraceError(f"{self.path}:1: policy given needs the column tasks, such as 0 0 3")
+        left, plans = site.idle.copy(), list[Plan | None]()
+        for row, (text, gang) in enumerate(zip(self.table.frame["tasks"], self.gangs, strict=True)):
+            words = text.split() if isinstance(text, str) else []
+            nodes = [int(word) if word.isdecimal() and len(word) < 10 else -1 for word in words]
+            where = f"{self.path}:{self.table.line(row)}:tasks"
+            if words and len(words) != gang.size:
+                raise TraceError(f"{where}: {len(words)} nodes for {gang.size} containers")
+            for word, node in zip(words, nodes, strict=True):
+                if not 0 <= node < len(left):
+                    raise TraceError(
+                        f"{where}: no node {word[:20]!r}; nodes are 0 to {len(left) - 1}"
+                    )
+                left[node] -= 1
+                if left[node] < 0:
+                    raise TraceError(
+                        f"{where}: node {node} is full; {site.idle[node]} GPUs are for jobs"
+                    )
+            plans.append(tuple(nodes) if words else None)
+        return plans
+
+
+def _report(
+    site: Site, rows: _Jobs, plans: Sequence[Plan | None], how: Scoring, model: PlanTimes | None
+) -> dict[str, Any]:
+    """Return what each job, and all together, come to; each sees the GPUs of those before it."""
+    found: list[dict[str, Any]] = []
+    frame = rows.table.frame
+    for row, (plan, gang) in enumerate(zip(plans, rows.gangs, strict=True)):
+        told: dict[str, Any] = {"job_id": rows.ids[row], "tasks": None, "cost": None}
+        told |= {"score": None, "run_s": None}
+        if plan is not None:
+            told["tasks"] = list(plan)
+            told["cost"] = site.cost(plan, gang.num_ps, how.formula)
+            told["score"] = site.score(plan, gang, how)
+            if model is not None:
+                sizes = (float(frame[name][row]) if name in frame else np.nan for name in _SIZES)
+                batch, batches = sizes
+                told["run_s"] = model.run_s(
+                    str(frame["model"][row]), plan, batch, batches + WARM_UP, gang.num_ps
+                )
+            site.hold(plan, gang)
+        found.append(told)
+    score = float(sum(told["score"] for told in found if told["score"] is not None))
+    nodes = len({node for plan in plans for node in plan or ()})
+    return {"jobs": found, "sum_score": score, "num_nodes": nodes, "objective": score + nodes}
+
+
+def _text(report: dict[str, Any]) -> str:
+    """Return a report as lines for people."""
+    lines = []
+    for told in report["jobs"]:
+        if told["tasks"] is None:
+            lines.append(f"{told['job_id']}  waits")
+            continue
+        seconds = "" if told["run_s"] is None else f"  {told['run_s']:,.1f} s"
+        nodes = " ".join(map(str, told["tasks"]))
+        lines.append(
+            f"{told['job_id']}  nodes {nodes}  cost {told['cost']:g}  score {told['score']:g}"
+            f"{seconds}"
+        )
+    lines.append(
+        f"sum of scores {report['sum_score']:g}, {report['num_nodes']} nodes, "
+        f"objective {report['objective']:g}"
+    )
+    return "\n".join(lines)
+
+
+def _progress() -> Callable[[int, float], None] | None:
+    """Return what shows each generation on a terminal."""
+    if not sys.stderr.isatty():
+        return None
+    return lambda number, best: print(
+        f"\rgeneration {number}: objective {best:g}", end="", file=sys.stderr, flush=True
+    )

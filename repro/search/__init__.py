@@ -1,0 +1,1 @@
+"""Searches over plans and configurations."""

@@ -1,0 +1,139 @@
+"""``repro place``: plans, scores and run times of one decision; bad input is one line."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from repro.cli import main
+
+CLUSTER = """
+nodes:
+  - {count: 4, gpus: 4}
+  - {count: 2, gpus: 4, switch: 1, used: 2}
+  - {count: 2, gpus: 8, domain: 1, used: 1}
+"""
+HEAD = "job_id,num_ps,num_workers,tasks,model,batch_size,num_batches"
+JOBS = [
+    "a,1,2,0 0 0,vgg16,12,250", "b,1,4,1 1 4 4 0,resnet50,12,250",
+    "c,2,3,6 6 6 7 7,inception3,12,250", "d,0,1,,vgg16,12,250",
+]  # fmt: skip
+
+
+@pytest.fixture
+def place(tmp_path, capsys):
+    def _place(*options, jobs=JOBS, head=HEAD, cluster=CLUSTER, policy="given"):
+        (tmp_path / "c.yaml").write_text(cluster)
+        (tmp_path / "jobs.csv").write_text("\n".join([head, *jobs]) + "\n")
+        files = ["--cluster", str(tmp_path / "c.yaml"), "--jobs", str(tmp_path / "jobs.csv")]
+        code = main(["place", *files, "--policy", policy, *options])
+        return code, *capsys.readouterr()
+
+    return _place
+
+
+def report(place, *options, **named):
+    code, out, err = place(*options, "--json", **named)
+    assert (code, err) == (0, "")
+    return json.loads(out)
+
+
+def test_given_plans_are_scored_by_hand(place):
+    told = report(place, "--times", "t4")
+    a, b, c, d = told["jobs"]
+    # a: three of the four GPUs of node 0
+    assert (a["tasks"], a["cost"], a["score"]) == ([0, 0, 0], 0, -0.375)
+    # b: one worker on its node, two under the other switch of six nodes, one in the rack of four
+    assert b["cost"] == 0 + 6 + 6 + 4
+    assert b["score"] == 0.5 * 16 - 0.5 * (2 / 4 + (2 + 2) / 4 + (1 + 3) / 4)
+    assert c["score"] == 0.5 * 8 - 0.5 * ((3 + 1) / 8 + (2 + 1) / 8)
+    assert d == {"job_id": "d", "tasks": None, "cost": None, "score": None, "run_s": None}
+    # compute alone, and 1106 MB through the memory of the node
+    assert a["run_s"] == pytest.approx(20 + 260 * (12 / 80 + 3 * 0 + 2 * 1106 / 2500))
+    assert told["num_nodes"] == 5
+    assert told["objective"] == pytest.approx(told["sum_score"] + 5)
+
+
+def test_published_times(place):
+    jobs = ["a,1,2,0 0 0,vgg16,1,1", "b,1,2,1 2 3,vgg16,1,1"]
+    told = report(place, "--times", "measured", jobs=jobs)
+    assert [job["run_s"] for job in told["jobs"]] == [510, 810]
+
+
+def test_policies_place_in_file_order_and_the_head_blocks(place):
+    told = report(place, jobs=["a,1,2,,,,", "b,1,2,,,,", "c,0,1,,,,"], policy="liquid",
+                  cluster="nodes: [{count: 2, gpus: 2}]")  # fmt: skip
+    assert [job["tasks"] for job in told["jobs"]] == [[0, 0, 1], None, None]
+    spread = report(place, "--set", "drop=always", "--set", "lambda=0.2", policy="liquid",
+                    jobs=["a,1,2,,,,"])  # fmt: skip
+    assert len(set(spread["jobs"][0]["tasks"])) == 3
+
+
+def test_batch_is_no_worse_than_best_fit_and_the_same_again(place):
+    told = [report(place, "--seed", "4", policy=p) for p in ("liquid-batch",) * 2 + ("liquid",)]
+    assert told[0] == told[1]
+    assert told[0]["objective"] <= told[2]["objective"]
+
+
+def test_seeds_matter_to_those_that_draw(place):
+    plans = {str(report(place, "--seed", str(n), policy="liquid-random")) for n in range(4)}
+    assert len(plans) > 1
+
+
+def test_lines_for_people(place):
+    code, out, _ = place("--times", "t4")
+    assert code == 0
+    assert "a  nodes 0 0 0  cost 0  score -0.375" in out
+    assert "d  waits" in out
+
+
+@pytest.mark.parametrize(
+    ("jobs", "options", "line"),
+    [
+        (["a,0,0,,,,"], (), "jobs.csv:2:num_workers: no container"),
+        (["a,-1,2,,,,"], (), "jobs.csv:2:num_ps: negative"),
+        (["a,1,1.5,,,,"], (), "not a whole number"),
+        (["a,1,2,0 0,,,"], (), "jobs.csv:2:tasks: 2 nodes for 3 containers"),
+        (["a,1,2,0 0 8,,,"], (), "jobs.csv:2:tasks: no node '8'; nodes are 0 to 7"),
+        (["a,1,2,0 x 1,,,"], (), "no node 'x'"),
+        (["a,1,2,4 4 4,,,"], (), "node 4 is full; 2 GPUs are for jobs"),
+        (["a,1,2,0 0 0,alexnet,1,1"], ("--times", "k80"), "no parameters for model 'alexnet'"),
+        (["a,1,2,0 0 0,alexnet,1,1"], ("--times", "measured"), "no measured time for 'alexnet'"),
+        (["a,1,2,0 0 0,vgg16,,1"], ("--times", "t4"), "jobs.csv:2:batch_size: missing value"),
+        (["a,1,2,0 0 0,,,"], ("--times", "v100"), "accepted are measured, k80, t4"),
+        (JOBS, ("--set", "lambda=2"), "lambda is 2; give a number from 0 to 1"),
+        (JOBS, ("--set", "lambda=x"), "lambda is 'x'"),
+        (JOBS, ("--set", "mu=1"), "policy 'given' has no parameter 'mu'"),
+        (JOBS, ("--seed", "-1"), "--seed -1"),
+    ],
+)
+def test_bad_input(place, jobs, options, line):
+    code, out, err = place(*options, jobs=jobs)
+    assert (code, out) == (2, "")
+    assert line in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("named", "line"),
+    [
+        ({"jobs": ["a,1,20,,,,"]}, "has 21 containers of one GPU"),
+        ({"jobs": ["a,1,4,,,,"], "cluster": "nodes: [{count: 3, gpus: 1}]"}, "take 3 of them"),
+        ({"cluster": "nodes: [{gpus: 2, used: 3}]"}, "c.yaml:1: nodes[0].used is 3, but gpus is 2"),
+        ({"cluster": "nodes: [{gpus: 2, rack: 3}]"}, "unknown key 'rack'"),
+        ({"policy": "srtf"}, "policy 'srtf' does not place containers; accepted: hived"),
+        ({"policy": "liqiud"}, "did you mean 'liquid'"),
+        ({"head": "job_id,ps,workers", "jobs": ["a,1,2"]}, "num_ps"),
+    ],
+)
+def test_what_cannot_be_placed(place, named, line):
+    code, out, err = place(**{"policy": "liquid"} | named)
+    assert (code, out) == (2, "")
+    assert line in err
+    assert err.count("\n") == 1
+
+
+def test_a_plan_across_domains_costs_infinity(place):
+    told = report(place, jobs=["a,1,1,0 6,,,"])
+    assert float(told["jobs"][0]["cost"]) == float("inf")
