@@ -136,7 +136,7 @@ def search(
     4.25
     """
     how = how or Genetic()
-    room = _room(site, gangs)
+    room = room_of(site, gangs)
     rng = np.random.default_rng(seed)
     count, size = len(room.job), _size(how, room)
     shuffled = rng.permuted(np.tile(np.arange(count), (size, 1)), axis=1)
@@ -158,7 +158,8 @@ def _size(how: Genetic, room: Room) -> int:
     return how.population or 30 + len(room.job) // 2
 
 
-def _room(site: Site, gangs: Sequence[Gang]) -> Room:
+def room_of(site: Site, gangs: Sequence[Gang]) -> Room:
+    """Return what compiled loops know of nodes and containers."""
     sizes = [gang.size for gang in gangs]
     job = np.repeat(np.arange(len(gangs)), sizes)
     need = np.repeat([gang.bandwidth_mb_s for gang in gangs], sizes)
@@ -441,31 +442,52 @@ def _move_job(plan: Ints, job: int, room: Room) -> None:
 
 
 @njit()
-def _crossover(room: Room, givers: Ints, takers: Ints, near: float, draws: Floats) -> Ints:
-    """Return children: a node of a giver, with its containers, injected into its taker.
+def inject(room: Room, giver: Ints, taker: Ints, node: int, near: bool) -> Ints:
+    """Return the taker with a node of the giver and its containers; the taker if there is no room.
 
     The taker loses every node that holds one of these containers, and its own version of the node;
-    what sat there is placed anew by first-fit, with probability ``near`` beside its job first.
+    what sat there is placed anew by first-fit, or, if ``near``, beside its job first.
+    """
+    child = taker.copy()
+    gone = np.zeros(len(room.idle), np.bool_)
+    gone[node] = True
+    moved = np.zeros(room.allowed.shape[0], np.bool_)
+    for task in range(len(giver)):
+        if giver[task] == node:
+            gone[child[task]] = True
+            # a job lives in one domain
+            moved[room.job[task]] = room.domain[child[task]] != room.domain[node]
+    for task in range(len(giver)):
+        if giver[task] == node:
+            child[task] = node
+        elif gone[child[task]] or moved[room.job[task]]:
+            child[task] = -1
+    return child if _replace(child, gone, room, True, near) else taker.copy()
+
+
+@njit()
+def empty(room: Room, plan: Ints, node: int, near: bool) -> tuple[Ints, bool]:
+    """Return the plan without a node, whose containers are placed anew, and whether they fit."""
+    child = plan.copy()
+    gone = np.zeros(len(room.idle), np.bool_)
+    gone[node] = True
+    for task in range(len(child)):
+        if child[task] == node:
+            child[task] = -1
+    return child, _replace(child, gone, room, False, near)
+
+
+@njit()
+def _crossover(room: Room, givers: Ints, takers: Ints, near: float, draws: Floats) -> Ints:
+    """Return children: a drawn node of each giver, injected into its taker, see `inject`.
+
+    With probability ``near`` containers that are placed anew go beside their job first.
     """
     children = takers.copy()
     for pair in range(len(givers)):
-        giver, child = givers[pair], children[pair]
-        node = _pick(giver, len(room.idle), draws[pair, 0])
-        gone = np.zeros(len(room.idle), np.bool_)
-        gone[node] = True
-        moved = np.zeros(room.allowed.shape[0], np.bool_)
-        for task in range(len(giver)):
-            if giver[task] == node:
-                gone[child[task]] = True
-                # a job lives in one domain
-                moved[room.job[task]] = room.domain[child[task]] != room.domain[node]
-        for task in range(len(giver)):
-            if giver[task] == node:
-                child[task] = node
-            elif gone[child[task]] or moved[room.job[task]]:
-                child[task] = -1
-        if not _replace(child, gone, room, True, draws[pair, 1] < near):
-            child[:] = takers[pair]
+        node = _pick(givers[pair], len(room.idle), draws[pair, 0])
+        close = draws[pair, 1] < near
+        children[pair] = inject(room, givers[pair], takers[pair], node, close)
     return children
 
 
@@ -484,12 +506,8 @@ def _mutation(room: Room, plans: Ints, near: float, draws: Floats) -> Ints:
             _move_job(child, int(which * room.allowed.shape[0]), room)
             continue
         node = _pick(child, size, which)
-        gone = np.zeros(size, np.bool_)
-        gone[node] = True
-        for task in range(len(child)):
-            if child[task] == node:
-                child[task] = -1
-        if not _replace(child, gone, room, False, how < near):
+        child[:], fits = empty(room, child, node, how < near)
+        if not fits:
             child[:] = plans[number]
             both = np.array([node, _pick(child, size, whither)])
             for task in range(len(child)):
