@@ -18,35 +18,40 @@ Nodes = tuple[tuple[int, int], ...]
 
 
 class Intervals:
-    """Growing columns: job, start, end, GPUs charged and used, rate, leader, places, GPU type."""
+    """Who held GPUs when, in numbers.
+
+    Job, leader, start, end, GPUs charged and used, rate, number of the GPU type in `types`.
+    """
 
     def __init__(
         self, tracks_nodes: bool, gpu_types: Iterable[str], takes_wishes: bool = False
     ) -> None:
-        self.job, self.leader = array("q"), array("q")
-        self.start, self.end, self.gpus, self.used, self.rate = (array("d") for _ in range(5))
+        #: one interval after the other, and many at once from compiled loops, a line per column
+        self.rows, self.blocks = array("d"), list[Floats]()
         self.nodes: list[Nodes] | None = [] if tracks_nodes else None
         #: nodes of the tasks, parameter servers first
         self.tasks: list[tuple[int, ...]] | None = [] if takes_wishes else None
-        self.gpu_type: list[str | None] | None = [] if gpu_types else None
-        self._gpu_types = [*sorted(gpu_types), None]
-        #: many at once, from compiled loops: columns job, leader, start, end, GPUs charged and
-        #: used, rate, place of the GPU type in alphabetical order (-1: none)
-        self.blocks: list[Floats] = []
+        names = [*sorted(gpu_types), None]
+        self.types = dict(zip(names, [*range(len(names) - 1), -1], strict=True))
 
-    def unpack(self) -> None:
-        """Append the intervals of `blocks`."""
-        job, leader, *times, kind = np.concatenate(self.blocks, axis=1)
-        self.job.extend(job.astype(np.int64))
-        self.leader.extend(leader.astype(np.int64))
-        columns = (self.start, self.end, self.gpus, self.used, self.rate)
-        for column, values in zip(columns, times, strict=True):
-            column.frombytes(values.tobytes())
+    def frame(self, ids: np.ndarray[Any, Any]) -> pd.DataFrame:
+        """Return the intervals of `Result`; ``ids`` are the names of the jobs."""
+        columns = [np.array(self.rows).reshape(-1, 8).T, *self.blocks]
+        job, leader, *numbers, kind = np.concatenate(columns, axis=1)
+        times = dict(zip(("start", "end", "gpus", "used", "rate"), numbers, strict=True))
+        spans = pd.DataFrame(
+            {"job_id": ids[job.astype(np.int64)], **times, "group": ids[leader.astype(np.int64)]}
+        )
         if self.nodes is not None:
             # without rounds nobody has a place
-            self.nodes += [()] * len(job)
-        if self.gpu_type is not None:
-            self.gpu_type += [self._gpu_types[place] for place in kind.astype(int).tolist()]
+            places = self.nodes + [()] * (len(spans) - len(self.nodes))
+            spans["nodes"] = pd.Series(places, dtype=object)
+        if self.tasks is not None:
+            spans["tasks"] = pd.Series(self.tasks, dtype=object)
+        if len(names := list(self.types)) > 1:
+            types = [names[number] for number in kind.astype(int).tolist()]
+            spans["gpu_type"] = pd.Series(types, dtype=object)
+        return spans
 
 
 @dataclass(frozen=True)
@@ -187,24 +192,4 @@ def collect(table: JobTable, intervals: Intervals, index: pd.Index, meta: dict[s
         jobs["model"] = frame["model"]
     jobs.index = index
     jobs = jobs.sort_index().reset_index(drop=True)
-    ids = frame["job_id"].to_numpy()
-    if intervals.blocks:
-        intervals.unpack()
-    rows, leaders = (np.array(column, np.int64) for column in (intervals.job, intervals.leader))
-    spans = pd.DataFrame(
-        {
-            "job_id": ids[rows],
-            **{
-                name: np.array(getattr(intervals, name))
-                for name in ("start", "end", "gpus", "used", "rate")
-            },
-            "group": ids[leaders],
-        }
-    )
-    if intervals.nodes is not None:
-        spans["nodes"] = pd.Series(intervals.nodes, dtype=object)
-    if intervals.tasks is not None:
-        spans["tasks"] = pd.Series(intervals.tasks, dtype=object)
-    if intervals.gpu_type is not None:
-        spans["gpu_type"] = pd.Series(intervals.gpu_type, dtype=object)
-    return Result(jobs, spans, meta)
+    return Result(jobs, intervals.frame(frame["job_id"].to_numpy()), meta)

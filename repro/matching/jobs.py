@@ -36,7 +36,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import combinations
 from typing import Any
 
@@ -309,22 +309,21 @@ class Basis:
         self.inverse = inverse[order]
         rows, columns = np.array(self.ends).T
         self._prices = values.value[rows, columns] @ self.inverse.astype(np.int64)
-        labels = self._labels = self._components()
-        # row of each odd component: its kinds
-        self.members = (labels == np.arange(labels[-1])[:, None]).astype(np.float64)
         self._next: dict[int, Basis | None] = {}
         self._steps: dict[bytes, tuple[Floats, list[Pair]]] = {}
         self._paths: tuple[Ints, Ints, Ints] | None = None
 
-    def _components(self) -> Ints:
-        """Return the component of each kind and of nobody, which has the highest number."""
+    @cached_property
+    def _components(self) -> tuple[Ints, Floats]:
+        """Component of each kind and of nobody, the highest; of each odd one a row of its kinds."""
         nobody = self.values.kinds
         root = [*range(nobody + 1)]
         for a, b in self.ends:
             root = [root[b] if one == root[a] else one for one in root]
         number = {r: i for i, r in enumerate(r for r in dict.fromkeys(root) if r != root[-1])}
         number[root[-1]] = len(number)
-        return np.array([number[r] for r in root])
+        labels = np.array([number[r] for r in root])
+        return labels, (labels == np.arange(labels[-1])[:, None]).astype(np.float64)
 
     def _costs(self) -> Ints:
         """Return twice the reduced cost of every pair."""
@@ -366,7 +365,7 @@ class Basis:
 
     def step(self, counts: Floats) -> tuple[Floats, list[Pair]]:
         """Return what makes all basic pairs whole: change to twice each, other pairs to make."""
-        parity = (self.members @ counts) % 2
+        parity = (self._components[1] @ counts) % 2
         key = parity.tobytes()
         if key not in self._steps:
             self._steps[key] = self._shortest_step(np.flatnonzero(parity).tolist())
@@ -378,7 +377,7 @@ class Basis:
         if not odd:
             return change, []
         distance, hop, link = self._paths = self._paths or self._shortest_paths()
-        ends = odd + [len(self.members)] * (len(odd) % 2)
+        ends = odd + [len(self._components[1])] * (len(odd) % 2)
         pairs = [*combinations(range(len(ends)), 2)]
         if len(ends) > 2:
             costs = [-int(distance[ends[i], ends[j]]) for i, j in pairs]
@@ -398,7 +397,8 @@ class Basis:
 
     def _shortest_paths(self) -> tuple[Ints, Ints, Ints]:
         """Return distance, next component on the way, and cheapest pair between components."""
-        labels, size = self._labels, len(self.members) + 1
+        labels, odd = self._components
+        size = len(odd) + 1
         costs = self._costs()
         a, b = np.nonzero(self.values.allowed & (labels[:, None] != labels))
         start, end = np.append(labels[a], labels[b]), np.append(labels[b], labels[a])

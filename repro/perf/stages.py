@@ -134,15 +134,14 @@ class Interleaving:
     def _alone_and_grouped(self, table: JobTable, run: Run) -> tuple[list[float], float]:
         """Return the iteration time of every job alone, and the period of a group."""
         name = f"stages {self.columns}"
-        merged, stages, alone, periods = table.derived(name, lambda: self._of(table))
-        members = tuple([stages[job] for job in run.jobs])
-        key = self.ordering, self.factors, members
+        merged, stages, numbers, alone, periods = table.derived(name, lambda: self._of(table))
+        key = self.ordering, self.factors, *[numbers[job] for job in run.jobs]
         if key not in periods:
-            periods[key] = self.period(members, merged)
+            periods[key] = self.period([stages[job] for job in run.jobs], merged)
         return alone, periods[key]
 
-    def _of(self, table: JobTable) -> tuple[bool, list[Stages], list[float], dict[Any, float]]:
-        """Return whether CPU is within storage, stages and iteration times alone, no periods."""
+    def _of(self, table: JobTable) -> tuple[Any, ...]:
+        """Return whether CPU is in storage, stages, numbers of equal ones, solo times; periods."""
         columns = self.columns or stage_columns(table.frame.columns)
         if missing := [name for name in columns if name not in table.frame]:
             raise TraceError(
@@ -154,7 +153,9 @@ class Interleaving:
         alone = map(table.iteration_s, range(table.count))
         times = zip(alone, stages, strict=True)
         solo = [sum(own) if math.isnan(seconds) else seconds for seconds, own in times]
-        return columns == MERGED_COLUMNS, stages, solo, {}
+        known: dict[Stages, int] = {}
+        numbers = [known.setdefault(own, len(known)) for own in stages]
+        return columns == MERGED_COLUMNS, stages, numbers, solo, {}
 
 
 @lru_cache(maxsize=200_000)
@@ -197,7 +198,9 @@ def _slot_periods(group: tuple[Stages, ...]) -> list[float]:
     if len(group) == 1:
         return [sum(group[0])]
     padding = (_ABSENT,) * (RESOURCES - len(group))
-    periods = [_slot_period(order + padding) for order in itertools.permutations(group)]
+    # equal members have equal orders
+    orders = dict.fromkeys(itertools.permutations(group))
+    periods = [_slot_period(order + padding) for order in orders]
     if len(group) == 2:
         # the two jobs two slots apart
         (d0, g0, n0), (d1, g1, n1) = group
@@ -210,16 +213,14 @@ def _slot_period(order: tuple[Stages, ...]) -> float:
 
     f[s+1] = max(0, f[s] + n_a, f[s] + g_b, f[s-1] + d_c) with a, b, c = s+1, s+2, s+3 mod 4.
     """
-    k = RESOURCES
-    data = [order[(slot + 3) % k][0] for slot in range(k)]
+    (d0, g0, n0), (d1, g1, n1), (d2, g2, n2), (d3, g3, n3) = order
     # GPU and network stage start with their slot, the data stage one slot earlier
-    rest = [max(order[(slot + 1) % k][2], order[(slot + 2) % k][1]) for slot in range(k)]
-    ends = [0.0, max(0.0, rest[0])]
-    for slot in range(1, 2 * k):
-        before, now = ends[-2], ends[-1]
-        ends.append(max(0.0, now + rest[slot % k], before + data[slot % k]))
-        if slot >= k:
-            period, last = ends[-1] - ends[-1 - k], now - ends[-2 - k]
+    slots = [(d3, max(n1, g2)), (d0, max(n2, g3)), (d1, max(n3, g0)), (d2, max(n0, g1))]
+    ends = [0.0, max(0.0, slots[0][1])]
+    for data, rest in (slots * 2)[1:]:
+        ends.append(max(0.0, ends[-1] + rest, ends[-2] + data))
+        if len(ends) > RESOURCES + 1:
+            period, last = ends[-1] - ends[-5], ends[-2] - ends[-6]
             if abs(period - last) <= _STEADY * max(abs(period), abs(last)):
-                return period
-    return ends[2 * k] - ends[k]
+                break
+    return ends[-1] - ends[-5]

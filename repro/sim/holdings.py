@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
-from itertools import repeat
+from itertools import groupby
 from typing import cast
 
 from repro.cluster.spec import Cluster
@@ -99,14 +99,15 @@ class Holdings:
 
     def settle(self, now: float) -> None:
         """Book the progress of every running job since the last decision, less its start."""
-        left, since = self.table.left, self.table.since
+        left, since, lost = self.table.left, self.table.since, self.overhead_s
         # the order of operations is the simulator's: small differences grow from event to event
         for job, (start_s, pace) in self._paid.items():
             progress = now - since[job] - start_s
             if progress > 0:
                 left[job] -= progress / pace
-                self.overhead_s += start_s
+                lost += start_s
             since[job] = now
+        self.overhead_s = lost
 
     def predict_all(self, now: float, order: Iterable[int], tie_rel: float) -> None:
         """Predict every completion anew; a last interval turns out to have no start to pay.
@@ -218,7 +219,9 @@ class Holdings:
         clean = now + (self._drain_delay(charged, now) if self._draining else 0.0)
         self.free[run.gpu_type] -= charged
         if overhead is not None and self.settles:
-            start_s = sum(map(overhead.start_s, repeat(table), run.jobs))
+            cost, rows = overhead.start_s, range(table.count)
+            starts = table.derived("starts", lambda: [cost(table, row) for row in rows])
+            start_s = sum([starts[job] for job in run.jobs])
             if not paces:
                 paces = [table.solo[job] / rate for job, rate in zip(run.jobs, rates, strict=True)]
             self._paid |= {job: (start_s, pace) for job, pace in zip(run.jobs, paces, strict=True)}
@@ -279,8 +282,8 @@ class Holdings:
         table = self.table
         if self._paced is not None:
             paces = self._paced.paces(table, run, nodes)
-            solo = (table.solo[job] for job in run.jobs)
-            return [alone / pace for alone, pace in zip(solo, paces, strict=True)], paces
+            pairs = zip(run.jobs, paces, strict=True)
+            return [table.solo[job] / pace for job, pace in pairs], paces
         if self.perf is not None:
             return self.perf.rates(table, run, nodes), ()
         raise PolicyError(
@@ -306,52 +309,49 @@ class Holdings:
         table, runs = self.table, self.runs
         left, since, rate = table.left, table.since, table.rate
         for job in jobs:
-            run, gone = runs[job], now - since[job]
+            gone = now - since[job]
             ahead = left[job] - gone * rate[job] if gone > 0.0 else left[job]
             left[job] = ahead if ahead > 0.0 else 0.0
-            self._book(job, now)
             if job in pauses:
                 # a job that has not begun has nothing to checkpoint, and no more to load
                 until = now + pauses[job] if gone >= 0.0 else max(now, table.clean[job])
                 self.overhead_s += until - now if gone >= 0.0 else until - since[job]
-                self._draining.append((until, (run.gpus - run.shared) / len(run.jobs)))
+                self._draining.append((until, runs[job].charged / len(runs[job].jobs)))
+        for run, members in groupby(jobs, runs.__getitem__):
+            self._book(run, tuple(members), now)
 
     def complete(self, job: int, now: float) -> None:
         """Let a job end."""
         table = self.table
         table.left[job] = 0.0
         if job in self.runs:
-            self._book(job, now)
+            self._book(self.runs[job], (job,), now)
         table.end[job] = now
         del table.active[job]
 
-    def _book(self, job: int, now: float) -> None:
-        """Close the interval of a job that stops holding GPUs."""
-        table, run = self.table, self.runs.pop(job)
-        start, leader = table.hold[job], run.jobs[0]
-        if self._keeps:
-            spans = self.intervals
-            spans.job.append(job)
-            spans.start.append(start)
-            spans.end.append(now)
-            spans.gpus.append((run.gpus - run.shared) / len(run.jobs))
-            spans.used.append(run.gpus)
-            spans.rate.append(table.rate[job] * table.solo[job])
-            spans.leader.append(leader)
-            if spans.nodes is not None:
-                spans.nodes.append(self._nodes.get(leader, ()))
-            if spans.tasks is not None:
-                spans.tasks.append(run.tasks)
-            if spans.gpu_type is not None:
-                spans.gpu_type.append(run.gpu_type)
-        table.seconds[job] += now - start
-        table.service[job] += (now - start) * table.held[job]
-        table.running[job], table.on_type[job] = False, -1
-        self.epoch[job] += 1
-        if self.settles:
-            del self._paid[job]
+    def _book(self, run: Run, jobs: tuple[int, ...], now: float) -> None:
+        """Close the intervals of members of a gang that stop holding GPUs."""
+        table, leader, spans = self.table, run.jobs[0], self.intervals
+        charged, kind = run.gpus - run.shared, spans.types[run.gpu_type]
+        share = charged / len(run.jobs)
+        for job in jobs:
+            del self.runs[job]
+            start = table.hold[job]
+            if self._keeps:
+                rate = table.rate[job] * table.solo[job]
+                spans.rows.extend((job, leader, start, now, share, run.gpus, rate, kind))
+                if spans.nodes is not None:
+                    spans.nodes.append(self._nodes.get(leader, ()))
+                if spans.tasks is not None:
+                    spans.tasks.append(run.tasks)
+            table.seconds[job] += now - start
+            table.service[job] += (now - start) * table.held[job]
+            table.running[job], table.on_type[job] = False, -1
+            self.epoch[job] += 1
+            if self.settles:
+                del self._paid[job]
         if self.runs.keys().isdisjoint(run.jobs):
-            self.free[run.gpu_type] += run.gpus - run.shared
+            self.free[run.gpu_type] += charged
             if leader in self._nodes:
                 del self._nodes[leader]
                 self._typed.get(run.gpu_type, self.placer).give_back(leader)

@@ -152,7 +152,7 @@ class DecidedDriver:
                 raise self._wrong(now, job, "stops it, but it holds no GPUs")
         for run in {id(held[job]): held[job] for job in stops}.values():
             # the GPUs of a group come back with its last member
-            if all(job in stops or held.get(job) is not run for job in run.jobs):
+            if not [job for job in run.jobs if job not in stops and held.get(job) is run]:
                 free[run.gpu_type] += run.gpus - run.shared
         begun: dict[int, Run] = {}
         starts: list[Run] = []

@@ -4,7 +4,7 @@ import itertools
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from heapq import heapify, heappop, heapreplace
+from heapq import heappop, heapreplace
 from typing import Any
 
 import numpy as np
@@ -103,9 +103,9 @@ class Candidates:
             ahead = itertools.islice(self._lines.get(width, ()), size * (self._num_gpus // width))
             if line := sorted([*running.get(width, ()), *ahead]):
                 lanes[width] = line
-        heads = [self._head(width, line[0], fresh) for width, line in lanes.items()]
-        heapify(heads)
-        order = [-head[2] for head in sorted(heads)]
+        # sorted, thus a heap
+        heads = sorted(self._head(width, line[0], fresh) for width, line in lanes.items())
+        order = [-head[2] for head in heads]
         slots = dict.fromkeys(order, 0)
         nodes.clear()
         while heads and nodes.free:
@@ -152,8 +152,9 @@ class Profiles:
         #: kind of each job alone
         self.alone: list[Kind] = [(number,) for number in self.of_job]
         self._stages = list(numbers)
-        #: gamma of merging two kinds
+        #: gamma of merging two kinds, and what they become
         self._gamma: defaultdict[Kind, dict[Kind, float]] = defaultdict(dict)
+        self.both: defaultdict[Kind, dict[Kind, Kind]] = defaultdict(dict)
         self._tables: dict[Line, Floats] = {}
         self._matchers: dict[Line, KindMatcher] = {}
         #: matchings of lines, and of numbers per kind
@@ -175,15 +176,14 @@ class Profiles:
             pairs = {
                 (one, other): tuple(sorted(one + other))
                 for line in unknown
-                for one in line
-                for other in line
+                for one, other in itertools.product(line, repeat=2)
                 if other not in gamma[one]
             }
             new = [kind for kind in dict.fromkeys(pairs.values()) if len(kind) <= self._max_group]
             groups = [[self._stages[number] for number in kind] for kind in new]
             found = dict(zip(new, self._perf.efficiencies(groups, self._merged), strict=True))
             for (one, other), both in pairs.items():
-                gamma[one][other] = found.get(both, 0.0)
+                gamma[one][other], self.both[one][other] = found.get(both, 0.0), both
             for line in unknown:
                 tables[line] = np.array([[*map(gamma[kind].get, line)] for kind in line])
         return [tables[line] for line in lines]
@@ -193,7 +193,8 @@ class Profiles:
 
         As gamma of a pair, its kinds, and how many such pairs.
         """
-        self._forget()
+        if len(self._solved) > _MEMORY:
+            self._solved.clear()
         # kinds, ascending, and numbers
         keys = [tuple(zip(*sorted(nodes.items()), strict=True)) for nodes in counts]
         new = [key for key in dict.fromkeys(keys) if key not in self._solved]
@@ -209,53 +210,52 @@ class Profiles:
             self._solved[line, number] = worth
         return [self._solved[key] for key in keys]
 
-    def _forget(self) -> None:
-        """Drop the answers kept if there are too many."""
-        if len(self._solved) > _MEMORY:
-            self._solved.clear()
-
-    def in_line(self, kinds: Line, again: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Return a maximum-weight matching of a line of nodes, as pairs of places.
+    def in_line(self, kinds: Line, again: Sequence[tuple[int, int]]) -> list[int]:
+        """Return the partner of each place in a line of nodes matched at maximum weight, or itself.
 
         Of equal nodes those of ``again`` are paired first, then the others in the line's order.
         """
         if self._collapse and len(kinds) > NODE_BY_NODE and 2 * len(set(kinds)) <= len(kinds):
             return self._kind_by_kind(kinds, again)
-        found = self._solved.get(kinds)
-        if found is None:
-            self._forget()
+        partner = self._solved.get(kinds)
+        if partner is None:
+            if len(self._solved) > _MEMORY:
+                self._solved.clear()
             present = tuple(sorted(set(kinds)))
             rows = {kind: row for row, kind in enumerate(present)}
             index = np.array([rows[kind] for kind in kinds])
             (table,) = self.weights([present])
             few = len(kinds) <= NODE_BY_NODE
-            found = first_pairs(table, index) if few else best_pairs(table[np.ix_(index, index)])
-            self._solved[kinds] = found
-        return found
+            pairs = first_pairs(table, index) if few else best_pairs(table[np.ix_(index, index)])
+            partner = self._solved[kinds] = [*range(len(kinds))]
+            for one, other in pairs:
+                partner[one], partner[other] = other, one
+        return partner
 
-    def _kind_by_kind(self, kinds: Line, again: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Return pairs of places in the numbers per kind that weigh most."""
+    def _kind_by_kind(self, kinds: Line, again: Sequence[tuple[int, int]]) -> list[int]:
+        """Return partners in the numbers per kind that weigh most."""
         counts = Counter(kinds)
+        numbers = {kind: number for number, kind in enumerate(sorted(counts))}
+        line = [numbers[kind] for kind in kinds]
         (wanted,) = self.matched([counts])
-        left = {(one, other): number for _, one, other, number in wanted}
-        pairs: list[tuple[int, int]] = []
-        free = [True] * len(kinds)
+        left = {(numbers[one], numbers[other]): times for _, one, other, times in wanted}
+        partner = [*range(len(kinds))]
         for one, other in again:
-            pair = kinds[one], kinds[other]
-            if pair[0] > pair[1]:
-                pair = pair[1], pair[0]
+            a, b = line[one], line[other]
+            pair = (a, b) if a < b else (b, a)
             if left.get(pair):
                 left[pair] -= 1
-                pairs.append((one, other))
-                free[one] = free[other] = False
-        queues: dict[Kind, list[int]] = {kind: [] for kind in counts}
+                partner[one], partner[other] = other, one
+        queues: list[list[int]] = [[] for _ in counts]
         # the earliest place last
         for place in range(len(kinds) - 1, -1, -1):
-            if free[place]:
-                queues[kinds[place]].append(place)
-        for (a, b), number in left.items():
-            pairs += [(queues[a].pop(), queues[b].pop()) for _ in range(number)]
-        return pairs
+            if partner[place] == place:
+                queues[line[place]].append(place)
+        for (a, b), times in left.items():
+            for _ in range(times):
+                one, other = queues[a].pop(), queues[b].pop()
+                partner[one], partner[other] = other, one
+        return partner
 
 
 class GroupsByKind:
@@ -429,27 +429,28 @@ class GroupsByList:
                 for group, place in place_of.items()
                 if (known := mates.get(group)) and known[0] in place_of
             ]
-        pairs = self._profiles.in_line(tuple([kind for _, kind in line]), again)
-        partner = [*range(len(line))]
-        for one, other in pairs:
-            partner[one], partner[other] = other, one
+        partner = self._profiles.in_line(tuple([kind for _, kind in line]), again)
         merged: list[Node] = []
         together: dict[Group, tuple[Group, Node]] = {}
-        for node, other, place in zip(line, partner, range(len(line)), strict=True):
+        whole = True
+        for place, other in enumerate(partner):
+            # a pair stands where its later node does
+            if other > place:
+                continue
+            node, mate = line[place], line[other]
             if other < place and lack > 0:
-                (mate, its), (group, kind) = line[other], node
-                known = mates.get(mate)
-                if known is None or known[0] != group:
-                    known = group, (mate + group, tuple(sorted(its + kind)))
-                together[mate], node = known, known[1]
+                known = mates.get(mate[0])
+                if known is None or known[0] != node[0]:
+                    both = self._profiles.both[mate[1]][node[1]]
+                    known = node[0], (mate[0] + node[0], both)
+                together[mate[0]], node = known, known[1]
                 lack -= width
             elif other < place:
-                merged.append(line[other])
-            # a pair stands where its later node does
-            if other <= place:
-                merged.append(node)
+                merged.append(mate)
+                whole = False
+            merged.append(node)
         self._merged_now |= together
-        if len(together) == len(pairs):
+        if whole:
             self._now[turn] = line, merged, together
         return merged, lack
 

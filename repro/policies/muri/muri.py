@@ -30,6 +30,10 @@ from repro.typing import Floats, Ints
 MEASURED = (1.33 / 1.015, 1.5 / 1.015, 1.37 / 1.015)
 MEASURED_BLOCKS = (1.33 / 1.015, 1.5 / 1.015, 1.3 / 1.015)
 
+#: Groups as they were formed, and their runs by members, ascending.
+Placed = tuple[list[Group], dict[Group, Run]]
+NO_RUNS: Placed = ([], {})
+
 
 @dataclass(frozen=True)
 class Muri(Grouped):
@@ -326,8 +330,8 @@ class _InList(_Run):
         super().__init__(policy, view)
         self.groups = GroupsByList(self.profiles, policy.max_group, self.rounds)
         self.last, self.seconds = 0.0, np.zeros(len(self.solo))
-        #: groups that hold GPUs, by members, and these
-        self.runs: dict[Group, Run] = {}
+        #: by width: what holds GPUs; and the jobs that do
+        self.runs: dict[int, Placed] = {}
         self.held: set[int] = set()
 
     def __call__(self, view: View) -> RunSet:
@@ -345,32 +349,40 @@ class _InList(_Run):
         groups = arrange(buckets, view.cluster.num_gpus)
         if self.policy.autopack:
             groups = self.repacked(groups, entries)
-        known, before = self.runs, self.held
-        self.runs = self._placed(groups, buckets)
-        held = self.held = set[int]().union(*self.runs)
-        if lost := before - held:
+        known, self.runs = self.runs, self._placed(groups, buckets)
+        stop: list[int] = []
+        start: list[Run] = []
+        for width in sorted(known.keys() | self.runs.keys(), reverse=True):
+            (_, before), (_, now) = (runs.get(width, NO_RUNS) for runs in (known, self.runs))
+            if now is not before:
+                gone = [group for group in before if group not in now]
+                stop += [job for group in gone for job in group if job in self.held]
+                start += [run for group, run in now.items() if group not in before]
+        begun = {job for run in start for job in run.jobs}
+        if lost := set(stop) - begun:
             ranked = itertools.chain.from_iterable(running.values())
             left = {job: value for value, _, job in ranked if job in lost}
             self.candidates.add(left, left.values())
-        self.candidates.remove(held - before)
-        gone = (members for members in known if members not in self.runs)
-        stop = [job for members in gone for job in members if job in before]
-        start = [run for members, run in self.runs.items() if members not in known]
+        self.candidates.remove(begun - self.held)
+        self.held -= lost
+        self.held |= begun
         widths = sorted(buckets, reverse=True)
-        order = [job for width in widths for job in buckets[width] if job in held]
+        order = [job for width in widths for job in buckets[width] if job in self.held]
         return RunSet(start, stop=stop, keep=True, order=order)
 
     def _placed(
         self, groups: Mapping[int, list[Group]], buckets: Mapping[int, list[int]]
-    ) -> dict[Group, Run]:
-        """Return the groups that find nodes, the widest first."""
+    ) -> dict[int, Placed]:
+        """Return the groups that find nodes, the widest first, by width."""
         required = sum(width * len(found) for width, found in groups.items())
         every = self.nodes.surely_fits(groups, required)
         self.nodes.clear()
-        placed: dict[Group, Run] = {}
+        placed: dict[int, Placed] = {}
         for width in sorted(groups, reverse=True):
             found = groups[width] if every else self.fitting(groups[width], width, buckets[width])
-            for group in found:
-                members = tuple(sorted(group))
-                placed[members] = self.runs.get(members) or Run(members, width)
+            before, known = placed[width] = self.runs.get(width, NO_RUNS)
+            if found != before:
+                groups_now = [tuple(sorted(group)) for group in found]
+                runs = {group: known.get(group) or Run(group, width) for group in groups_now}
+                placed[width] = found, runs
         return placed
