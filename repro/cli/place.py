@@ -23,9 +23,8 @@ from repro.placement.network import (
     Site,
 )
 from repro.policies.liquid._containers import Containers, Plan
+from repro.trace.synth.liquid import WARM_UP
 
-#: Warm-up iterations before those that a job counts.
-WARM_UP = 10
 GIVEN = "given"
 _SIZES = ("batch_size", "num_batches")
 

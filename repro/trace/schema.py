@@ -57,6 +57,11 @@ COLUMNS: dict[str, Column] = {
     "iteration_time": Column("float", _ITERATION, 0, MAX_TIME_S, open_low=True),
     "service": Column("float", f"{_SERVICE}, above 0", 0, open_low=True),
     "num_ps": Column("int", _PS, 0, MAX_GPUS_PER_JOB),
+    "gpu_mem_mb": Column("float", "GPU memory of a container is MB above 0", 0, open_low=True),
+    "bandwidth_mb_s": Column(
+        "float", "the traffic of a container is MB/s above 0", 0, open_low=True
+    ),
+    "gpu_util": Column("float", "a GPU is used for 0 to 100 % of the time", 0, 100),
     "min_gpus": Column("int", "a smallest number of GPUs is 0 or more", 0),
     "max_gpus": Column("int", "a largest number of GPUs is 1 or more", 1),
     "priority": Column("int", "a priority class is a whole number"),

@@ -1,0 +1,75 @@
+"""Job lists of Liquid's experiments: what the artifact's launchers submit, all at once."""
+
+import numpy as np
+
+from repro.errors import ParamError, TraceError
+from repro.files.table import Document, Parsed, Table
+from repro.perf.parameter_server import PlanTimes, named
+from repro.trace.formats import FORMATS
+from repro.trace.synth.liquid import WARM_UP
+
+_REQUIRED = ("job", "model", "batch_size", "num_batches", "num_ps", "num_workers")
+
+
+@FORMATS.register("liquid")
+def read(document: Document, case: str | None = None, times: str = "t4") -> Parsed:
+    """Read a list of Liquid's jobs, or the ``case`` of a file with several.
+
+    Columns: job, model, batch_size, num_batches, num_ps, num_workers; optional: case, index,
+    gpu_mem_mb. A container has one GPU, ten iterations of warm-up come before the batches, and a
+    duration is the time with all on one node under the performance model ``times`` (t4, k80 or
+    measured). Jobs whose run time nobody knows are left out.
+
+    Liquid (TPDS 2022), artifact launchers.
+    """
+    table = Table(document, _REQUIRED, text=("job", "model", "case"))
+    kept = np.ones(len(table.frame), np.bool_)
+    if "case" in table:
+        cases = list(dict.fromkeys(table.frame["case"]))
+        if case is None and len(cases) > 1:
+            raise TraceError(
+                f"{document.name}: holds {len(cases)} lists; choose one with case=, of "
+                f"{', '.join(map(str, cases))}"
+            )
+        if case is not None and case not in cases:
+            raise ParamError(f"case {case!r} is not in {document.name}: {', '.join(cases)}")
+        kept = (table.frame["case"] == case).to_numpy() if case is not None else kept
+    parsed = table.parsed(
+        "model", "batch_size", "num_ps", "gpu_mem_mb", job_id="index",
+        also=("case", "job", "num_batches", "num_workers"),
+    )  # fmt: skip
+    servers, workers = (
+        table.numbers(name, "a whole number of 0 or more", low=0)
+        for name in ("num_ps", "num_workers")
+    )
+    batch, batches = (
+        table.numbers(name, "a whole number of 1 or more", low=1, required=False)
+        for name in ("batch_size", "num_batches")
+    )
+    frame, model = parsed.frame, named(times)
+    if "job_id" not in frame:
+        frame["job_id"] = np.arange(len(frame))
+    frame["submit_time"] = 0.0
+    frame["num_gpus"] = (servers + workers).astype(np.int64)
+    frame["iterations"] = batches + WARM_UP
+    frame["duration"] = [
+        _seconds(model, str(name), width, size, steps, int(num_ps)) if known else np.nan
+        for name, width, size, steps, num_ps, known in zip(
+            frame["model"], frame["num_gpus"], batch, batches, servers,
+            kept & ~np.isnan(batch) & ~np.isnan(batches), strict=True,
+        )
+    ]  # fmt: skip
+    unknown = frame["duration"].isna().to_numpy()
+    parsed.drop({"another case": ~kept, f"no run time under times={times}": unknown})
+    parsed.frame["batch_size"] = parsed.frame["batch_size"].astype(np.int64)
+    return parsed
+
+
+def _seconds(
+    model: PlanTimes, name: str, width: int, batch: float, batches: float, num_ps: int
+) -> float:
+    """Return the time with all containers on one node, NaN if the model does not know it."""
+    try:
+        return model.run_s(name, (0,) * width, batch, batches + WARM_UP, num_ps)
+    except ParamError:
+        return np.nan

@@ -1,0 +1,53 @@
+"""Liquid's batch of eight jobs, once or several times over, at once or one after another."""
+
+import numpy as np
+import pandas as pd
+
+from repro.errors import ParamError
+from repro.perf.parameter_server import named
+from repro.trace.synth import generators
+from repro.trace.synth.draws import positive
+
+#: Model, batch size, batches, in the order in which the artifact's launcher submits them (seed
+#: 2020): four ResNet-50, two Inception V3 and two VGG-16, as section 7.4 counts them.
+BATCH = (
+    ("inception3", 12, 250),
+    ("resnet50", 28, 850),
+    ("resnet50", 4, 950),
+    ("vgg16", 32, 1000),
+    ("resnet50", 4, 850),
+    ("inception3", 4, 1000),
+    ("resnet50", 16, 750),
+    ("vgg16", 20, 750),
+)
+#: Warm-up iterations before those that a job counts.
+WARM_UP = 10
+
+
+@generators.register("liquid-batch-jobs")
+def liquid_batch_jobs(
+    rng: np.random.Generator, jobs: int = 8, gap_s: float = 0.0, times: str = "t4"
+) -> pd.DataFrame:
+    """Return the batch of Liquid's Fig 19, each job with a parameter server and two workers.
+
+    The list starts over after its eighth job; jobs arrive at once, or with exponential gaps of mean
+    ``gap_s``. A duration is the time with all on one node under a model of
+    `repro.perf.parameter_server`.
+    """
+    positive("jobs", jobs, whole=True)
+    if gap_s < 0:
+        raise ParamError(f"gap_s={gap_s!r}: give seconds of 0 or more")
+    frame = pd.DataFrame(
+        [BATCH[job % len(BATCH)] for job in range(jobs)],
+        columns=["model", "batch_size", "iterations"],
+    )
+    frame["iterations"] = frame["iterations"].astype(float) + WARM_UP
+    model = named(times)
+    durations = [
+        model.run_s(name, (0, 0, 0), batch, iterations)
+        for name, batch, iterations in frame.itertuples(index=False, name=None)
+    ]
+    gaps = rng.exponential(gap_s, len(frame)) if gap_s else np.zeros(len(frame))
+    submit = np.cumsum(gaps) - gaps[0]
+    job = {"job_id": np.arange(len(frame)), "submit_time": submit, "duration": durations}
+    return pd.DataFrame(job | {"num_gpus": 3}).join(frame).assign(num_ps=1)

@@ -1,0 +1,69 @@
+"""Liquid's jobs: the batch that is in the project, and the lists of its experiments."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from repro import load
+from repro.errors import ParamError, TraceError
+from repro.perf.parameter_server import named
+from repro.trace import synth
+
+HEAD = "case,index,job,model,batch_size,num_batches,num_ps,num_workers,gpu_mem_mb\n"
+
+
+def test_the_batch_is_that_of_the_launchers(mirror):
+    path = mirror.parent / "liquid_workloads.csv"
+    if not path.is_file():
+        pytest.skip("no liquid_workloads.csv beside the mirror of the public traces")
+    theirs = load(path, "liquid", case="multi-batch")
+    ours = synth.make("liquid-batch-jobs", 0)
+    for name in ("model", "batch_size", "iterations", "duration", "num_gpus", "num_ps"):
+        assert ours[name].tolist() == theirs[name].tolist()
+    with pytest.raises(TraceError, match="holds 17 lists; choose one with case="):
+        load(path, "liquid")
+    # networks without a known rate
+    assert (
+        load(path, "liquid", case="mixed-pre").attrs["dropped"]["no run time under times=t4"] == 3
+    )
+
+
+def test_copies_arrive_at_once_or_apart():
+    both = synth.make("liquid-batch-jobs", 0, jobs=16)
+    assert both["submit_time"].eq(0).all()
+    assert both["model"].tolist()[:8] == both["model"].tolist()[8:]
+    apart = synth.make("liquid-batch-jobs", 0, jobs=4000, gap_s=60.0)["submit_time"]
+    assert apart.iloc[0] == 0
+    assert np.diff(apart).mean() == pytest.approx(60, rel=0.1)
+
+
+def test_a_list_in_a_file(tmp_path):
+    path = tmp_path / "jobs.csv"
+    path.write_text(HEAD + "one,0,a,vgg16,12,250,1,2,8192\none,1,b,cnn,,,0,1,4096\n")
+    jobs = load(path, "liquid", times="k80")
+    assert jobs["duration"].tolist() == [named("k80").run_s("vgg16", (0, 0, 0), 12, 260)]
+    assert jobs.attrs["dropped"] == {"no run time under times=k80": 1}
+    assert jobs["gpu_mem_mb"].tolist() == [8192]
+
+
+@pytest.mark.parametrize(
+    ("row", "options", "line"),
+    [
+        ("one,0,a,vgg16,12,250,-1,2,8192", {}, "jobs.csv:2:num_ps: negative"),
+        ("one,0,a,vgg16,0,250,1,2,8192", {}, "jobs.csv:2:batch_size: too small"),
+        ("one,0,a,vgg16,12,250,1,2,8192", {"case": "two"}, "case 'two' is not in"),
+        ("one,0,a,vgg16,12,250,1,2,8192", {"times": "v100"}, "accepted are measured, k80, t4"),
+        ("one,0,a,vgg16,12,250,1,2,-5", {}, "gpu_mem_mb"),
+    ],
+)
+def test_bad_lists(tmp_path, row, options, line):
+    path = tmp_path / "jobs.csv"
+    path.write_text(HEAD + row + "\n")
+    with pytest.raises((TraceError, ParamError), match=line):
+        load(path, "liquid", **options)
+
+
+def test_bad_options():
+    with pytest.raises(ParamError, match="gap_s=-1"):
+        synth.make("liquid-batch-jobs", 0, gap_s=-1)
