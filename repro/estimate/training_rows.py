@@ -37,10 +37,13 @@ _MEASURED = {
     "cpu_cores": ("cpu_pct", 100.0),
     "iter_s": ("iter_s", 1.0),
 }
-_NUMBERS = ("batch_size", "input_size", "loader_workers", "num_ps", "num_workers", "num_batches")
+_NUMBERS = (
+    *("batch_size", "input_size", "loader_workers", "num_ps", "num_batches"),
+    *("num_workers", "params_m"),
+)
 _TEXTS = ("model", "precision", "optimizer", "input_mode", "status")
-#: What is known of a measured job before it runs.
-MEASURED_FEATURES = (*_TEXTS[:-1], *(name for name in _NUMBERS if name != "num_workers"))
+#: What is known of a measured job before it runs (and ``params_m``, its parameters in millions).
+MEASURED_FEATURES = (*_TEXTS[:-1], *_NUMBERS[:5])
 _GENERATED = ModelTable(
     "liquid_synthetic.csv",
     ("model", "base_mb", "activation_mb", "host_mb", "saturation", "noise", "outliers"),

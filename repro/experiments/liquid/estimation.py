@@ -5,10 +5,12 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from repro.estimate.online import OnlineForest
 from repro.estimate.requirements import REGRESSORS, RequirementEstimator
 from repro.estimate.training_rows import FEATURES, synthetic
 from repro.figures import cache
@@ -77,3 +79,64 @@ def points(table: pd.DataFrame, quantity: str, unit: str, tuned: tuple[str, int]
     kept = table.assign(ours=table["ours"].mask(target), x=table["rows"].astype(float))
     kept = kept[kept["published"].notna()].assign(quantity=quantity, unit=unit, certainty="plot")
     return kept[["series", "x", "quantity", "published", "ours", "unit", "certainty"]]
+
+
+def prequential(
+    table: pd.DataFrame,
+    label: str,
+    *,
+    features: Sequence[str],
+    first: int,
+    every: int = 3,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Return the error of each row's estimate made before the row is learned from.
+
+    Rows come in their order; from row ``first`` on each is estimated by a random forest trained on
+    the rows before ``first`` (series ``never``), by one trained anew on all rows so far after every
+    ``every``-th (``anew``, as in Liquid's artifact), and by a forest updated with every row
+    (``online``). Columns: row, series, error (absolute, in the unit of the label).
+    """
+    truth = table[label].to_numpy(float)
+
+    def trained(rows: int) -> RequirementEstimator:
+        return RequirementEstimator("random_forest", [label], features, False, seed).fit(
+            table[:rows]
+        )
+
+    never = trained(first).estimates(table[first:])[label]
+    blocks = range(first, len(table), every)
+    anew = [trained(row).estimates(table[row : row + every])[label] for row in blocks]
+    forest, online = OnlineForest([label], seed=seed), []
+    records: list[Any] = table[list(features)].to_dict("records")
+    for given, known in zip(records, truth, strict=True):
+        online.append(forest.predict(given)[label])
+        forest.learn(given, {label: float(known)})
+    guesses = {"never": never, "anew": pd.concat(anew), "online": online[first:]}
+    parts = [
+        pd.DataFrame({"row": range(first, len(table)), "series": name})
+        .assign(error=np.abs(np.asarray(guess) - truth[first:]))
+        for name, guess in guesses.items()
+    ]  # fmt: skip
+    return pd.concat(parts, ignore_index=True)
+
+
+def starts(jobs: pd.DataFrame, asked_mb: Any, gpu_mb: int, launch_s: float) -> pd.DataFrame:
+    """Return a trace of starts of jobs that ask for some GPU memory, GB by GB in place of GPUs.
+
+    ``jobs`` has submit_time and duration (s) and gpu_mem_mb, what is used. A job that asked for
+    less runs out of memory after ``launch_s`` and starts again asking for twice as much, at most
+    ``gpu_mb``. Column ``job`` is the row of the job, ``last`` marks the start that does the work.
+    """
+    rows = []
+    for job, asked in enumerate(np.minimum(asked_mb, gpu_mb)):
+        used, submit = jobs["gpu_mem_mb"].iloc[job], jobs["submit_time"].iloc[job]
+        while asked < min(used, gpu_mb):
+            rows.append((job, False, submit, launch_s, asked))
+            submit, asked = submit + launch_s, min(2 * asked, gpu_mb)
+        rows.append((job, True, submit, jobs["duration"].iloc[job], asked))
+    trace = pd.DataFrame(rows, columns=["job", "last", "submit_time", "duration", "asked_mb"])
+    trace["num_gpus"] = np.ceil(trace["asked_mb"] / 1024).astype(int)
+    trace = trace.sort_values("submit_time", kind="stable", ignore_index=True)
+    trace.insert(0, "job_id", range(len(trace)))
+    return trace
