@@ -57,7 +57,7 @@ def test_every_estimate_is_made_before_its_row_is_learned_from(rows):
     off = (again["error"] - found["error"])[~earlier]
     added = changed.loc[35, "gpu_mem_mb"] - known.loc[35, "gpu_mem_mb"]
     assert (off.abs() <= added + 1e-6).all() and (off > 0).all()
-    wide = found.pivot(index="row", columns="series", values="error")
+    wide = found.pivot_table(index="row", columns="series", values="error")
     assert wide.loc[:32, "anew"].tolist() == wide.loc[:32, "never"].tolist()
 
 
