@@ -36,9 +36,6 @@ def test_published_bars_stand_beside_ours():
     table = estimation.beside(found, bars, "r2")
     assert table["ours"].tolist() == [0.5, 0.1]
     assert table["published"].tolist()[0] == 0.447 and np.isnan(table["published"].iloc[1])
-    points = estimation.points(table, "R2", "", ("gbdt", 100))
-    assert points[["x", "published"]].to_numpy().tolist() == [[100.0, 0.447]]
-    assert points["ours"].isna().all()
 
 
 def test_every_estimate_is_made_before_its_row_is_learned_from(rows):
