@@ -109,24 +109,3 @@ def prequential(
     errors = pd.DataFrame({name: np.abs(one - truth[first:]) for name, one in guesses.items()})
     rows = errors.set_index(np.arange(first, len(table))).rename_axis("row").reset_index()
     return rows.melt("row", var_name="series", value_name="error")
-
-
-def starts(jobs: pd.DataFrame, asked_mb: Any, gpu_mb: int, launch_s: float) -> pd.DataFrame:
-    """Return a trace of starts of jobs that ask for some GPU memory, GB by GB in place of GPUs.
-
-    ``jobs`` has submit_time and duration (s) and gpu_mem_mb, what is used. A job that asked for
-    less runs out of memory after ``launch_s`` and starts again asking for twice as much, at most
-    ``gpu_mb``. Column ``job`` is the row of the job, ``last`` marks the start that does the work.
-    """
-    rows = []
-    for job, asked in enumerate(np.minimum(asked_mb, gpu_mb)):
-        used, submit = jobs["gpu_mem_mb"].iloc[job], jobs["submit_time"].iloc[job]
-        while asked < min(used, gpu_mb):
-            rows.append((job, False, submit, launch_s, asked))
-            submit, asked = submit + launch_s, min(2 * asked, gpu_mb)
-        rows.append((job, True, submit, jobs["duration"].iloc[job], asked))
-    trace = pd.DataFrame(rows, columns=["job", "last", "submit_time", "duration", "asked_mb"])
-    trace["num_gpus"] = np.ceil(trace["asked_mb"] / 1024).astype(int)
-    trace = trace.sort_values("submit_time", kind="stable", ignore_index=True)
-    trace.insert(0, "job_id", range(len(trace)))
-    return trace
