@@ -141,7 +141,7 @@ def search(
     count, size = len(room.job), _size(how, room)
     shuffled = rng.permuted(np.tile(np.arange(count), (size, 1)), axis=1)
     first = _fit(room, shuffled, rng.random((size, count)))
-    if how.best_fit and (plan := _best_fit(site, gangs, weight)) is not None:
+    if how.best_fit and (plan := best_fit(site, gangs, weight)) is not None:
         first[-1] = plan
     plans = first[first[:, 0] >= 0]
     if not len(plans):
@@ -167,7 +167,7 @@ def room_of(site: Site, gangs: Sequence[Gang]) -> Room:
     return Room(site.idle.copy(), site.link_mb_s.copy(), site.domain, allowed, job, need)
 
 
-def _best_fit(site: Site, gangs: Sequence[Gang], weight: float) -> Ints | None:
+def best_fit(site: Site, gangs: Sequence[Gang], weight: float) -> Ints | None:
     """Return the plan that places job by job, container by container; None if one has no room."""
     nodes: list[int] = []
     held = []

@@ -10,7 +10,7 @@ import pytest
 from repro.cluster import Cluster, Node
 from repro.errors import ParamError
 from repro.placement.network import Gang, Scoring, Site
-from repro.search.grouping import Genetic, search
+from repro.search.grouping import Genetic, empty, inject, room_of, search
 
 
 def instance(number):
@@ -109,3 +109,14 @@ def test_no_plan():
 def test_settings_out_of_range(setting):
     with pytest.raises(ParamError, match=f"{setting} is 0"):
         Genetic(**{setting: 0})
+
+
+def test_an_injected_and_an_emptied_node():
+    room = room_of(Site(Cluster.parse("4x2")), [Gang(1, 2), Gang(0, 1)])
+    giver, taker = np.array([0, 0, 1, 1]), np.array([2, 3, 3, 2])
+    # nodes 2 and 3 hold what node 0 brings, so both go; the orphans find idle node 1
+    assert inject(room, giver, taker, 0, False).tolist() == [0, 0, 1, 1]
+    child, fits = empty(room, np.array([0, 1, 1, 2]), 0, False)
+    assert (child.tolist(), fits) == ([2, 1, 1, 2], True)
+    full = room_of(Site(Cluster.parse("2x2")), [Gang(1, 2), Gang(0, 1)])
+    assert not empty(full, np.array([0, 0, 1, 1]), 0, False)[1]
