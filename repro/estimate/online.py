@@ -9,10 +9,8 @@ from typing import Any
 class OnlineForest:
     """An adaptive random forest per label that is updated with one row at a time (river).
 
-    Liquid's artifact trains anew on all rows after every third job; this is what the discussion of
-    its slides asks for. Text features stay text: the trees split on their values.
-
-    Gomes et al., Adaptive random forests for data stream regression, ESANN 2018.
+    Liquid's artifact trains anew after every third job. Text features stay text. Gomes et al.,
+    Adaptive random forests for data stream regression, ESANN 2018.
 
     Examples
     --------

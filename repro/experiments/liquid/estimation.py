@@ -27,12 +27,14 @@ def compare(
     sizes: Sequence[int],
     test: int = 50,
     regressors: Sequence[str] = REGRESSORS,
+    per_type: bool = False,
 ) -> pd.DataFrame:
     """Return RMSE (unit of the label) and R2 of regressors by ``rows`` of their training set.
 
     The rows are shuffled once, the last ``test`` are kept for the test and the training sets are
-    the last of the others, the model being a feature; R2 = 1 - mean squared error / variance of the
-    test (the artifact's ``compare.sh`` and ``rf.py``, without the rows that these lose).
+    the last of the others; the model is a feature, or has regressors of its own (``per_type``).
+    R2 = 1 - mean squared error / variance of the test (the artifact's ``compare.sh`` and ``rf.py``,
+    without the rows that these lose).
     """
     shuffled = table.iloc[rng.permutation(len(table))]
     pool, held = shuffled[:-test], shuffled[-test:]
@@ -41,7 +43,7 @@ def compare(
     for size in sizes:
         for name in regressors:
             seed = int(rng.integers(2**31))
-            estimator = RequirementEstimator(name, [label], features, False, seed)
+            estimator = RequirementEstimator(name, [label], features, per_type, seed)
             guess = estimator.fit(pool[-size:]).estimates(held)[label].to_numpy(float)
             mse = float(np.mean((guess - truth) ** 2))
             row = {"rows": size, "series": name, "rmse": mse**0.5, "r2": 1 - mse / truth.var()}
@@ -73,14 +75,6 @@ def beside(found: pd.DataFrame, bars: pd.DataFrame, quantity: str) -> pd.DataFra
     return table.merge(known, how="left", on=["rows", "series"])
 
 
-def points(table: pd.DataFrame, quantity: str, unit: str, tuned: tuple[str, int]) -> pd.DataFrame:
-    """Return the rows of `beside` as points, the bar ``tuned`` to (series, rows) without ours."""
-    target = (table["series"] == tuned[0]) & (table["rows"] == tuned[1])
-    kept = table.assign(ours=table["ours"].mask(target), x=table["rows"].astype(float))
-    kept = kept[kept["published"].notna()].assign(quantity=quantity, unit=unit, certainty="plot")
-    return kept[["series", "x", "quantity", "published", "ours", "unit", "certainty"]]
-
-
 def prequential(
     table: pd.DataFrame,
     label: str,
@@ -100,9 +94,8 @@ def prequential(
     truth = table[label].to_numpy(float)
 
     def trained(rows: int) -> RequirementEstimator:
-        return RequirementEstimator("random_forest", [label], features, False, seed).fit(
-            table[:rows]
-        )
+        estimator = RequirementEstimator("random_forest", [label], features, False, seed)
+        return estimator.fit(table[:rows])
 
     never = trained(first).estimates(table[first:])[label]
     blocks = range(first, len(table), every)
@@ -112,31 +105,7 @@ def prequential(
     for given, known in zip(records, truth, strict=True):
         online.append(forest.predict(given)[label])
         forest.learn(given, {label: float(known)})
-    guesses = {"never": never, "anew": pd.concat(anew), "online": online[first:]}
-    parts = [
-        pd.DataFrame({"row": range(first, len(table)), "series": name})
-        .assign(error=np.abs(np.asarray(guess) - truth[first:]))
-        for name, guess in guesses.items()
-    ]  # fmt: skip
-    return pd.concat(parts, ignore_index=True)
-
-
-def starts(jobs: pd.DataFrame, asked_mb: Any, gpu_mb: int, launch_s: float) -> pd.DataFrame:
-    """Return a trace of starts of jobs that ask for some GPU memory, GB by GB in place of GPUs.
-
-    ``jobs`` has submit_time and duration (s) and gpu_mem_mb, what is used. A job that asked for
-    less runs out of memory after ``launch_s`` and starts again asking for twice as much, at most
-    ``gpu_mb``. Column ``job`` is the row of the job, ``last`` marks the start that does the work.
-    """
-    rows = []
-    for job, asked in enumerate(np.minimum(asked_mb, gpu_mb)):
-        used, submit = jobs["gpu_mem_mb"].iloc[job], jobs["submit_time"].iloc[job]
-        while asked < min(used, gpu_mb):
-            rows.append((job, False, submit, launch_s, asked))
-            submit, asked = submit + launch_s, min(2 * asked, gpu_mb)
-        rows.append((job, True, submit, jobs["duration"].iloc[job], asked))
-    trace = pd.DataFrame(rows, columns=["job", "last", "submit_time", "duration", "asked_mb"])
-    trace["num_gpus"] = np.ceil(trace["asked_mb"] / 1024).astype(int)
-    trace = trace.sort_values("submit_time", kind="stable", ignore_index=True)
-    trace.insert(0, "job_id", range(len(trace)))
-    return trace
+    guesses = {"never": never.to_numpy(), "anew": np.concatenate(anew), "online": online[first:]}
+    errors = pd.DataFrame({name: np.abs(one - truth[first:]) for name, one in guesses.items()})
+    rows = errors.set_index(np.arange(first, len(table))).rename_axis("row").reset_index()
+    return rows.melt("row", var_name="series", value_name="error")

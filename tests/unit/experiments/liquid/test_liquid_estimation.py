@@ -36,9 +36,6 @@ def test_published_bars_stand_beside_ours():
     table = estimation.beside(found, bars, "r2")
     assert table["ours"].tolist() == [0.5, 0.1]
     assert table["published"].tolist()[0] == 0.447 and np.isnan(table["published"].iloc[1])
-    points = estimation.points(table, "R2", "", ("gbdt", 100))
-    assert points[["x", "published"]].to_numpy().tolist() == [[100.0, 0.447]]
-    assert points["ours"].isna().all()
 
 
 def test_every_estimate_is_made_before_its_row_is_learned_from(rows):
@@ -59,20 +56,3 @@ def test_every_estimate_is_made_before_its_row_is_learned_from(rows):
     assert (off.abs() <= added + 1e-6).all() and (off > 0).all()
     wide = found.pivot_table(index="row", columns="series", values="error")
     assert wide.loc[:32, "anew"].tolist() == wide.loc[:32, "never"].tolist()
-
-
-def test_a_job_short_of_memory_starts_again_with_twice_as_much():
-    jobs = pd.DataFrame(
-        {"submit_time": [0.0, 5.0, 6.0], "duration": [100.0, 50.0, 7.0]}
-        | {"gpu_mem_mb": [5000.0, 1000.0, 9000.0]}
-    )
-    trace = estimation.starts(jobs, [2048.0, 1024.0, 99999.0], 16384, 11.0)
-    assert trace["job_id"].tolist() == [0, 1, 2, 3, 4]
-    columns = ["job", "submit_time", "duration", "num_gpus", "last"]
-    assert trace[columns].to_numpy().tolist() == [
-        [0, 0.0, 11.0, 2, False],
-        [1, 5.0, 50.0, 1, True],
-        [2, 6.0, 7.0, 16, True],
-        [0, 11.0, 11.0, 4, False],
-        [0, 22.0, 100.0, 8, True],
-    ]
