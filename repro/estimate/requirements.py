@@ -14,12 +14,11 @@ from repro.estimate.training_rows import ENOUGH, FEATURES, LABELS
 from repro.files.checks import Origin, numbers, refuse, shown
 from repro.perf.parameter_server import num_servers
 from repro.placement.network import DEFAULT_BANDWIDTH_MB_S, DEFAULT_GPU_MEM_MB
+from repro.trace.synth.liquid import WARM_UP
 from repro.typing import Floats, Ints
 
 #: Regressors by name, in the order of the paper's Fig 10.
 REGRESSORS = ("random_forest", "linear_regression", "adaboost", "gbdt", "decision_tree")
-#: Warm-up iterations that a run adds to its ``num_batches``.
-WARM_UP = 10
 _TRAINING, _JOBS = Origin("training set"), Origin("jobs")
 _TYPE = "model"
 
@@ -28,9 +27,10 @@ _TYPE = "model"
 class Requirement:
     """The requirement vector <GPUs, GPU memory, bandwidth> of a job's containers, and the rest.
 
-    ``gpus`` are workers of one GPU each; the others are of one container: GPU memory (MB), received
-    bandwidth (MB/s), CPU cores, host memory (MB), GPU utilisation (%). As they stand they are what
-    Liquid's artifact takes before it has a model. Liquid, TPDS 2022, section 4.1.
+    ``gpus`` are workers of one GPU each; the others are of one container: GPU memory (MB),
+    bandwidth (MB/s, the amount that is enough if that was learned, else what is received), CPU
+    cores, host memory (MB), GPU utilisation (%). As they stand they are what Liquid's artifact
+    takes before it has a model. Liquid, TPDS 2022, section 4.1.
     """
 
     gpus: int = 1
@@ -135,15 +135,15 @@ class RequirementEstimator:
             A column is missing or holds no numbers, there are less than two rows (of a type), or a
             label is the same in all of them.
         """
-        absent = [name for name in (*self.features, *self.labels) if name not in table]
-        if absent:
-            raise _TRAINING.missing(absent, [str(name) for name in table])
+        self._check(table, self.labels, _TRAINING)
+        if len(table) < 2:
+            raise _few(len(table))
         known = {
             label: numbers(table[label], label, _TRAINING, "a label is a number")
             for label in self.labels
         }
         for label, values in known.items():
-            if len(values) > 1 and np.ptp(values) == 0:
+            if np.ptp(values) == 0:
                 raise TraceError(
                     f"training set:{label}: {shown(values[0])} in all {len(values)} rows, so there "
                     "is nothing to learn; give rows that differ, or leave the label out"
@@ -151,10 +151,7 @@ class RequirementEstimator:
         inputs, trained = self._inputs(table, _TRAINING), {}
         for kind, rows in self._kinds(table).items():
             if len(rows) < 2:
-                raise TraceError(
-                    f"training set: {len(rows)} row(s) of {kind or 'any type'}; at least 2 are "
-                    "needed to learn from: add rows"
-                )
+                raise _few(len(rows), f" of type {shown(kind)}")
             for label, values in known.items():
                 model = regressor(self.regressor, inputs.shape[1], self.seed)
                 trained[kind, label] = model.fit(inputs[rows], values[rows])
@@ -163,8 +160,7 @@ class RequirementEstimator:
 
     def estimates(self, table: pd.DataFrame) -> pd.DataFrame:
         """Return the raw estimate of each label, NaN for a type that has no model yet."""
-        if absent := [name for name in self.features if name not in table]:
-            raise _JOBS.missing(absent, [str(name) for name in table])
+        self._check(table, (), _JOBS)
         found = pd.DataFrame(np.nan, index=table.index, columns=list(self.labels))
         inputs = self._inputs(table, _JOBS)
         for kind, rows in self._kinds(table).items():
@@ -197,6 +193,12 @@ class RequirementEstimator:
         found |= {name: int(found[name]) for name in ("gpus", "cpu_cores")}
         return Requirement(**found)
 
+    def _check(self, table: pd.DataFrame, labels: Sequence[str], origin: Origin) -> None:
+        """Raise if a column that is needed is not there."""
+        needed = dict.fromkeys((*self.features, *labels, *[_TYPE] * self.per_type))
+        if absent := [name for name in needed if name not in table]:
+            raise origin.missing(absent, [str(name) for name in table])
+
     def _rounded(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Return the estimates of containers as the fields of `Requirement`."""
         raw, found = self.estimates(rows), pd.DataFrame(asdict(Requirement()), index=rows.index)
@@ -209,10 +211,11 @@ class RequirementEstimator:
     def _inputs(self, table: pd.DataFrame, origin: Origin) -> Floats:
         """Return the features as an array, the model among them unless each has its own."""
         names = [name for name in self.features if not (self.per_type and name == _TYPE)]
-        for name in names:
-            gone = table[name].isna().to_numpy(bool)
+        columns = {name: encode(table[name]) for name in names}
+        for name, values in columns.items():
+            gone = table[name].isna().to_numpy(bool) | np.isinf(values)
             refuse(gone, table[name], name, origin, "missing value", "every row has each feature")
-        return np.column_stack([encode(table[name]) for name in names])
+        return np.column_stack(list(columns.values()))
 
     def _kinds(self, table: pd.DataFrame) -> dict[str, Ints]:
         """Return the rows of each type that has models of its own."""
@@ -220,6 +223,10 @@ class RequirementEstimator:
             return {"": np.arange(len(table))}
         kinds = table[_TYPE].astype(str).to_numpy()
         return {kind: np.flatnonzero(kinds == kind) for kind in dict.fromkeys(kinds)}
+
+
+def _few(rows: int, of: str = "") -> TraceError:
+    return TraceError(f"training set: {rows} row(s){of}; at least 2 are needed to learn: add rows")
 
 
 def with_requirements(trace: pd.DataFrame, estimator: RequirementEstimator) -> pd.DataFrame:

@@ -6,6 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from repro import simulate
+from repro.cluster.spec import Cluster, Node
 from repro.errors import ParamError, TraceError
 from repro.estimate.requirements import (
     REGRESSORS,
@@ -16,6 +18,7 @@ from repro.estimate.requirements import (
     with_requirements,
 )
 from repro.estimate.training_rows import FEATURES, LABELS, synthetic
+from repro.trace import synth
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +135,11 @@ def test_types_have_models_of_their_own(rows):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda rows: rows[:1], r"training set: 1 row\(s\) of \w+; at least 2"),
+        (lambda rows: rows[:0], r"training set: 0 row\(s\); at least 2"),
+        (lambda rows: rows[:1], r"training set: 1 row\(s\); at least 2"),
+        (lambda rows: pd.concat([rows, rows[:1].assign(model="bert")]), r"of type bert; at least"),
+        (lambda rows: rows.drop(columns="model"), "training set:model: missing column"),
+        (lambda rows: rows.assign(batch_size=np.inf), "row 0:batch_size: missing value"),
         (lambda rows: rows.assign(mem_mb=7), "training set:mem_mb: 7 in all 120 rows"),
         (lambda rows: rows.drop(columns="batch_size"), "training set:batch_size: missing column"),
         (lambda rows: rows.drop(columns="mem_mb"), "training set:mem_mb: missing column"),
@@ -156,3 +163,14 @@ def test_features_and_labels_of_synthetic_rows(rows):
     assert [*FEATURES, *LABELS] == [
         name for name in (*FEATURES, *LABELS) if name in rows and rows[name].notna().all()
     ]
+
+
+def test_estimates_decide_on_which_nodes_containers_fit(estimator):
+    trace = with_requirements(synth.make("liquid-batch-jobs", 0, jobs=4), estimator)
+    assert len(set(trace["gpu_mem_mb"])) > 1 and (trace["bandwidth_mb_s"] % 25 == 0).all()
+    most = trace["gpu_mem_mb"].max()
+    small, large = Node(gpus=4, gpu_mem_mb=most - 1024), Node(gpus=4, gpu_mem_mb=most)
+    result = simulate(trace, Cluster((small, large)), "liquid")
+    needy = set(trace["job_id"][trace["gpu_mem_mb"] == most])
+    held = result.intervals[result.intervals["job_id"].isin(needy)]["nodes"]
+    assert len(held) and all(node == 1 for nodes in held for node, _ in nodes)
