@@ -26,6 +26,7 @@ LABELS = ("gpu_mem_mb", "gpu_util_pct", "gpu_util_std_pct", "bandwidth_kb_s", "m
 ENOUGH = ("enough_workers", "enough_mb_s")
 WORKERS = tuple(range(1, 9))
 BANDWIDTHS_MB_S = tuple(range(25, 1001, 25))
+_GRIDS = (WORKERS, BANDWIDTHS_MB_S)
 #: Columns of a measured file to the labels made from them, and their factor.
 _MEASURED = {
     "gpu_mem_nvml_mb": ("gpu_mem_mb", 1.0),
@@ -91,7 +92,6 @@ def synthetic(
     models: Sequence[str] | None = None,
     *,
     gpu: str = "k80",
-    eps: float = 0.05,
     noise: float | None = None,
     outliers: float | None = None,
 ) -> pd.DataFrame:
@@ -111,15 +111,13 @@ def synthetic(
         Models to draw from, by default all of ``params/liquid_synthetic.csv``.
     gpu : {"k80", "t4"}
         Whose iteration times the labels follow.
-    eps : float
-        Of `marginal_utility`, which gives the labels `ENOUGH`.
     noise, outliers : float, optional
         Sigma of the log-normal factor and share of rows far off, by default those of the table.
 
     Returns
     -------
     DataFrame
-        Columns `FEATURES`, `LABELS` and `ENOUGH`.
+        Columns `FEATURES`, `LABELS` and `ENOUGH` (by `marginal_utility`).
 
     Examples
     --------
@@ -137,16 +135,15 @@ def synthetic(
     found: list[dict[str, Any]] = []
     while len(found) < rows:
         name = str(rng.choice(names))
-        found += _containers(rng, name, facts[name], timing, eps)
+        found += _containers(rng, name, facts[name], timing)
     table = pd.DataFrame(found[:rows])
     sigma = _GENERATED.column("noise")[names[0]] if noise is None else noise
     share = _GENERATED.column("outliers")[names[0]] if outliers is None else outliers
     for label in LABELS:
         factor = np.exp(sigma * rng.standard_normal(rows))
         # a neighbour's use counted in, or a run that stopped early
-        far = np.where(
-            rng.random(rows) < 0.5, rng.uniform(1.5, 2.5, rows), rng.uniform(0.2, 0.6, rows)
-        )
+        grew, more = rng.random(rows) < 0.5, rng.uniform(1.5, 2.5, rows)
+        far = np.where(grew, more, rng.uniform(0.2, 0.6, rows))
         factor = np.where(rng.random(rows) < share, factor * far, factor)
         limit = 100.0 if label.endswith("pct") else np.inf
         table[label] = np.floor(np.minimum(table[label] * factor, limit))
@@ -154,38 +151,38 @@ def synthetic(
 
 
 def _containers(
-    rng: np.random.Generator, name: str, fact: Any, timing: IterationModel, eps: float
+    rng: np.random.Generator, name: str, fact: Any, timing: IterationModel
 ) -> list[dict[str, Any]]:
     """Return the rows of one job: its worker's, and before it its parameter server's."""
     size = timing.models[name].model_mb
     distributed = bool(rng.random() < 0.5)
     batch, batches = 4 * int(rng.integers(1, 9)), 50 * int(rng.integers(4, 21))
     num_ps, workers = (int(rng.integers(1, 3)), int(rng.integers(1, 9))) if distributed else (0, 1)
-    job = {"model": name, "gpus_per_task": 1 if distributed else int(rng.integers(1, 3))}
-    job |= {"num_ps": num_ps, "num_workers": workers}
-    job |= {"batch_size": batch, "num_batches": batches}
+    per_task = 1 if distributed else int(rng.integers(1, 3))
+    job = dict(zip(FEATURES, (name, 0, per_task, num_ps, workers, batch, batches), strict=True))
     compute, sync = timing.iteration_s(name, range(num_ps + workers), batch, num_ps)
     period = compute + sync
     busy = compute / period * batch / (batch + fact["saturation"])
     moved = 1000 * size / period if distributed else 0.0
-    worker = {"role": 0, "gpu_util_pct": 100 * busy, "bandwidth_kb_s": moved}
-    worker["gpu_util_std_pct"] = 100 * (busy * (1 - busy)) ** 0.5
-    # the framework's allocator doubles what it holds: weights and their companions, activations
-    worker["gpu_mem_mb"] = (
-        fact["base_mb"] + _doubled(4 * size) + _doubled(fact["activation_mb"] * batch)
-    )
-    worker["mem_mb"] = fact["host_mb"] + _doubled(4 * size) + _doubled(8 * batch)
-    enough = {
-        "enough_workers": WORKERS[marginal_utility(image_s(timing, name, batch, num_ps or 1), eps)]
-    }
-    enough["enough_mb_s"] = BANDWIDTHS_MB_S[marginal_utility(step_s(timing, name, batch), eps)]
-    found = [job | worker | enough]
+    scatter = (busy * (1 - busy)) ** 0.5
+    # the framework's allocator doubles what it holds: parameters and their companions, activations
+    own, images = _doubled(4 * size), _doubled(fact["activation_mb"] * batch)
+    memory = fact["base_mb"] + own + images, fact["host_mb"] + own + _doubled(8 * batch)
+    times = image_s(timing, name, batch, num_ps or 1), step_s(timing, name, batch)
+    enough = [grid[marginal_utility(t)] for grid, t in zip(_GRIDS, times, strict=True)]
+    job |= dict(zip(ENOUGH, enough, strict=True))
+    worker = (memory[0], 100 * busy, 100 * scatter, moved, memory[1])
+    found = [job | dict(zip(LABELS, worker, strict=True))]
     if distributed:
-        server: dict[str, Any] = {"role": 1, "gpu_util_pct": 0.0, "gpu_util_std_pct": 0.0}
-        server["bandwidth_kb_s"] = moved * workers / num_ps
-        server["gpu_mem_mb"] = fact["base_mb"] + _doubled(2 * size / num_ps)
-        server["mem_mb"] = fact["host_mb"] + _doubled(2 * size / num_ps)
-        found.insert(0, job | server | enough)
+        held = _doubled(2 * size / num_ps)
+        server = (
+            fact["base_mb"] + held,
+            0.0,
+            0.0,
+            moved * workers / num_ps,
+            fact["host_mb"] + held,
+        )
+        found.insert(0, job | {"role": 1} | dict(zip(LABELS, server, strict=True)))
     return found
 
 
@@ -200,8 +197,7 @@ def measured(path: str | Path) -> pd.DataFrame:
     Rows with status ``error`` are left out and counted in ``attrs["left_out"]``. Columns:
     `MEASURED_FEATURES` and the labels in ``traces/measured/profiles.csv`` (units in the names).
     """
-    document = Document.read(path)
-    table = Table(document, (*_TEXTS, *_NUMBERS, *_MEASURED), text=_TEXTS)
+    table = Table(Document.read(path), (*_TEXTS, *_NUMBERS, *_MEASURED), text=_TEXTS)
     origin, frame = table.origin({}), table.frame
     status = frame["status"]
     strange = ~status.isin(["ok", "error"]).to_numpy(bool)
