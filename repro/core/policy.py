@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 from repro.cluster.spec import Cluster
 from repro.core.decision import Decision
 from repro.core.jobs import JobTable
-from repro.core.performance import Performance
+from repro.core.performance import Overhead, Performance
 from repro.core.registry import Registry
 from repro.core.settings import check_settings
 from repro.core.view import View
@@ -95,6 +95,10 @@ class Policy:
 
     def performance(self) -> Performance | None:
         """Return the performance model to use where the caller names none."""
+        return None
+
+    def overhead(self) -> Overhead | None:
+        """Return what starts cost where neither the caller nor the rules say."""
         return None
 
     @property

@@ -406,7 +406,8 @@ class Engine:
         if self.interval is None:
             # a rule may ask for an instant that rounding puts at or before now: take the next one
             return wake if wake > now else math.nextafter(now, math.inf)
-        if dirty or self.driver.waits or wake < math.inf:
+        unseen = self._polled and self.holdings.runs
+        if dirty or unseen or self.driver.waits or wake < math.inf:
             return (math.floor(now / self.interval + 1e-9) + 1) * self.interval
         return math.inf
 

@@ -111,7 +111,8 @@ def simulate(
         perf = throughputs_of(trace)
     rule = placement if placement is not None else resolved.placement
     rule = placement_base.make(rule) if isinstance(rule, str) else rule
-    overhead = overhead if overhead is not None else _overhead(chosen, how)
+    if overhead is None:
+        overhead = _overhead(chosen, how) or resolved.overhead()
     interval = interval if interval is not None else resolved.interval
     if predict is not None and predict < 0:
         raise ParamError(f"predict is {predict}; give a number of jobs, 0 or more")

@@ -8,13 +8,16 @@ from typing import ClassVar
 import numpy as np
 
 from repro.core.decision import Run, RunSet
+from repro.core.performance import Performance
 from repro.core.policy import Policy
 from repro.core.view import View
 from repro.errors import ParamError, PolicyError
-from repro.perf.parameter_server import TIMES, PlanTimes, named, num_servers
+from repro.perf.parameter_server import TIMES, named, num_servers
 from repro.placement.network import DEFAULT_BANDWIDTH_MB_S, DEFAULT_GPU_MEM_MB, Gang, Site
 
 Plan = tuple[int, ...]
+#: (view, what is left of the nodes, gang of a job, random numbers) -> what starts
+Chooser = Callable[[View, Site, Callable[[int], Gang], np.random.Generator], RunSet]
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,7 @@ class Containers(Policy):
                 f"policy {self.name!r}: times is {self.times!r:.40}; accepted: {', '.join(TIMES)}"
             )
 
-    def performance(self) -> PlanTimes | None:
+    def performance(self) -> Performance | None:
         """Return the model of run times, if one is named."""
         return named(self.times) if self.times else None
 
@@ -95,13 +98,18 @@ class Containers(Policy):
 
         def site_of(view: View) -> Site:
             site = Site(view.cluster)
-            for job in view.running:
-                run = view.run(job)
-                if run is not None:
-                    site.hold(run.tasks, gang(job))
+            runs = {id(run): run for job in view.running if (run := view.run(job)) is not None}
+            for run in runs.values():
+                if not run.hosts:
+                    site.hold(run.tasks, gang(run.jobs[0]))
             return site
 
-        return lambda view: self.choose(view, site_of(view), gang, rng)
+        choose = self.chooser(view)
+        return lambda view: choose(view, site_of(view), gang, rng)
+
+    def chooser(self, view: View) -> Chooser:
+        """Return `choose`, or what decides one run in its place."""
+        return self.choose
 
     def choose(
         self, view: View, site: Site, gang: Callable[[int], Gang], rng: np.random.Generator
@@ -112,7 +120,7 @@ class Containers(Policy):
         plans = self.place(site, gangs, rng)
         if waiting and plans[0] is None and not view.running:
             # waiting changes nothing: perhaps one domain alone has the room
-            plans[0] = self._in_one_domain(view, waiting[0], site, gangs[0], rng)
+            plans[0] = self.in_one_domain(view, waiting[0], site, gangs[0], rng)
         starts = [
             Run((job,), len(plan), tasks=plan)
             for job, plan in zip(waiting, plans, strict=True)
@@ -120,9 +128,10 @@ class Containers(Policy):
         ]
         return RunSet(starts, keep=True)
 
-    def _in_one_domain(
+    def in_one_domain(
         self, view: View, job: int, site: Site, gang: Gang, rng: np.random.Generator
     ) -> Plan:
+        """Return the plan of a job that fits into one domain alone, on an empty cluster."""
         for domain in np.unique(site.domain):
             part = Site(view.cluster, np.where(site.domain == domain, site.idle, 0).tolist())
             plan = self.plan(part, gang, rng)

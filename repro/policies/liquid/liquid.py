@@ -7,12 +7,13 @@ import numpy as np
 
 from repro.core.policy import register
 from repro.placement.network import Gang, Scoring, Site
-from repro.policies.liquid._containers import Containers, Plan
+from repro.policies.liquid._beside import Beside
+from repro.policies.liquid._containers import Plan
 
 
 @register("liquid")
 @dataclass(frozen=True)
-class Liquid(Containers):
+class Liquid(Beside):
     """Place jobs at once, container by container, by the least score of cost and load.
 
     Parameters

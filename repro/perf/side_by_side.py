@@ -1,0 +1,72 @@
+"""Speed of two jobs on one GPU: from their utilisation alone, or measured by pair (Liquid)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from repro.core.decision import Run
+from repro.core.jobs import JobTable
+from repro.core.records import Nodes
+from repro.errors import ParamError, TraceError
+
+#: Slow-down of a pair beyond its utilisation: fits of the published pairs on K80 and T4 lie on
+#: either side.
+DEFAULT_OFFSET = 0.24
+
+
+def slow_down(together: float, offset: float = DEFAULT_OFFSET, capacity: float = 100.0) -> float:
+    """Return how much longer jobs take together than alone: max(1, U / capacity) + offset.
+
+    Parameters
+    ----------
+    together : float
+        Sum U of their mean GPU utilisations alone (%).
+    offset, capacity : float
+        What sharing costs even below the capacity (%) of the GPU.
+
+    Examples
+    --------
+    >>> slow_down(70.6), slow_down(150.0)
+    (1.24, 1.74)
+    """
+    return max(1.0, together / capacity) + offset
+
+
+@dataclass(frozen=True)
+class ByUtilisation:
+    """Jobs in a group slow down by `slow_down` of their trace column ``gpu_util`` (%)."""
+
+    offset: float = DEFAULT_OFFSET
+    capacity: float = 100.0
+
+    def rates(self, table: JobTable, run: Run, nodes: Nodes) -> list[float]:
+        """Return the speed of every member relative to running alone."""
+        if len(run.jobs) == 1:
+            return [1.0]
+        if "gpu_util" not in table.frame:
+            raise TraceError(
+                f"job {table.ids[run.jobs[0]]!r} is to share a GPU, but the trace has no "
+                f"'gpu_util'; give the mean GPU utilisation of every job alone in %"
+            )
+        together = sum(float(table.column("gpu_util")[job]) for job in run.jobs)
+        return [1.0 / slow_down(together, self.offset, self.capacity)] * len(run.jobs)
+
+
+@dataclass(frozen=True)
+class MeasuredPairs:
+    """Two jobs run at the speeds measured for their models: (one, other) to (of one, of other)."""
+
+    speeds: Mapping[tuple[str, str], tuple[float, float]]
+
+    def rates(self, table: JobTable, run: Run, nodes: Nodes) -> list[float]:
+        """Return the speed of every member relative to running alone."""
+        if len(run.jobs) == 1:
+            return [1.0]
+        one, other = (str(table.models[job]) for job in run.jobs)
+        if (one, other) in self.speeds:
+            return list(self.speeds[one, other])
+        if (other, one) in self.speeds:
+            return list(self.speeds[other, one][::-1])
+        raise ParamError(
+            f"jobs of models {one} and {other} are to share a GPU, but their speeds together "
+            f"were not measured; measured are {len(self.speeds)} pairs"
+        )

@@ -1,0 +1,181 @@
+"""Jobs of one container beside another on its GPU: sharing, and launching ahead of time (Liquid).
+
+A job shares with one other job at most.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from repro.core.decision import Run, RunSet
+from repro.core.performance import Overhead, Performance
+from repro.core.view import View
+from repro.errors import ParamError, PolicyError
+from repro.perf.overhead import Phases
+from repro.perf.side_by_side import ByUtilisation
+from repro.placement.network import Gang, Site
+from repro.policies.liquid._containers import Chooser, Containers
+
+#: Trace columns with estimates of a job alone: mean utilisation (%); run time, and of it before
+#: and after training (s).
+_SHARES, _TIMES = ("gpu_util",), ("total_s", "pre_s", "post_s")
+_ROUNDING_S = 1e-9
+
+
+@dataclass(frozen=True)
+class Beside(Containers):
+    """Containers, with the system's optimisations of Liquid: all off unless set.
+
+    Parameters
+    ----------
+    share : float, optional
+        Jobs of one container share a GPU while their predicted utilisations (column ``gpu_util``,
+        %) add up to less than 100 times this, and their memory fits. The public scheduler has 1.3.
+    load : float
+        Part of all GPUs in use from which jobs share.
+    ahead_s : float, optional
+        A job of one container launches beside the job that holds the GPU, if none is vacant, this
+        many seconds before it would have to for its launch to end with the other's training. Both
+        follow from columns ``total_s``, ``pre_s`` and ``post_s``: the estimated run time, and what
+        of it comes before and after training. The public scheduler has 15.
+    heartbeat_s : float, optional
+        Nodes report every so many seconds, and completions are noticed then; else at once.
+
+    Notes
+    -----
+    Liquid, TPDS 2022, sections 6.1 to 6.3.
+    """
+
+    share: float | None = None
+    load: float = 0.75
+    ahead_s: float | None = None
+    heartbeat_s: float | None = None
+
+    needs: ClassVar[frozenset[str]] = Containers.needs | {*_SHARES, *_TIMES}
+    time_fields: ClassVar[tuple[str, ...]] = ("ahead_s", "heartbeat_s")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.share is not None and not self.share > 0:
+            raise ParamError(
+                f"policy {self.name!r}: share is {self.share!r}; give a number above 0"
+            )
+        if not 0 <= self.load <= 1:
+            raise ParamError(f"policy {self.name!r}: load is {self.load!r}; give 0 to 1")
+
+    @property
+    def interval(self) -> float | None:
+        """Decisions follow the reports."""
+        return self.heartbeat_s
+
+    def polled(self) -> bool:
+        """Completions wait for the next report."""
+        return self.heartbeat_s is not None
+
+    def performance(self) -> Performance | None:
+        """Return the model of run times, or of how fast jobs share."""
+        return super().performance() or (None if self.share is None else ByUtilisation())
+
+    def overhead(self) -> Overhead | None:
+        """Return phases of no length: who gets company goes on, who launches ahead waits."""
+        return None if self.share is None and self.ahead_s is None else Phases({}, {})
+
+    def chooser(self, view: View) -> Chooser:
+        """Return what decides one run."""
+        wanted = [*_SHARES] if self.share is not None else []
+        wanted += _TIMES if self.ahead_s is not None else ()
+        given = {name for name in (*_SHARES, *_TIMES) if view.has_column(name)}
+        if lacks := [name for name in wanted if name not in given]:
+            raise PolicyError(
+                f"policy {self.name!r} needs trace column {', '.join(lacks)}: what is predicted of "
+                f"each job alone (GPU utilisation in %, seconds); give it, or switch share and "
+                f"ahead_s off"
+            )
+        return _Neighbours(self, view).choose if wanted else super().chooser(view)
+
+
+class _Neighbours:
+    """One run of `Beside`."""
+
+    def __init__(self, policy: Beside, view: View) -> None:
+        self.policy = policy
+        self.util, *times = (view.column(name, math.nan) for name in (*_SHARES, *_TIMES))
+        self.total, self.pre, self.post = times
+        #: of running jobs: when their run began, as if they had launched on a GPU of their own
+        self.since: dict[int, float] = {}
+
+    def choose(
+        self, view: View, site: Site, gang: Callable[[int], Gang], rng: np.random.Generator
+    ) -> RunSet:
+        """Return what starts, first in, first out, and who goes on without company."""
+        policy, now = self.policy, view.now
+        starts, alone, wake = dict[int, Run](), dict[int, Run](), math.inf
+        held = {job: run for job in view.running if (run := view.run(job)) is not None}
+        hosts = {host for run in held.values() for host in run.hosts}
+        for job, run in held.items():
+            if any(other != job and other in held for other in (*run.jobs, *run.hosts)):
+                continue
+            if run.hosts:
+                self.since[job] = now - self.pre[job]
+                site.hold(run.tasks, gang(job))
+            if run.hosts or len(run.jobs) > 1:
+                starts[job] = run = Run((job,), 1, tasks=run.tasks)
+            if run.gpus == 1 and job not in hosts:
+                alone[job] = run
+        for job in view.jobs:
+            if job in held:
+                continue
+            one = gang(job)
+            # whose GPU has the memory for both
+            near = [
+                other
+                for other, run in alone.items()
+                if one.size == 1
+                and one.gpu_mem_mb + gang(other).gpu_mem_mb < site.gpu_mem_mb[run.tasks[0]]
+            ]
+            partner = self._partner(job, near, site)
+            plan = None if partner is not None else policy.plan(site, one, rng)
+            if partner is None and plan is None and not held and not starts:
+                plan = policy.in_one_domain(view, job, site, one, rng)
+            if partner is not None:
+                run = Run((partner, job), 1, tasks=alone.pop(partner).tasks)
+                starts.pop(partner, None)
+            elif plan is not None:
+                site.hold(plan, one)
+                run = Run((job,), len(plan), tasks=plan)
+                if one.size == 1:
+                    alone[job] = run
+            else:
+                host, wake = self._host(job, near, site)
+                if host is None or wake > now + _ROUNDING_S:
+                    break
+                run, wake = (
+                    Run((job,), 1, tasks=alone.pop(host).tasks, hosts=(host,), shared=1),
+                    math.inf,
+                )
+            self.since[job] = now
+            starts[run.jobs[0]] = run
+        return RunSet([*starts.values()], wake=wake, keep=True)
+
+    def _partner(self, job: int, near: list[int], site: Site) -> int | None:
+        """Return the running job that the job shares with, the one of least utilisation."""
+        limit, load = self.policy.share, site.used.sum() / site.total.sum()
+        if limit is None or load < self.policy.load:
+            return None
+        fitting = [other for other in near if self.util[job] + self.util[other] < 100 * limit]
+        return min(fitting, key=lambda other: float(self.util[other]), default=None)
+
+    def _host(self, job: int, near: list[int], site: Site) -> tuple[int | None, float]:
+        """Return the running job that the job launches beside, and when it may at the earliest."""
+        ahead = self.policy.ahead_s
+        if ahead is None or site.idle.any():
+            return None, math.inf
+        due = {
+            other: self.since[other] + self.total[other] - self.post[other] - self.pre[job] - ahead
+            for other in near
+        }
+        host = min(due, key=due.__getitem__, default=None)
+        return host, math.inf if host is None else float(due[host])

@@ -1,0 +1,160 @@
+"""Two jobs on one GPU: sharing, launching ahead of time, completions noticed by reports."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from repro import make, simulate
+from repro.cluster import Cluster, Node
+from repro.core.decision import Run
+from repro.errors import ParamError, PolicyError, TraceError
+from repro.perf.overhead import Phases
+from repro.perf.side_by_side import ByUtilisation, MeasuredPairs, slow_down
+from repro.policies.baselines.scripted import Given
+from repro.testing import check_policy, stress_traces
+
+
+def jobs(*submits, model="a", **columns):
+    frame = {"job_id": range(len(submits)), "submit_time": submits, "duration": 100.0}
+    return pd.DataFrame(frame | {"num_gpus": 1, "model": model, "gpu_util": 30.0} | columns)
+
+
+def ends(trace, cluster="1x1", phases=None, perf=None, **settings):
+    done = simulate(trace, cluster, make("liquid", **settings), overhead=phases, perf=perf)
+    return done.jobs["end_time"].tolist()
+
+
+def test_company_slows_a_job_down_and_does_not_start_it_again():
+    phases = Phases(launch={"a": 20.0}, save={})
+    first, second = ends(jobs(0.0, 50.0), phases=phases, share=1.3)
+    # 70 s are left at 50 s; the golden value of the specification
+    assert first == pytest.approx(136.8)
+    assert second == pytest.approx(136.8 + 100 - (136.8 - 70) / 1.24)
+
+
+def test_at_most_two_jobs_on_a_gpu_and_the_first_waits_for_the_first_to_leave():
+    assert ends(jobs(0.0, 0.0, 0.0), share=1.3) == pytest.approx([124, 124, 224])
+
+
+@pytest.mark.parametrize(
+    ("settings", "columns", "node", "shares"),
+    [
+        ({"share": 1.3}, {}, {}, True),
+        ({"share": 0.6}, {}, {}, False),
+        ({"share": 0.61}, {}, {}, True),
+        ({"share": 1.3}, {"gpu_mem_mb": 4096.0}, {"gpu_mem_mb": 11439}, True),
+        ({"share": 1.3}, {"gpu_mem_mb": 8192.0}, {"gpu_mem_mb": 11439}, False),
+    ],
+)
+def test_utilisation_and_memory_must_fit(settings, columns, node, shares):
+    cluster = Cluster((Node(1, **node),))
+    together = ends(jobs(0.0, 0.0, **columns), cluster, **settings)
+    assert together == pytest.approx([124, 124] if shares else [100, 200])
+
+
+def test_jobs_share_from_a_load_on_with_the_least_busy_one():
+    trace = jobs(0.0, 0.0, 0.0, gpu_util=[60.0, 20.0, 30.0])
+    done = simulate(trace, "4x1", make("liquid", share=1.3, load=0.5))
+    assert done.intervals.query("job_id == 2")["group"].tolist() == [1]
+    assert ends(trace, "4x1", share=1.3) == [100, 100, 100]
+
+
+def test_jobs_of_several_containers_share_nothing():
+    trace = jobs(0.0, 0.0, num_gpus=2)
+    assert ends(trace, "1x2", share=1.3) == [100, 200]
+
+
+TIMES = {"total_s": 130.0, "pre_s": 20.0, "post_s": 10.0}
+PHASES = Phases(launch={"a": 20.0}, save={"a": 10.0}, handover=7.5)
+
+
+def test_a_job_launches_ahead_of_the_end_of_the_running_one():
+    trace = jobs(0.0, 0.0, 0.0, **TIMES)
+    done = simulate(trace, "1x1", make("liquid", ahead_s=15.0), overhead=PHASES).jobs
+    # the rule of the public scheduler: total - post - pre(next) - 15 s after the start
+    assert done["start_time"].tolist() == [0, 130 - 10 - 20 - 15, 195]
+    assert done["end_time"].tolist() == [130, 240, 350]
+    assert ends(trace, phases=PHASES) == [130, 260, 390]
+
+
+def test_a_vacant_gpu_comes_first():
+    done = simulate(
+        jobs(0.0, 90.0, **TIMES), "2x1", make("liquid", ahead_s=15.0), overhead=PHASES
+    ).jobs
+    assert done["end_time"].tolist() == [130, 220]
+
+
+def test_an_estimate_that_is_too_long_launches_late():
+    trace = jobs(0.0, 0.0, **TIMES | {"total_s": 160.0})
+    done = simulate(trace, "1x1", make("liquid", ahead_s=15.0), overhead=PHASES).jobs
+    assert done["start_time"][1] == 115
+    assert done["end_time"][1] == 115 + 20 + 100 + 10
+
+
+def test_without_phases_launching_ahead_changes_nothing():
+    assert ends(jobs(0.0, 0.0, **TIMES), ahead_s=15.0) == [100, 200]
+
+
+def test_reports_notice_the_end_of_a_job_late():
+    assert ends(jobs(0.0, 0.0, duration=[98.0, 99.0]), heartbeat_s=5.0) == [100, 200]
+    for end in (96.2, 97.9, 99.5):
+        noticed = ends(jobs(0.0, duration=end), heartbeat_s=5.0)[0]
+        assert noticed - end == pytest.approx(5 - end % 5)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"heartbeat_s": 5.0},
+        {"share": 1.3, "load": 0.5},
+        {"ahead_s": 15.0},
+        {"share": 1.3, "ahead_s": 15.0, "heartbeat_s": 5.0},
+    ],
+)
+def test_the_battery_with_the_optimisations(settings):
+    known = {"gpu_util": 40.0, "gpu_mem_mb": 4096.0, "total_s": 100.0, "pre_s": 10.0, "post_s": 1.0}
+    traces = [trace.assign(**known) for trace in stress_traces([1, 2]).values()]
+    check_policy(make("liquid", **settings), traces=traces, overhead=Phases({}, {}))
+
+
+def test_one_container_that_fits_no_node_is_named():
+    trace = jobs(0.0, gpu_mem_mb=40000.0)
+    with pytest.raises(PolicyError, match="job 0 can never be placed by 'liquid'"):
+        ends(trace, Cluster((Node(1, gpu_mem_mb=11439),)), share=1.3)
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"share": 0.0}, "share is 0.0; give a number above 0"),
+        ({"load": 2.0}, "load is 2.0; give 0 to 1"),
+        ({"share": "much"}, "share is 'much'; give a number or none"),
+    ],
+)
+def test_bad_settings_are_one_line(settings, says):
+    with pytest.raises(ParamError, match=says):
+        make("liquid", **settings)
+
+
+def test_a_heartbeat_of_no_time_is_refused():
+    with pytest.raises(ParamError, match="interval is 0 s"):
+        ends(jobs(0.0), heartbeat_s=0.0)
+
+
+def test_how_fast_two_jobs_are():
+    assert slow_down(150.0, offset=0.1, capacity=100.0) == pytest.approx(1.6)
+    trace = jobs(0.0, 0.0, gpu_util=[80.0, 70.0])
+    assert ends(trace, perf=ByUtilisation(0.1), share=2.0) == pytest.approx([160, 160])
+    pair = MeasuredPairs({("b", "a"): (0.5, 0.8)})
+    trace = jobs(0.0, 0.0, model=["a", "b"])
+    assert ends(trace, perf=pair, share=1.3) == pytest.approx([125, 162.5])
+
+
+def test_what_a_group_lacks_is_named():
+    pair = Given((Run((0, 1), 1),))
+    trace = jobs(0.0, 0.0)
+    with pytest.raises(ParamError, match="models a and a are to share a GPU"):
+        simulate(trace, "1x1", pair, perf=MeasuredPairs({}))
+    with pytest.raises(TraceError, match="has no 'gpu_util'"):
+        simulate(trace.drop(columns="gpu_util"), "1x1", pair, perf=ByUtilisation())
