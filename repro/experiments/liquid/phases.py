@@ -1,0 +1,343 @@
+"""One job after another, or beside it, on one GPU: utilisation by second, and idle time saved."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from repro.core.policy import make
+from repro.core.records import Result, makespan
+from repro.errors import ParamError
+from repro.experiments.liquid import published
+from repro.files.tables import ModelTable
+from repro.perf.overhead import Phases
+from repro.perf.side_by_side import ByUtilisation, slow_down
+from repro.sim.simulate import simulate
+from repro.typing import Flags, Floats
+
+#: Interval of the agents' reports (s); below which utilisation a GPU idles between jobs (%).
+HEARTBEAT_S = 5.0
+BUSY = {"CNN-MNIST": 30.0, "NeuMF": 10.0}
+_COLUMNS = (
+    *("figure", "model", "gpu", "minutes", "burst_s", "period_s", "level", "tail_s", "tail_level"),
+    *("launch_s", "save_s", "handover_s", "late_s"),
+)
+_PANELS = ModelTable("liquid_phases.csv", _COLUMNS)
+MODELS = ("CNN-MNIST", "NeuMF")
+#: samples of a second
+_PER_SECOND = 10
+
+
+@dataclass(frozen=True)
+class Panel:
+    """What the jobs of one panel do; times in s, levels in %."""
+
+    figure: str
+    model: str
+    gpu: str
+    minutes: float
+    burst_s: float
+    period_s: float
+    level: float
+    tail_s: float
+    tail_level: float
+    launch_s: float
+    save_s: float
+    handover_s: float
+    late_s: float
+
+    @classmethod
+    def of(cls, figure: str) -> "Panel":
+        """Return the panel of a figure such as ``11a``."""
+        table = _PANELS.frame
+        found = table[table["figure"] == figure]
+        if len(found) != 1:
+            raise ParamError(f"no panel {figure!r} of phases; there are {', '.join(table.figure)}")
+        return cls(*found.iloc[0][list(_COLUMNS)])
+
+    @property
+    def train_s(self) -> float:
+        """Seconds of training: whole periods and a burst."""
+        rest = 60 * self.minutes - self.launch_s - self.save_s - self.burst_s
+        return float(self.burst_s + self.period_s * round(rest / self.period_s))
+
+    def level_at(self, left: Floats) -> Floats:
+        """Return the utilisation (%) so many seconds of training alone before the last step."""
+        within = np.mod(left - 1e-9, self.period_s) < self.burst_s
+        return np.where(left < self.tail_s, self.tail_level, np.where(within, self.level, 0.0))
+
+    def jobs(self, lag_s: float = 2.5, late_s: float = 0.0) -> pd.DataFrame:
+        """Return two jobs; the end of the first is seen ``lag_s`` later by reports.
+
+        Its run time is estimated ``late_s`` too long.
+        """
+        alone = self.launch_s + self.train_s + self.save_s
+        longer = (-lag_s - alone) % HEARTBEAT_S
+        frame = {
+            "job_id": [0, 1], "submit_time": 0.0, "duration": [self.train_s + longer, self.train_s],
+            "num_gpus": 1, "model": self.model, "total_s": [alone + longer + late_s, alone],
+            "pre_s": self.launch_s, "post_s": self.save_s,
+        }  # fmt: skip
+        return pd.DataFrame(frame)
+
+    @property
+    def phases(self) -> Phases:
+        """Launch, save and hand-over of the panel."""
+        launch, save = {self.model: self.launch_s}, {self.model: self.save_s}
+        return Phases(launch, save, self.handover_s)
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A job on one GPU: when it launches and has left, and from, to and speed of its training."""
+
+    job_id: object
+    launch_at: float
+    left_at: float
+    steps: list[tuple[float, float, float]]
+
+    @property
+    def train_at(self) -> float:
+        """When it begins to train."""
+        return self.steps[0][0]
+
+    @property
+    def last_step_at(self) -> float:
+        """When it has made its last step."""
+        return self.steps[-1][1]
+
+
+def trained(result: Result, phases: Phases) -> list[Trained]:
+    """Return the phases of every job of a run, in order of start; all on one GPU.
+
+    Parameters
+    ----------
+    result : Result
+        Records of a run.
+    phases : Phases
+        What a start and an end cost there.
+
+    Examples
+    --------
+    >>> from repro.testing import small_trace
+    >>> trace = small_trace().head(1).assign(num_gpus=1, duration=60.0, model="a")
+    >>> phases = Phases({"a": 20.0}, {"a": 5.0})
+    >>> run = simulate(trace, "1x1", "liquid", overhead=phases)
+    >>> job = trained(run, phases)[0]
+    >>> job.launch_at, job.train_at, job.last_step_at, job.left_at
+    (0.0, 20.0, 80.0, 85.0)
+    """
+    jobs: list[Trained] = []
+    held = dict(list(result.intervals.sort_values("start").groupby("job_id")))
+    records = result.jobs.sort_values(["start_time", "job_id"], kind="stable")
+    for name, model, start, left in records[
+        ["job_id", "model", "start_time", "duration"]
+    ].to_numpy():
+        spans = held[name]
+        begin = start + phases.launch.get(model, 0.0)
+        if spans["gpus"].iloc[0] == 0:
+            # a guest waits for the one before it
+            host = jobs[-1]
+            begin = max(begin, host.left_at, host.last_step_at + phases.handover)
+        steps = []
+        for at, until, rate in spans[["start", "end", "rate"]].to_numpy(float):
+            first = max(begin, at)
+            last = min(until, first + left / rate)
+            if last > first:
+                steps.append((first, last, rate))
+                left -= (last - first) * rate
+        left_at = steps[-1][1] + phases.save.get(model, 0.0)
+        jobs.append(Trained(name, start, left_at, steps))
+    return jobs
+
+
+def utilisation(jobs: Sequence[Trained], panel: Panel, from_s: float, seconds: int) -> pd.DataFrame:
+    """Return the GPU utilisation of each second: t_s (1, 2, …) and value (%).
+
+    Parameters
+    ----------
+    jobs : sequence of Trained
+        What ran on the GPU.
+    panel : Panel
+        What the jobs do while they train; launching and saving use no GPU.
+    from_s, seconds : float and int
+        When in the run the first second begins, and how many there are.
+    """
+    at = from_s + (np.arange(seconds * _PER_SECOND) + 0.5) / _PER_SECOND
+    total = np.zeros(len(at))
+    for job in jobs:
+        left, rate = np.zeros(len(at)), np.zeros(len(at))
+        for begin, end, speed in job.steps:
+            left += speed * np.clip(end - np.maximum(at, begin), 0.0, None)
+            rate += np.where((at >= begin) & (at < end), speed, 0.0)
+        total += rate * panel.level_at(left)
+    value = np.minimum(total, 100.0).reshape(seconds, _PER_SECOND).mean(axis=1)
+    return pd.DataFrame({"t_s": np.arange(1, seconds + 1), "value": value})
+
+
+class Idle(NamedTuple):
+    """Idle time between two jobs, and what of it an optimisation saves."""
+
+    #: seconds of the curve before the gap, and in it
+    from_s: float
+    window_s: float
+    #: % of the window by which the next burst comes earlier
+    shift: float
+    #: % of the seconds of the window that are busy with the optimisation
+    busy: float
+
+
+def idle(plain: Floats, optimised: Floats, threshold: float) -> Idle:
+    """Return the longest idle gap between bursts of one curve, and what another saves of it.
+
+    Parameters
+    ----------
+    plain, optimised : array
+        Utilisation of each second (%).
+    threshold : float
+        From which a second is busy (%).
+
+    Examples
+    --------
+    >>> plain = np.array([80, 0, 0, 0, 0, 80])
+    >>> idle(plain, np.array([80, 0, 0, 0, 80, 80]), 30.0)
+    Idle(from_s=1.0, window_s=4.0, shift=25.0, busy=25.0)
+    """
+    busy: Flags = np.asarray(plain) >= threshold
+    on = np.flatnonzero(busy)
+    if len(on) < 2 or not (gaps := np.diff(on)).max() > 1:
+        raise ParamError(f"no idle gap between two bursts of {threshold:g} % or more")
+    before = int(on[gaps.argmax()])
+    first, end = before + 1, before + int(gaps.max())
+    window = end - first
+    later = np.flatnonzero(np.asarray(optimised)[first:] >= threshold)
+    shift = window - int(later[0]) if len(later) else 0
+    seen = int((later < window).sum())
+    return Idle(float(first), float(window), 100 * shift / window, 100 * seen / window)
+
+
+def hand_over(
+    panel: Panel, settings: Mapping[str, Any], lag_s: float = 2.5, late_s: float = 0.0
+) -> list[Trained]:
+    """Return two jobs in a row under `liquid` with some of its optimisations."""
+    trace = panel.jobs(lag_s, late_s)
+    result = simulate(trace, "1x1", make("liquid", **settings), overhead=panel.phases)
+    return trained(result, panel.phases)
+
+
+def saved(
+    panel: Panel,
+    plain: Mapping[str, Any],
+    optimised: Mapping[str, Any],
+    lags_s: Sequence[float],
+    late_s: Sequence[float] = (0.0,),
+) -> pd.DataFrame:
+    """Return the idle time saved with each lag of the reports and each error of the estimate.
+
+    Columns window_s, shift and busy as of `Idle`, exact instead of by second.
+
+    Parameters
+    ----------
+    panel : Panel
+        What the jobs do.
+    plain, optimised : mapping
+        Settings of `liquid` that are compared.
+    lags_s, late_s : sequence of float
+        Seconds until reports show the end of the first job; by which its run time is overestimated.
+    """
+    rows = []
+    for lag in lags_s:
+        first, second = hand_over(panel, plain, lag)
+        window = second.train_at - first.last_step_at
+        for late in late_s:
+            sooner = second.train_at - hand_over(panel, optimised, lag, late)[1].train_at
+            periods, rest = divmod(sooner, panel.period_s)
+            busy = periods * panel.burst_s + min(rest, panel.burst_s)
+            rows.append((lag, late, window, 100 * sooner / window, 100 * busy / window))
+    return pd.DataFrame(rows, columns=["lag_s", "late_s", "window_s", "shift", "busy"])
+
+
+def drawn(
+    panel: Panel, runs: Mapping[str, list[Trained]], seconds: int, **first: float
+) -> pd.DataFrame:
+    """Return curves by series: t_s and value (%).
+
+    Parameters
+    ----------
+    panel : Panel
+        What the jobs do.
+    runs : mapping
+        Jobs of each run by series.
+    seconds : int
+        Length of the curves.
+    **first
+        Where they begin: ``from_s`` in the run, or ``last_step_s`` before the last step of the
+        first job.
+    """
+    curves = []
+    for name, jobs in runs.items():
+        begin = (
+            first["from_s"] if "from_s" in first else jobs[0].last_step_at - first["last_step_s"]
+        )
+        curves.append(utilisation(jobs, panel, begin, seconds).assign(series=name))
+    return pd.concat(curves, ignore_index=True)
+
+
+def alone(gpu: str) -> tuple[dict[str, float], dict[str, float]]:
+    """Return minutes and mean utilisation (%) of a job alone by model (Figs 13 to 15)."""
+    letter, figure = ("a", "13") if gpu == "K80" else ("b", "14")
+    bars = published.bars(f"15{letter}").query("series == 'exclusive'").set_index("group")
+    minutes, util = {}, {}
+    for model, group, panel in (("CNN-MNIST", "CNN-MNIST*8", "a"), ("NeuMF", "NeuMF*4", "b")):
+        minutes[model] = float(bars["published"][group]) / int(group.split("*")[1])
+        curve = published.curves(figure + panel).query("series == 'exclusive'")
+        util[model] = float(curve["value"].mean())
+    return minutes, util
+
+
+def fitted_offset(gpu: str, models: Sequence[str] = MODELS) -> float:
+    """Return the mean offset of `slow_down` in pairs of equal jobs of Fig 15.
+
+    Examples
+    --------
+    >>> round(fitted_offset("K80"), 3), round(fitted_offset("T4"), 3)
+    (0.286, 0.191)
+    """
+    bars = published.bars("15a" if gpu == "K80" else "15b").set_index(["group", "series"])
+    util, found = alone(gpu)[1], []
+    for group in ("CNN-MNIST*8", "NeuMF*4"):
+        model, time = group.split("*")[0], bars["published"][group]
+        if model in models:
+            slow = 2 * time["sharing"] / time["exclusive"]
+            found.append(slow - slow_down(2 * util[model], offset=0.0))
+    return float(np.mean(found))
+
+
+def in_a_row(
+    gpu: str, models: Sequence[str], share: float | None, fitted_to: Sequence[str] = MODELS
+) -> float:
+    """Return the minutes of a sequence of jobs on one GPU (Fig 15).
+
+    Parameters
+    ----------
+    gpu : str
+        ``K80`` or ``T4``.
+    models : sequence of str
+        The jobs in order.
+    share : float, optional
+        Limit of `liquid` on their utilisations; None: one after another.
+    fitted_to : sequence of str
+        Pairs of equal jobs whose published times the offset is fitted to.
+    """
+    minutes, util = alone(gpu)
+    trace = pd.DataFrame(
+        {
+            "job_id": range(len(models)), "submit_time": 0.0, "num_gpus": 1, "model": list(models),
+            "duration": [60.0 * minutes[model] for model in models],
+            "gpu_util": [util[model] for model in models], "gpu_mem_mb": 4096.0,
+        }
+    )  # fmt: skip
+    perf = ByUtilisation(fitted_offset(gpu, fitted_to))
+    return makespan(simulate(trace, "1x1", make("liquid", share=share), perf=perf)) / 60
