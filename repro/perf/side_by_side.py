@@ -8,23 +8,15 @@ from repro.core.jobs import JobTable
 from repro.core.records import Nodes
 from repro.errors import ParamError, TraceError
 
-#: Slow-down of a pair beyond its utilisation: fits of the published pairs on K80 and T4 lie on
-#: either side.
+#: Slow-down of a pair beyond its utilisation, between the fits of published pairs on K80 and T4.
 DEFAULT_OFFSET = 0.24
 
 
 def slow_down(together: float, offset: float = DEFAULT_OFFSET, capacity: float = 100.0) -> float:
     """Return how much longer jobs take together than alone: max(1, U / capacity) + offset.
 
-    Parameters
-    ----------
-    together : float
-        Sum U of their mean GPU utilisations alone (%).
-    offset, capacity : float
-        What sharing costs even below the capacity (%) of the GPU.
+    ``together`` is the sum U of their mean GPU utilisations alone (%).
 
-    Examples
-    --------
     >>> slow_down(70.6), slow_down(150.0)
     (1.24, 1.74)
     """
@@ -62,11 +54,10 @@ class MeasuredPairs:
         if len(run.jobs) == 1:
             return [1.0]
         one, other = (str(table.models[job]) for job in run.jobs)
-        if (one, other) in self.speeds:
-            return list(self.speeds[one, other])
-        if (other, one) in self.speeds:
-            return list(self.speeds[other, one][::-1])
+        for pair, way in (((one, other), 1), ((other, one), -1)):
+            if pair in self.speeds:
+                return list(self.speeds[pair][::way])
         raise ParamError(
-            f"jobs of models {one} and {other} are to share a GPU, but their speeds together "
-            f"were not measured; measured are {len(self.speeds)} pairs"
+            f"models {one} and {other} are to share a GPU, but are none of the {len(self.speeds)} "
+            f"measured pairs; give their speeds"
         )

@@ -1,7 +1,7 @@
 """One job after another, or beside it, on one GPU: utilisation by second, and idle time saved."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,17 +15,12 @@ from repro.files.tables import ModelTable
 from repro.perf.overhead import Phases
 from repro.perf.side_by_side import ByUtilisation, slow_down
 from repro.sim.simulate import simulate
-from repro.typing import Flags, Floats
+from repro.typing import Floats
 
 #: Interval of the agents' reports (s); below which utilisation a GPU idles between jobs (%).
 HEARTBEAT_S = 5.0
 BUSY = {"CNN-MNIST": 30.0, "NeuMF": 10.0}
-_COLUMNS = (
-    *("figure", "model", "gpu", "minutes", "burst_s", "period_s", "level", "tail_s", "tail_level"),
-    *("launch_s", "save_s", "handover_s", "late_s"),
-)
-_PANELS = ModelTable("liquid_phases.csv", _COLUMNS)
-MODELS = ("CNN-MNIST", "NeuMF")
+MODELS = tuple(BUSY)
 #: samples of a second
 _PER_SECOND = 10
 
@@ -51,11 +46,12 @@ class Panel:
     @classmethod
     def of(cls, figure: str) -> "Panel":
         """Return the panel of a figure such as ``11a``."""
-        table = _PANELS.frame
+        columns = tuple(field.name for field in fields(cls))
+        table = ModelTable("liquid_phases.csv", columns).frame
         found = table[table["figure"] == figure]
         if len(found) != 1:
             raise ParamError(f"no panel {figure!r} of phases; there are {', '.join(table.figure)}")
-        return cls(*found.iloc[0][list(_COLUMNS)])
+        return cls(*found.iloc[0][list(columns)])
 
     @property
     def train_s(self) -> float:
@@ -69,10 +65,7 @@ class Panel:
         return np.where(left < self.tail_s, self.tail_level, np.where(within, self.level, 0.0))
 
     def jobs(self, lag_s: float = 2.5, late_s: float = 0.0) -> pd.DataFrame:
-        """Return two jobs; the end of the first is seen ``lag_s`` later by reports.
-
-        Its run time is estimated ``late_s`` too long.
-        """
+        """Return two jobs; the first's end is reported late, its run time overestimated (s)."""
         alone = self.launch_s + self.train_s + self.save_s
         longer = (-lag_s - alone) % HEARTBEAT_S
         frame = {
@@ -93,7 +86,6 @@ class Panel:
 class Trained:
     """A job on one GPU: when it launches and has left, and from, to and speed of its training."""
 
-    job_id: object
     launch_at: float
     left_at: float
     steps: list[tuple[float, float, float]]
@@ -110,31 +102,12 @@ class Trained:
 
 
 def trained(result: Result, phases: Phases) -> list[Trained]:
-    """Return the phases of every job of a run, in order of start; all on one GPU.
-
-    Parameters
-    ----------
-    result : Result
-        Records of a run.
-    phases : Phases
-        What a start and an end cost there.
-
-    Examples
-    --------
-    >>> from repro.testing import small_trace
-    >>> trace = small_trace().head(1).assign(num_gpus=1, duration=60.0, model="a")
-    >>> phases = Phases({"a": 20.0}, {"a": 5.0})
-    >>> run = simulate(trace, "1x1", "liquid", overhead=phases)
-    >>> job = trained(run, phases)[0]
-    >>> job.launch_at, job.train_at, job.last_step_at, job.left_at
-    (0.0, 20.0, 80.0, 85.0)
-    """
+    """Return the phases of every job of a run on one GPU, in order of start."""
     jobs: list[Trained] = []
     held = dict(list(result.intervals.sort_values("start").groupby("job_id")))
-    records = result.jobs.sort_values(["start_time", "job_id"], kind="stable")
-    for name, model, start, left in records[
-        ["job_id", "model", "start_time", "duration"]
-    ].to_numpy():
+    records = result.jobs.sort_values(["start_time", "job_id"])
+    columns = ["job_id", "model", "start_time", "duration"]
+    for name, model, start, left in records[columns].to_numpy():
         spans = held[name]
         begin = start + phases.launch.get(model, 0.0)
         if spans["gpus"].iloc[0] == 0:
@@ -143,28 +116,17 @@ def trained(result: Result, phases: Phases) -> list[Trained]:
             begin = max(begin, host.left_at, host.last_step_at + phases.handover)
         steps = []
         for at, until, rate in spans[["start", "end", "rate"]].to_numpy(float):
-            first = max(begin, at)
-            last = min(until, first + left / rate)
+            first, last = max(begin, at), min(until, max(begin, at) + left / rate)
             if last > first:
                 steps.append((first, last, rate))
                 left -= (last - first) * rate
         left_at = steps[-1][1] + phases.save.get(model, 0.0)
-        jobs.append(Trained(name, start, left_at, steps))
+        jobs.append(Trained(start, left_at, steps))
     return jobs
 
 
 def utilisation(jobs: Sequence[Trained], panel: Panel, from_s: float, seconds: int) -> pd.DataFrame:
-    """Return the GPU utilisation of each second: t_s (1, 2, …) and value (%).
-
-    Parameters
-    ----------
-    jobs : sequence of Trained
-        What ran on the GPU.
-    panel : Panel
-        What the jobs do while they train; launching and saving use no GPU.
-    from_s, seconds : float and int
-        When in the run the first second begins, and how many there are.
-    """
+    """Return the GPU utilisation of each second from an instant on: t_s (1, 2, …) and value (%)."""
     at = from_s + (np.arange(seconds * _PER_SECOND) + 0.5) / _PER_SECOND
     total = np.zeros(len(at))
     for job in jobs:
@@ -178,40 +140,28 @@ def utilisation(jobs: Sequence[Trained], panel: Panel, from_s: float, seconds: i
 
 
 class Idle(NamedTuple):
-    """Idle time between two jobs, and what of it an optimisation saves."""
+    """A gap between two jobs: seconds of the curve before it and in it; % of it that is saved.
 
-    #: seconds of the curve before the gap, and in it
+    ``shift``: by how much the next burst comes earlier; ``busy``: seconds of the gap that are busy.
+    """
+
     from_s: float
     window_s: float
-    #: % of the window by which the next burst comes earlier
     shift: float
-    #: % of the seconds of the window that are busy with the optimisation
     busy: float
 
 
 def idle(plain: Floats, optimised: Floats, threshold: float) -> Idle:
-    """Return the longest idle gap between bursts of one curve, and what another saves of it.
+    """Return the longest gap between seconds of at least ``threshold`` %, and what is saved of it.
 
-    Parameters
-    ----------
-    plain, optimised : array
-        Utilisation of each second (%).
-    threshold : float
-        From which a second is busy (%).
-
-    Examples
-    --------
     >>> plain = np.array([80, 0, 0, 0, 0, 80])
     >>> idle(plain, np.array([80, 0, 0, 0, 80, 80]), 30.0)
     Idle(from_s=1.0, window_s=4.0, shift=25.0, busy=25.0)
     """
-    busy: Flags = np.asarray(plain) >= threshold
-    on = np.flatnonzero(busy)
+    on = np.flatnonzero(np.asarray(plain) >= threshold)
     if len(on) < 2 or not (gaps := np.diff(on)).max() > 1:
         raise ParamError(f"no idle gap between two bursts of {threshold:g} % or more")
-    before = int(on[gaps.argmax()])
-    first, end = before + 1, before + int(gaps.max())
-    window = end - first
+    first, window = int(on[gaps.argmax()]) + 1, int(gaps.max()) - 1
     later = np.flatnonzero(np.asarray(optimised)[first:] >= threshold)
     shift = window - int(later[0]) if len(later) else 0
     seen = int((later < window).sum())
@@ -234,18 +184,9 @@ def saved(
     lags_s: Sequence[float],
     late_s: Sequence[float] = (0.0,),
 ) -> pd.DataFrame:
-    """Return the idle time saved with each lag of the reports and each error of the estimate.
+    """Return the idle time saved: window_s, shift and busy of `Idle`, exact instead of by second.
 
-    Columns window_s, shift and busy as of `Idle`, exact instead of by second.
-
-    Parameters
-    ----------
-    panel : Panel
-        What the jobs do.
-    plain, optimised : mapping
-        Settings of `liquid` that are compared.
-    lags_s, late_s : sequence of float
-        Seconds until reports show the end of the first job; by which its run time is overestimated.
+    One row for each wait for a report (s) and each overestimate of the first job's run time (s).
     """
     rows = []
     for lag in lags_s:
@@ -260,28 +201,13 @@ def saved(
 
 
 def drawn(
-    panel: Panel, runs: Mapping[str, list[Trained]], seconds: int, **first: float
+    panel: Panel, runs: Mapping[str, list[Trained]], seconds: int, starts: Mapping[str, float]
 ) -> pd.DataFrame:
-    """Return curves by series: t_s and value (%).
-
-    Parameters
-    ----------
-    panel : Panel
-        What the jobs do.
-    runs : mapping
-        Jobs of each run by series.
-    seconds : int
-        Length of the curves.
-    **first
-        Where they begin: ``from_s`` in the run, or ``last_step_s`` before the last step of the
-        first job.
-    """
-    curves = []
-    for name, jobs in runs.items():
-        begin = (
-            first["from_s"] if "from_s" in first else jobs[0].last_step_at - first["last_step_s"]
-        )
-        curves.append(utilisation(jobs, panel, begin, seconds).assign(series=name))
+    """Return curves by series from an instant of each run on: t_s and value (%)."""
+    curves = [
+        utilisation(jobs, panel, starts[name], seconds).assign(series=name)
+        for name, jobs in runs.items()
+    ]
     return pd.concat(curves, ignore_index=True)
 
 
@@ -290,8 +216,8 @@ def alone(gpu: str) -> tuple[dict[str, float], dict[str, float]]:
     letter, figure = ("a", "13") if gpu == "K80" else ("b", "14")
     bars = published.bars(f"15{letter}").query("series == 'exclusive'").set_index("group")
     minutes, util = {}, {}
-    for model, group, panel in (("CNN-MNIST", "CNN-MNIST*8", "a"), ("NeuMF", "NeuMF*4", "b")):
-        minutes[model] = float(bars["published"][group]) / int(group.split("*")[1])
+    for model, jobs, panel in (("CNN-MNIST", 8, "a"), ("NeuMF", 4, "b")):
+        minutes[model] = float(bars["published"][f"{model}*{jobs}"]) / jobs
         curve = published.curves(figure + panel).query("series == 'exclusive'")
         util[model] = float(curve["value"].mean())
     return minutes, util
@@ -300,8 +226,6 @@ def alone(gpu: str) -> tuple[dict[str, float], dict[str, float]]:
 def fitted_offset(gpu: str, models: Sequence[str] = MODELS) -> float:
     """Return the mean offset of `slow_down` in pairs of equal jobs of Fig 15.
 
-    Examples
-    --------
     >>> round(fitted_offset("K80"), 3), round(fitted_offset("T4"), 3)
     (0.286, 0.191)
     """
@@ -318,19 +242,7 @@ def fitted_offset(gpu: str, models: Sequence[str] = MODELS) -> float:
 def in_a_row(
     gpu: str, models: Sequence[str], share: float | None, fitted_to: Sequence[str] = MODELS
 ) -> float:
-    """Return the minutes of a sequence of jobs on one GPU (Fig 15).
-
-    Parameters
-    ----------
-    gpu : str
-        ``K80`` or ``T4``.
-    models : sequence of str
-        The jobs in order.
-    share : float, optional
-        Limit of `liquid` on their utilisations; None: one after another.
-    fitted_to : sequence of str
-        Pairs of equal jobs whose published times the offset is fitted to.
-    """
+    """Return the minutes of a sequence of jobs, sharing up to a limit or not (None)."""
     minutes, util = alone(gpu)
     trace = pd.DataFrame(
         {

@@ -1,7 +1,4 @@
-"""Jobs of one container beside another on its GPU: sharing, and launching ahead of time (Liquid).
-
-A job shares with one other job at most.
-"""
+"""Jobs of one container beside one other on its GPU: sharing, launching ahead of time (Liquid)."""
 
 import math
 from collections.abc import Callable
@@ -44,9 +41,7 @@ class Beside(Containers):
     heartbeat_s : float, optional
         Nodes report every so many seconds, and completions are noticed then; else at once.
 
-    Notes
-    -----
-    Liquid, TPDS 2022, sections 6.1 to 6.3.
+    Reference: Liquid, TPDS 2022, sections 6.1 to 6.3.
     """
 
     share: float | None = None
@@ -60,11 +55,9 @@ class Beside(Containers):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.share is not None and not self.share > 0:
-            raise ParamError(
-                f"policy {self.name!r}: share is {self.share!r}; give a number above 0"
-            )
+            raise ParamError(f"policy {self.name!r}: share is {self.share!r}; accepted: above 0")
         if not 0 <= self.load <= 1:
-            raise ParamError(f"policy {self.name!r}: load is {self.load!r}; give 0 to 1")
+            raise ParamError(f"policy {self.name!r}: load is {self.load!r}; accepted: 0 to 1")
 
     @property
     def interval(self) -> float | None:
@@ -90,9 +83,8 @@ class Beside(Containers):
         given = {name for name in (*_SHARES, *_TIMES) if view.has_column(name)}
         if lacks := [name for name in wanted if name not in given]:
             raise PolicyError(
-                f"policy {self.name!r} needs trace column {', '.join(lacks)}: what is predicted of "
-                f"each job alone (GPU utilisation in %, seconds); give it, or switch share and "
-                f"ahead_s off"
+                f"policy {self.name!r} needs trace column {', '.join(lacks)}, predicted of a job "
+                f"alone (%, s); give it, or leave share and ahead_s off"
             )
         return _Neighbours(self, view).choose if wanted else super().chooser(view)
 
@@ -165,8 +157,9 @@ class _Neighbours:
         limit, load = self.policy.share, site.used.sum() / site.total.sum()
         if limit is None or load < self.policy.load:
             return None
-        fitting = [other for other in near if self.util[job] + self.util[other] < 100 * limit]
-        return min(fitting, key=lambda other: float(self.util[other]), default=None)
+        util = self.util
+        fitting = [other for other in near if util[job] + util[other] < 100 * limit]
+        return min(fitting, key=util.__getitem__, default=None)
 
     def _host(self, job: int, near: list[int], site: Site) -> tuple[int | None, float]:
         """Return the running job that the job launches beside, and when it may at the earliest."""

@@ -63,7 +63,8 @@ def test_what_the_optimisations_leave_of_the_gap(figure):
 def test_idle_time_saved_agrees_with_the_curves():
     panel = phases.Panel.of("11b")
     runs = {"plain": phases.hand_over(panel, HEARTBEAT), "ahead": phases.hand_over(panel, AHEAD)}
-    drawn = phases.drawn(panel, runs, 50, last_step_s=5)
+    starts = {name: jobs[0].last_step_at - 5 for name, jobs in runs.items()}
+    drawn = phases.drawn(panel, runs, 50, starts)
     plain, ahead = (drawn.query("series == @name")["value"].to_numpy() for name in runs)
     saved = phases.saved(panel, HEARTBEAT, AHEAD, [2.5]).iloc[0]
     by_second = phases.idle(plain, ahead, 10.0)
@@ -89,7 +90,7 @@ def test_a_late_launch_saves_less():
 
 def test_two_jobs_use_the_gpu_as_their_slow_down_lets_them():
     panel = phases.Panel.of("13b")
-    job = phases.Trained(0, 0.0, 100.0, [(0.0, 100.0, 0.5)])
+    job = phases.Trained(0.0, 100.0, [(0.0, 100.0, 0.5)])
     value = phases.utilisation([job, job], panel, 10.0, 5)["value"]
     assert value.tolist() == pytest.approx([panel.level] * 5)
 

@@ -127,8 +127,8 @@ def test_one_container_that_fits_no_node_is_named():
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        ({"share": 0.0}, "share is 0.0; give a number above 0"),
-        ({"load": 2.0}, "load is 2.0; give 0 to 1"),
+        ({"share": 0.0}, "share is 0.0; accepted: above 0"),
+        ({"load": 2.0}, "load is 2.0; accepted: 0 to 1"),
         ({"share": "much"}, "share is 'much'; give a number or none"),
     ],
 )
@@ -154,7 +154,7 @@ def test_how_fast_two_jobs_are():
 def test_what_a_group_lacks_is_named():
     pair = Given((Run((0, 1), 1),))
     trace = jobs(0.0, 0.0)
-    with pytest.raises(ParamError, match="models a and a are to share a GPU"):
+    with pytest.raises(ParamError, match="models a and a are to share"):
         simulate(trace, "1x1", pair, perf=MeasuredPairs({}))
     with pytest.raises(TraceError, match="has no 'gpu_util'"):
         simulate(trace.drop(columns="gpu_util"), "1x1", pair, perf=ByUtilisation())
