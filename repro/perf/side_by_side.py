@@ -1,12 +1,11 @@
-"""Speed of two jobs on one GPU: from their utilisation alone, or measured by pair (Liquid)."""
+"""Speed of jobs that share a GPU, from their utilisation alone (Liquid)."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from repro.core.decision import Run
 from repro.core.jobs import JobTable
 from repro.core.records import Nodes
-from repro.errors import ParamError, TraceError
+from repro.errors import TraceError
 
 #: Slow-down of a pair beyond its utilisation, between the fits of published pairs on K80 and T4.
 DEFAULT_OFFSET = 0.24
@@ -41,23 +40,3 @@ class ByUtilisation:
             )
         together = sum(float(table.column("gpu_util")[job]) for job in run.jobs)
         return [1.0 / slow_down(together, self.offset, self.capacity)] * len(run.jobs)
-
-
-@dataclass(frozen=True)
-class MeasuredPairs:
-    """Two jobs run at the speeds measured for their models: (one, other) to (of one, of other)."""
-
-    speeds: Mapping[tuple[str, str], tuple[float, float]]
-
-    def rates(self, table: JobTable, run: Run, nodes: Nodes) -> list[float]:
-        """Return the speed of every member relative to running alone."""
-        if len(run.jobs) == 1:
-            return [1.0]
-        one, other = (str(table.models[job]) for job in run.jobs)
-        for pair, way in (((one, other), 1), ((other, one), -1)):
-            if pair in self.speeds:
-                return list(self.speeds[pair][::way])
-        raise ParamError(
-            f"models {one} and {other} are to share a GPU, but are none of the {len(self.speeds)} "
-            f"measured pairs; give their speeds"
-        )

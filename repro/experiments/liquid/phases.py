@@ -59,6 +59,11 @@ class Panel:
         rest = 60 * self.minutes - self.launch_s - self.save_s - self.burst_s
         return float(self.burst_s + self.period_s * round(rest / self.period_s))
 
+    @property
+    def util(self) -> float:
+        """Mean utilisation while it trains (%)."""
+        return self.level * self.burst_s / self.period_s
+
     def level_at(self, left: Floats) -> Floats:
         """Return the utilisation (%) so many seconds of training alone before the last step."""
         within = np.mod(left - 1e-9, self.period_s) < self.burst_s
@@ -204,23 +209,13 @@ def drawn(
     panel: Panel, runs: Mapping[str, list[Trained]], seconds: int, starts: Mapping[str, float]
 ) -> pd.DataFrame:
     """Return curves by series from an instant of each run on: t_s and value (%)."""
-    curves = [
-        utilisation(jobs, panel, starts[name], seconds).assign(series=name)
-        for name, jobs in runs.items()
-    ]
-    return pd.concat(curves, ignore_index=True)
+    curves = {name: utilisation(jobs, panel, starts[name], seconds) for name, jobs in runs.items()}
+    return pd.concat(curves, names=["series"]).reset_index("series").reset_index(drop=True)
 
 
-def alone(gpu: str) -> tuple[dict[str, float], dict[str, float]]:
-    """Return minutes and mean utilisation (%) of a job alone by model (Figs 13 to 15)."""
-    letter, figure = ("a", "13") if gpu == "K80" else ("b", "14")
-    bars = published.bars(f"15{letter}").query("series == 'exclusive'").set_index("group")
-    minutes, util = {}, {}
-    for model, jobs, panel in (("CNN-MNIST", 8, "a"), ("NeuMF", 4, "b")):
-        minutes[model] = float(bars["published"][f"{model}*{jobs}"]) / jobs
-        curve = published.curves(figure + panel).query("series == 'exclusive'")
-        util[model] = float(curve["value"].mean())
-    return minutes, util
+def _alone(gpu: str) -> list[Panel]:
+    """Return what CNN-MNIST and NeuMF do alone on a GPU of a type (Figs 13 and 14)."""
+    return [Panel.of(figure) for figure in (("13a", "13b") if gpu == "K80" else ("14a", "14b"))]
 
 
 def fitted_offset(gpu: str, models: Sequence[str] = MODELS) -> float:
@@ -229,13 +224,12 @@ def fitted_offset(gpu: str, models: Sequence[str] = MODELS) -> float:
     >>> round(fitted_offset("K80"), 3), round(fitted_offset("T4"), 3)
     (0.286, 0.191)
     """
-    bars = published.bars("15a" if gpu == "K80" else "15b").set_index(["group", "series"])
-    util, found = alone(gpu)[1], []
-    for group in ("CNN-MNIST*8", "NeuMF*4"):
-        model, time = group.split("*")[0], bars["published"][group]
-        if model in models:
-            slow = 2 * time["sharing"] / time["exclusive"]
-            found.append(slow - slow_down(2 * util[model], offset=0.0))
+    bars = published.bars("15a" if gpu == "K80" else "15b").set_index(["series", "group"])
+    time, found = bars["published"], []
+    for panel, group in zip(_alone(gpu), ("CNN-MNIST*8", "NeuMF*4"), strict=True):
+        if panel.model in models:
+            slow = 2 * time["sharing", group] / time["exclusive", group]
+            found.append(slow - slow_down(2 * panel.util, offset=0.0))
     return float(np.mean(found))
 
 
@@ -243,12 +237,12 @@ def in_a_row(
     gpu: str, models: Sequence[str], share: float | None, fitted_to: Sequence[str] = MODELS
 ) -> float:
     """Return the minutes of a sequence of jobs, sharing up to a limit or not (None)."""
-    minutes, util = alone(gpu)
+    alone = {panel.model: panel for panel in _alone(gpu)}
     trace = pd.DataFrame(
         {
             "job_id": range(len(models)), "submit_time": 0.0, "num_gpus": 1, "model": list(models),
-            "duration": [60.0 * minutes[model] for model in models],
-            "gpu_util": [util[model] for model in models], "gpu_mem_mb": 4096.0,
+            "duration": [60.0 * alone[model].minutes for model in models],
+            "gpu_util": [alone[model].util for model in models], "gpu_mem_mb": 4096.0,
         }
     )  # fmt: skip
     perf = ByUtilisation(fitted_offset(gpu, fitted_to))

@@ -78,8 +78,7 @@ class Beside(Containers):
 
     def chooser(self, view: View) -> Chooser:
         """Return what decides one run."""
-        wanted = [*_SHARES] if self.share is not None else []
-        wanted += _TIMES if self.ahead_s is not None else ()
+        wanted = _SHARES * (self.share is not None) + _TIMES * (self.ahead_s is not None)
         given = {name for name in (*_SHARES, *_TIMES) if view.has_column(name)}
         if lacks := [name for name in wanted if name not in given]:
             raise PolicyError(
@@ -121,16 +120,15 @@ class _Neighbours:
             if job in held:
                 continue
             one = gang(job)
-            # whose GPU has the memory for both
             near = [
                 other
-                for other, run in alone.items()
-                if one.size == 1
-                and one.gpu_mem_mb + gang(other).gpu_mem_mb < site.gpu_mem_mb[run.tasks[0]]
+                for other, run in (alone if one.size == 1 else {}).items()
+                # the GPU has memory for both
+                if one.gpu_mem_mb + gang(other).gpu_mem_mb < site.gpu_mem_mb[run.tasks[0]]
             ]
             partner = self._partner(job, near, site)
             plan = None if partner is not None else policy.plan(site, one, rng)
-            if partner is None and plan is None and not held and not starts:
+            if plan is None and not held and not starts:
                 plan = policy.in_one_domain(view, job, site, one, rng)
             if partner is not None:
                 run = Run((partner, job), 1, tasks=alone.pop(partner).tasks)
@@ -141,13 +139,11 @@ class _Neighbours:
                 if one.size == 1:
                     alone[job] = run
             else:
-                host, wake = self._host(job, near, site)
-                if host is None or wake > now + _ROUNDING_S:
+                host, due = self._host(job, near, site)
+                if host is None or due > now + _ROUNDING_S:
+                    wake = due
                     break
-                run, wake = (
-                    Run((job,), 1, tasks=alone.pop(host).tasks, hosts=(host,), shared=1),
-                    math.inf,
-                )
+                run = Run((job,), 1, tasks=alone.pop(host).tasks, hosts=(host,), shared=1)
             self.since[job] = now
             starts[run.jobs[0]] = run
         return RunSet([*starts.values()], wake=wake, keep=True)

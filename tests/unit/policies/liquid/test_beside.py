@@ -10,7 +10,8 @@ from repro.cluster import Cluster, Node
 from repro.core.decision import Run
 from repro.errors import ParamError, PolicyError, TraceError
 from repro.perf.overhead import Phases
-from repro.perf.side_by_side import ByUtilisation, MeasuredPairs, slow_down
+from repro.perf.side_by_side import ByUtilisation, slow_down
+from repro.perf.throughput import ThroughputTable
 from repro.policies.baselines.scripted import Given
 from repro.testing import check_policy, stress_traces
 
@@ -146,15 +147,14 @@ def test_how_fast_two_jobs_are():
     assert slow_down(150.0, offset=0.1, capacity=100.0) == pytest.approx(1.6)
     trace = jobs(0.0, 0.0, gpu_util=[80.0, 70.0])
     assert ends(trace, perf=ByUtilisation(0.1), share=2.0) == pytest.approx([160, 160])
-    pair = MeasuredPairs({("b", "a"): (0.5, 0.8)})
+    both = {("b", "a", 1): {"h100": (1.0, 0.8)}}
+    pair = ThroughputTable.of({"a": {"h100": 1.0}, "b": {"h100": 2.0}}, "h100", both)
     trace = jobs(0.0, 0.0, model=["a", "b"])
-    assert ends(trace, perf=pair, share=1.3) == pytest.approx([125, 162.5])
+    assert ends(trace, "1x1:h100", perf=pair, share=1.3) == pytest.approx([125, 162.5])
 
 
 def test_what_a_group_lacks_is_named():
     pair = Given((Run((0, 1), 1),))
     trace = jobs(0.0, 0.0)
-    with pytest.raises(ParamError, match="models a and a are to share"):
-        simulate(trace, "1x1", pair, perf=MeasuredPairs({}))
     with pytest.raises(TraceError, match="has no 'gpu_util'"):
         simulate(trace.drop(columns="gpu_util"), "1x1", pair, perf=ByUtilisation())
