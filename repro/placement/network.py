@@ -6,11 +6,12 @@ GPU.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from repro.cluster.spec import Cluster
+from repro.compiled import njit
 from repro.errors import ParamError
 from repro.typing import Flags, Floats, Ints
 
@@ -184,33 +185,9 @@ class Site:
             The less the better, infinite across domains. Liquid, TPDS 2022, Eqs 7 and 8 turned
             round.
         """
-        sizes = [gang.size for gang in gangs]
-        starts = np.cumsum([0, *sizes[:-1]])
-        jobs, number = np.repeat(np.arange(len(gangs)), sizes), np.arange(plans.shape[1])
-        # which containers of each job are its servers and workers
-        pairs = [
-            (first + server, first + worker)
-            for first, gang in zip(starts, gangs, strict=True)
-            for server in range(gang.num_ps)
-            for worker in range(gang.num_ps, gang.size)
-        ]
-        servers, workers = np.array(pairs, np.int64).reshape(-1, 2).T
-        cost = self.pair_costs(plans[:, servers], plans[:, workers])
-        cost = np.where(cost < np.inf, cost, 0.0).sum(axis=1)
-        # containers by node, then by job: at the last one that a job has on a node, its place among
-        # those of the node is what the job and those before it hold there
-        keys = np.sort(plans * len(gangs) + jobs, axis=1)
-        node = keys // len(gangs)
-        later = np.ones(keys.shape, np.bool_)
-        opens = later.copy()
-        later[:, :-1] = keys[:, :-1] != keys[:, 1:]
-        opens[:, 1:] = node[:, 1:] != node[:, :-1]
-        place = number - np.maximum.accumulate(np.where(opens, number, 0), axis=1) + 1
-        load = np.where(later, (self.used[node] + place) / self.total[node], 0.0).sum(axis=1)
-        value: Floats = weight * cost - (1 - weight) * load + opens.sum(axis=1)
-        domain = self.domain[plans]
-        apart = (domain != domain[:, starts[jobs]]).any(axis=1)
-        return np.where(apart, np.inf, value)
+        sizes = np.array([[gang.num_ps, gang.size] for gang in gangs])
+        places = self.used, self.total, self.rack, self.domain, self._in_rack, self._in_domain
+        return np.asarray(_objectives(plans, sizes, places, weight))
 
     def best_fit(
         self, gang: Gang, how: Scoring, drop: Literal["full", "always"] = "full"
@@ -261,3 +238,35 @@ def _groups(keys: Sequence[object]) -> tuple[Ints, Floats]:
     numbers: dict[object, int] = {}
     code = np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
     return code, np.bincount(code)[code].astype(float)
+
+
+@njit()
+def _objectives(plans: Ints, sizes: Ints, places: Any, weight: float) -> Floats:
+    """Return what `Site.objectives` says; ``sizes``: parameter servers and containers of jobs."""
+    used, total, rack, domain, in_rack, in_domain = places
+    values = np.empty(len(plans))
+    for number in range(len(plans)):
+        plan, held, value, begin = plans[number], used.copy(), 0.0, 0
+        # the last job that was counted on each node
+        counted = np.full(len(used), -1)
+        for job in range(len(sizes)):
+            workers, end = begin + sizes[job, 0], begin + sizes[job, 1]
+            for task in range(begin, end):
+                node = plan[task]
+                held[node] += 1.0
+                if domain[node] != domain[plan[begin]]:
+                    value = np.inf
+                for server in range(begin, workers if task >= workers else begin):
+                    if plan[server] != node:
+                        near = rack[plan[server]] == rack[node]
+                        value += weight * (in_rack[node] if near else in_domain[node])
+            for task in range(begin, end):
+                node = plan[task]
+                if counted[node] != job:
+                    # the first job on a node also brings the node
+                    value += 1.0 if counted[node] < 0 else 0.0
+                    value -= (1.0 - weight) * held[node] / total[node]
+                    counted[node] = job
+            begin = end
+        values[number] = value
+    return values

@@ -14,7 +14,7 @@ from repro.typing import Flags, Floats, Ints
 #: Less than that is no improvement.
 STEP = 1e-6
 #: Rounds of mating after which a generation takes what new children it has.
-_TRIES = 10
+_TRIES = 3
 #: Objective of a plan across domains; arithmetic on infinity would warn.
 INVALID = 1e9
 
