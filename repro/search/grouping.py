@@ -13,6 +13,8 @@ from repro.typing import Flags, Floats, Ints
 
 #: Less than that is no improvement.
 STEP = 1e-6
+#: Probabilities of the operators; individuals of which the best becomes a parent.
+_CROSSOVER, _MUTATION, _TOURNAMENT = 0.7, 0.5, 3
 #: Rounds of mating after which a generation takes what new children it has.
 _TRIES = 3
 #: Objective of a plan across domains; arithmetic on infinity would warn.
@@ -29,10 +31,6 @@ class Genetic:
         At most so many.
     population, patience : int, optional
         Individuals, 30 + containers // 2; generations without improvement, 30 + containers.
-    crossover, mutation : float
-        Probabilities for a pair of parents and for a child.
-    tournament : int
-        Individuals of which the best becomes a parent.
     near : float
         Probability with which containers that are placed anew go beside their job first, before
         first-fit; the paper has first-fit alone, 0.
@@ -49,9 +47,6 @@ class Genetic:
     generations: int = 200
     population: int | None = None
     patience: int | None = None
-    crossover: float = 0.7
-    mutation: float = 0.5
-    tournament: int = 3
     near: float = 0.5
     elitist: bool = True
     best_fit: bool = True
@@ -279,9 +274,9 @@ def _mating(
 
     unlike = Same()
     return Mating(
-        TournamentSelection(pressure=how.tournament, func_comp=_winners),
-        Inject(2, 2, prob=how.crossover),
-        Empty(prob=how.mutation),
+        TournamentSelection(pressure=_TOURNAMENT, func_comp=_winners),
+        Inject(2, 2, prob=_CROSSOVER),
+        Empty(prob=_MUTATION),
         eliminate_duplicates=unlike,
         n_max_iterations=_TRIES,
     ), unlike
@@ -294,32 +289,19 @@ def _winners(pop: Any, contests: Ints, *args: Any, **named: Any) -> Ints:
 
 
 @njit()
-def _insert(
-    plan: Ints,
-    tasks: Ints,
-    nodes: Ints,
-    left: Left,
-    room: Room,
-    near: bool,
-) -> bool:
+def _insert(plan: Ints, tasks: Ints, nodes: Ints, left: Left, room: Room, near: bool) -> bool:
     """Place containers, each on the first node of ``nodes`` with room; tell whether all found one.
 
-    What is placed already, and a node of -1, is skipped. ``near``: nodes that hold other containers
-    of the job come before all others.
+    What is placed already is skipped. ``near``: nodes that hold other containers of the job come
+    before all others.
     """
-    count = len(room.job)
     for task in tasks:
         if plan[task] >= 0:
             continue
         job = room.job[task]
-        first = task
-        while near and first > 0 and room.job[first - 1] == job:
-            first -= 1
-        last = first
-        while near and last < count and room.job[last] == job:
-            last += 1
-        for place in range(first - last, len(nodes)):
-            node = plan[last + place] if place < 0 else nodes[place]
+        beside = plan[room.job == job] if near else plan[:0]
+        for place in range(len(beside) + len(nodes)):
+            node = beside[place] if place < len(beside) else nodes[place - len(beside)]
             here = node >= 0 and (left.home[job] < 0 or left.home[job] == room.domain[node])
             if (
                 here
@@ -328,9 +310,7 @@ def _insert(
                 and room.allowed[job, node]
             ):
                 plan[task] = node
-                left.idle[node] -= 1
-                left.link[node] -= room.need[task]
-                left.home[job] = room.domain[node]
+                _take(node, task, left, room)
                 break
         if plan[task] < 0:
             return False
@@ -338,15 +318,19 @@ def _insert(
 
 
 @njit()
+def _take(node: int, task: int, left: Left, room: Room) -> None:
+    """Take what a container holds from what is left of its node."""
+    left.idle[node] -= 1
+    left.link[node] -= room.need[task]
+    left.home[room.job[task]] = room.domain[node]
+
+
+@njit()
 def _rest(plan: Ints, room: Room) -> Left:
     """Return what a plan (-1: not placed) leaves of the nodes."""
     left = Left(room.idle.copy(), room.link.copy(), np.full(room.allowed.shape[0], -1))
-    for task in range(len(plan)):
-        node = plan[task]
-        if node >= 0:
-            left.idle[node] -= 1
-            left.link[node] -= room.need[task]
-            left.home[room.job[task]] = room.domain[node]
+    for task in np.flatnonzero(plan >= 0):
+        _take(plan[task], task, left, room)
     return left
 
 
@@ -354,46 +338,26 @@ def _rest(plan: Ints, room: Room) -> Left:
 def _fit(room: Room, shuffled: Ints, draws: Floats) -> Ints:
     """Return plans: first-fit in every other row, a drawn node with room in the rest; -1: none."""
     plans = np.full(shuffled.shape, -1)
-    size = len(room.idle)
+    nodes = np.arange(len(room.idle))
     for number in range(len(plans)):
         plan = plans[number]
         left = _rest(plan, room)
         fits = True
-        nodes = np.arange(size)
         for turn in range(len(plan)):
-            if number % 2:
-                # from a drawn node on
-                start = int(draws[number, turn] * size)
-                for place in range(size):
-                    nodes[place] = (start + place) % size
+            # first-fit, or from a drawn node on
+            start = int(draws[number, turn] * len(nodes)) if number % 2 else 0
             task = shuffled[number, turn : turn + 1]
-            fits = fits and _insert(plan, task, nodes, left, room, False)
+            fits = fits and _insert(plan, task, np.roll(nodes, -start), left, room, False)
         if not fits:
             plan[:] = -1
     return plans
 
 
 @njit()
-def _in_use(plan: Ints, size: int) -> Ints:
-    """Return how many containers each node holds."""
-    held = np.zeros(size, np.int64)
-    for node in plan:
-        if node >= 0:
-            held[node] += 1
-    return held
-
-
-@njit()
-def _pick(plan: Ints, size: int, draw: float) -> int:
+def _pick(plan: Ints, draw: float) -> int:
     """Return one of the nodes in use; ``draw`` is from [0, 1)."""
-    held = _in_use(plan, size)
-    ahead = int(draw * (held > 0).sum())
-    for node in range(size):
-        if held[node] > 0:
-            if ahead == 0:
-                return node
-            ahead -= 1
-    return -1
+    used = np.unique(plan)
+    return used[int(draw * len(used))]
 
 
 @njit()
@@ -402,43 +366,24 @@ def _replace(plan: Ints, gone: Flags, room: Room, last: bool, near: bool) -> boo
 
     Nodes that are ``gone`` come last, or are left out; ``near`` as in `_insert`.
     """
-    size = len(room.idle)
-    held = _in_use(plan, size)
-    nodes = np.full(size, -1)
-    count = 0
-    for turn in range(3 if last else 2):
-        for node in range(size):
-            # in use, then idle, then deleted
-            place = 0 if held[node] > 0 else (2 if gone[node] else 1)
-            if place == turn:
-                nodes[count] = node
-                count += 1
-    left = _rest(plan, room)
-    return _insert(plan, np.arange(len(plan)), nodes, left, room, near)
+    turn = np.where(gone, 2, 1)
+    turn[plan[plan >= 0]] = 0
+    nodes = np.argsort(turn, kind="mergesort")
+    if not last:
+        nodes = nodes[turn[nodes] < 2]
+    return _insert(plan, np.arange(len(plan)), nodes, _rest(plan, room), room, near)
 
 
 @njit()
 def _move_job(plan: Ints, job: int, room: Room) -> None:
     """Move a job to the first node with room for all of it, one in use if there is one."""
-    before = plan.copy()
-    size, need = 0, 0.0
-    for task in range(len(plan)):
-        if room.job[task] == job:
-            plan[task] = -1
-            size += 1
-            need += room.need[task]
-    left = _rest(plan, room)
-    enough = -1
-    for node in range(len(left.idle)):
-        if left.idle[node] >= size and left.link[node] >= need and room.allowed[job, node]:
-            used = left.idle[node] < room.idle[node]
-            if used or enough < 0:
-                enough = node
-            if used:
-                break
-    for task in range(len(plan)):
-        if room.job[task] == job:
-            plan[task] = before[task] if enough < 0 else enough
+    others = np.where(room.job == job, -1, plan)
+    left, need = _rest(others, room), room.need[room.job == job]
+    fits = (left.idle >= len(need)) & (left.link >= need.sum()) & room.allowed[job]
+    for nodes in (np.flatnonzero(fits & (left.idle < room.idle)), np.flatnonzero(fits)):
+        if len(nodes):
+            plan[room.job == job] = nodes[0]
+            break
 
 
 @njit()
@@ -448,33 +393,22 @@ def inject(room: Room, giver: Ints, taker: Ints, node: int, near: bool) -> Ints:
     The taker loses every node that holds one of these containers, and its own version of the node;
     what sat there is placed anew by first-fit, or, if ``near``, beside its job first.
     """
-    child = taker.copy()
     gone = np.zeros(len(room.idle), np.bool_)
     gone[node] = True
     moved = np.zeros(room.allowed.shape[0], np.bool_)
-    for task in range(len(giver)):
-        if giver[task] == node:
-            gone[child[task]] = True
-            # a job lives in one domain
-            moved[room.job[task]] = room.domain[child[task]] != room.domain[node]
-    for task in range(len(giver)):
-        if giver[task] == node:
-            child[task] = node
-        elif gone[child[task]] or moved[room.job[task]]:
-            child[task] = -1
+    for task in np.flatnonzero(giver == node):
+        gone[taker[task]] = True
+        # a job lives in one domain
+        moved[room.job[task]] = room.domain[taker[task]] != room.domain[node]
+    child = np.where(giver == node, node, np.where(gone[taker] | moved[room.job], -1, taker))
     return child if _replace(child, gone, room, True, near) else taker.copy()
 
 
 @njit()
 def empty(room: Room, plan: Ints, node: int, near: bool) -> tuple[Ints, bool]:
     """Return the plan without a node, whose containers are placed anew, and whether they fit."""
-    child = plan.copy()
-    gone = np.zeros(len(room.idle), np.bool_)
-    gone[node] = True
-    for task in range(len(child)):
-        if child[task] == node:
-            child[task] = -1
-    return child, _replace(child, gone, room, False, near)
+    child = np.where(plan == node, -1, plan)
+    return child, _replace(child, np.arange(len(room.idle)) == node, room, False, near)
 
 
 @njit()
@@ -485,8 +419,7 @@ def _crossover(room: Room, givers: Ints, takers: Ints, near: float, draws: Float
     """
     children = takers.copy()
     for pair in range(len(givers)):
-        node = _pick(givers[pair], len(room.idle), draws[pair, 0])
-        close = draws[pair, 1] < near
+        node, close = _pick(givers[pair], draws[pair, 0]), draws[pair, 1] < near
         children[pair] = inject(room, givers[pair], takers[pair], node, close)
     return children
 
@@ -498,23 +431,19 @@ def _mutation(room: Room, plans: Ints, near: float, draws: Floats) -> Ints:
     If the others have no room, they change places with the containers of another node. With
     probability ``near`` it is a job that moves, to a node with room for all of it.
     """
-    children, size = plans.copy(), len(room.idle)
+    children = plans.copy()
     for number in range(len(plans)):
-        child = children[number]
+        plan, child = plans[number], children[number]
         way, which, whither, how = draws[number, :4]
         if way < near:
             _move_job(child, int(which * room.allowed.shape[0]), room)
             continue
-        node = _pick(child, size, which)
-        child[:], fits = empty(room, child, node, how < near)
+        node = _pick(plan, which)
+        child[:], fits = empty(room, plan, node, how < near)
         if not fits:
-            child[:] = plans[number]
-            both = np.array([node, _pick(child, size, whither)])
-            for task in range(len(child)):
-                if child[task] == both[0] or child[task] == both[1]:
-                    child[task] = -1
-            left = _rest(child, room)
+            both = np.array([node, _pick(plan, whither)])
+            child[:] = np.where((plan == both[0]) | (plan == both[1]), -1, plan)
             order = np.argsort(draws[number, 4:])
-            if not _insert(child, order, both, left, room, False):
-                child[:] = plans[number]
+            if not _insert(child, order, both, _rest(child, room), room, False):
+                child[:] = plan
     return children
