@@ -26,7 +26,6 @@ from repro.policies.liquid._containers import Containers, Plan
 from repro.trace.synth.liquid import WARM_UP
 
 GIVEN = "given"
-_SIZES = ("batch_size", "num_batches")
 
 
 def place(
@@ -54,10 +53,8 @@ def place(
     """Place jobs on a cluster in one decision, and print nodes, costs, scores and run times."""
     if seed < 0:
         raise ParamError(f"--seed {seed}: give a whole number of 0 or more")
-    machines, rows = Cluster.parse(cluster), _Jobs(jobs)
-    model = None if times is None else named(times)
-    site = Site(machines)
-    rows.check_sizes(model)
+    machines = Cluster.parse(cluster)
+    site, rows = Site(machines), _Jobs(jobs, None if times is None else named(times))
     chosen = parse_settings(settings or [])
     if policy == GIVEN:
         # it has no other parameters than those of the score
@@ -72,7 +69,7 @@ def place(
         how = Scoring(getattr(placer, "lambda_", 0.5), getattr(placer, "score", "paper"))
         watched = {} if as_json or policy != "liquid-batch" else {"watch": _progress()}
         plans = placer.place(Site(machines), rows.gangs, placer.generator(seed), **watched)
-    report = _report(site, rows, plans, how, model)
+    report = _report(site, rows, plans, how)
     head = {"policy": policy, "cluster": str(machines)}
     typer.echo(to_json(head | report).decode().rstrip() if as_json else _text(report))
 
@@ -90,16 +87,15 @@ def _placer(policy: str, settings: dict[str, Any]) -> Containers:
 
 
 class _Jobs:
-    """The rows of a file of jobs."""
+    """The rows of a file of jobs, with the sizes that a model of run times needs."""
 
-    def __init__(self, path: str) -> None:
-        self.path = Path(path)
-        required = ("job_id", "num_ps", "num_workers")
+    def __init__(self, path: str, model: PlanTimes | None) -> None:
+        self.path, required = Path(path), ("job_id", "num_ps", "num_workers")
         table = self.table = Table(Document.read(path), required, text=("model", "tasks"))
         self.ids: list[Any] = table.frame["job_id"].tolist()
-        servers, workers = (self._whole(name, 0) for name in required[1:])
+        servers, workers = (table.whole(name) for name in required[1:])
         table.refuse(servers + workers < 1, "num_workers", "no container", "a job has at least one")
-        memory, links = (
+        needs = [
             table.numbers(name, f"{what} above 0", low=1e-9)
             if name in table
             else np.full(len(self.ids), default)
@@ -107,16 +103,28 @@ class _Jobs:
                 ("gpu_mem_mb", "MB of GPU memory", DEFAULT_GPU_MEM_MB),
                 ("bandwidth_mb_s", "MB/s", DEFAULT_BANDWIDTH_MB_S),
             )
-        )
-        self.gangs = [
-            Gang(int(ps), int(w), float(mem), float(link))
-            for ps, w, mem, link in zip(servers, workers, memory, links, strict=True)
         ]
+        rows = zip(servers, workers, *needs, strict=True)
+        self.gangs = [Gang(int(ps), int(w), float(mem), float(link)) for ps, w, mem, link in rows]
+        self.model, self.sizes = model, [np.full(len(self.ids), np.nan)] * 2
+        if model is None:
+            return
+        sizes = () if model.sizeless else ("batch_size", "num_batches")
+        if absent := [name for name in ("model", *sizes) if name not in table]:
+            raise TraceError(
+                f"{path}:1: --times needs the column {', '.join(absent)}; name them, or leave "
+                f"--times out"
+            )
+        if sizes:
+            self.sizes = [table.whole(name, 1) for name in sizes]
 
-    def _whole(self, name: str, least: int) -> Any:
-        values = self.table.numbers(name, f"a whole number of {least} or more", low=least)
-        self.table.refuse(values % 1 != 0, name, "not a whole number", f"{least}, {least + 1}, …")
-        return values
+    def run_s(self, row: int, plan: Plan) -> float | None:
+        """Return the run time of a plan (s) if a model of run times is given."""
+        if self.model is None:
+            return None
+        name, (batch, batches) = str(self.table.frame["model"][row]), self.sizes
+        num_ps = self.gangs[row].num_ps
+        return self.model.run_s(name, plan, batch[row], batches[row] + WARM_UP, num_ps)
 
     def check_room(self, site: Site, per_node: float) -> None:
         """Refuse a job that can never be placed."""
@@ -127,20 +135,6 @@ class _Jobs:
                     f"containers of one GPU, {gang.gpu_mem_mb:g} MB and {gang.bandwidth_mb_s:g} "
                     f"MB/s each; the nodes of one domain take {room} of them; use a larger cluster"
                 )
-
-    def check_sizes(self, model: PlanTimes | None) -> None:
-        """Refuse jobs whose run time nobody knows."""
-        if model is None:
-            return
-        needed = ("model", *(() if model.sizeless else _SIZES))
-        if absent := [name for name in needed if name not in self.table]:
-            raise TraceError(
-                f"{self.path}:1: --times needs the column {', '.join(absent)}; name them, or leave "
-                f"--times out"
-            )
-        if not model.sizeless:
-            for name in _SIZES:
-                self._whole(name, 1)
 
     def given(self, site: Site) -> list[Plan | None]:
         """Return the plans of the column ``tasks``; an empty one waits."""
@@ -167,25 +161,15 @@ class _Jobs:
         return plans
 
 
-def _report(
-    site: Site, rows: _Jobs, plans: Sequence[Plan | None], how: Scoring, model: PlanTimes | None
-) -> dict[str, Any]:
+def _report(site: Site, rows: _Jobs, plans: Sequence[Plan | None], how: Scoring) -> dict[str, Any]:
     """Return what each job, and all together, come to; each sees the GPUs of those before it."""
     found: list[dict[str, Any]] = []
-    frame = rows.table.frame
     for row, (plan, gang) in enumerate(zip(plans, rows.gangs, strict=True)):
-        told: dict[str, Any] = {"job_id": rows.ids[row], "tasks": None, "cost": None}
-        told |= {"score": None, "run_s": None}
+        told = {"job_id": rows.ids[row], "tasks": None, "cost": None, "score": None, "run_s": None}
         if plan is not None:
-            told["tasks"] = list(plan)
-            told["cost"] = site.cost(plan, gang.num_ps, how.formula)
-            told["score"] = site.score(plan, gang, how)
-            if model is not None:
-                sizes = (float(frame[name][row]) if name in frame else np.nan for name in _SIZES)
-                batch, batches = sizes
-                told["run_s"] = model.run_s(
-                    str(frame["model"][row]), plan, batch, batches + WARM_UP, gang.num_ps
-                )
+            cost, score = site.cost(plan, gang.num_ps, how.formula), site.score(plan, gang, how)
+            told |= {"tasks": list(plan), "cost": cost, "score": score}
+            told["run_s"] = rows.run_s(row, plan)
             site.hold(plan, gang)
         found.append(told)
     score = float(sum(told["score"] for told in found if told["score"] is not None))
@@ -197,20 +181,14 @@ def _text(report: dict[str, Any]) -> str:
     """Return a report as lines for people."""
     lines = []
     for told in report["jobs"]:
-        if told["tasks"] is None:
-            lines.append(f"{told['job_id']}  waits")
-            continue
-        seconds = "" if told["run_s"] is None else f"  {told['run_s']:,.1f} s"
-        nodes = " ".join(map(str, told["tasks"]))
-        lines.append(
-            f"{told['job_id']}  nodes {nodes}  cost {told['cost']:g}  score {told['score']:g}"
-            f"{seconds}"
-        )
-    lines.append(
-        f"sum of scores {report['sum_score']:g}, {report['num_nodes']} nodes, "
-        f"objective {report['objective']:g}"
-    )
-    return "\n".join(lines)
+        line = f"{told['job_id']}  waits"
+        if told["tasks"] is not None:
+            line = "{job_id}  nodes {nodes}  cost {cost:g}  score {score:g}".format(
+                **told, nodes=" ".join(map(str, told["tasks"]))
+            )
+        lines.append(line if told["run_s"] is None else f"{line}  {told['run_s']:,.1f} s")
+    total = "sum of scores {sum_score:g}, {num_nodes} nodes, objective {objective:g}"
+    return "\n".join([*lines, total.format(**report)])
 
 
 def _progress() -> Callable[[int, float], None] | None:

@@ -287,6 +287,13 @@ class Table:
         self.refuse(values > high, column, "too large", accepted)
         return values
 
+    def whole(self, column: str, least: int = 0, *, required: bool = True) -> Floats:
+        """Return a file column of whole numbers; fractions and numbers below ``least`` raise."""
+        accepted = f"a whole number of {least} or more"
+        values = self.numbers(column, accepted, low=least, required=required)
+        self.refuse(values % 1 > 0, column, "not a whole number", accepted)
+        return values
+
     def refuse(self, bad: Flags, column: str, rule: str, accepted: str) -> None:
         """Raise for the first row marked in ``bad``, by what a column of the file says there."""
         refuse(bad, self.frame[column], column, self.origin({}), rule, accepted)

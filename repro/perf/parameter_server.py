@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -45,7 +46,10 @@ class PlanTimes:
         num_ps: int = 1,
     ) -> float:
         """Return the time of a whole run (s); ``tasks`` are nodes, parameter servers first."""
-        raise NotImplementedError
+        return self._run_s(model, tasks, num_ps, batch, iterations)
+
+    @abstractmethod
+    def _run_s(self, model: str, tasks: Sequence[int], num_ps: int, *sizes: float) -> float: ...
 
     def rates(self, table: JobTable, run: Run, nodes: Nodes) -> list[float]:
         """Return the duration in the trace over the time of the plan held."""
@@ -58,13 +62,11 @@ class PlanTimes:
         num_ps = num_servers(len(run.tasks))
         if "num_ps" in table.frame:
             num_ps = int(table.column("num_ps")[job])
-        batch, iterations = self._sizes(table, job)
+        batch, iterations = math.nan, math.nan
+        if not self.sizeless:
+            batch, iterations = (_needed(table, job, name) for name in ("batch_size", "iterations"))
         seconds = self.run_s(str(table.models[job]), run.tasks, batch, iterations, num_ps)
         return [table.duration[job] / seconds]
-
-    def _sizes(self, table: JobTable, job: int) -> tuple[float, float]:
-        """Return batch size and iterations of a job, if they matter."""
-        return math.nan, math.nan
 
 
 @dataclass(frozen=True)
@@ -75,15 +77,7 @@ class MeasuredPlans(PlanTimes):
 
     sizeless = True
 
-    def run_s(
-        self,
-        model: str,
-        tasks: Sequence[int],
-        batch: float = math.nan,
-        iterations: float = math.nan,
-        num_ps: int = 1,
-    ) -> float:
-        """Return the measured time (s) of the plan, whatever batch and iterations."""
+    def _run_s(self, model: str, tasks: Sequence[int], num_ps: int, *sizes: float) -> float:
         row, plan = self.seconds.get(model, {}), pattern(tasks, num_ps)
         if plan not in row:
             raise ParamError(
@@ -160,15 +154,8 @@ class IterationModel(PlanTimes):
         sync = known.exposed * self.sync_s(known.model_mb, tasks, num_ps)
         return batch / known.images_per_s, sync
 
-    def run_s(
-        self,
-        model: str,
-        tasks: Sequence[int],
-        batch: float = math.nan,
-        iterations: float = math.nan,
-        num_ps: int = 1,
-    ) -> float:
-        """Return the time of a whole run (s)."""
+    def _run_s(self, model: str, tasks: Sequence[int], num_ps: int, *sizes: float) -> float:
+        batch, iterations = sizes
         per_iteration = sum(self.iteration_s(model, tasks, batch, num_ps))
         return self._known(model).fixed_s + iterations * per_iteration
 
@@ -178,9 +165,6 @@ class IterationModel(PlanTimes):
                 f"no parameters for model {model!r}; known: {', '.join(self.models) or 'none'}"
             )
         return self.models[model]
-
-    def _sizes(self, table: JobTable, job: int) -> tuple[float, float]:
-        return _needed(table, job, "batch_size"), _needed(table, job, "iterations")
 
 
 def named(name: str) -> PlanTimes:
@@ -194,23 +178,17 @@ def named(name: str) -> PlanTimes:
     458
     """
     if name == "measured":
-        plans = _PLANS.frame.dropna(subset="plan").groupby("model")
+        plans = _PLANS.frame.dropna(subset="plan").astype({"duration_s": float}).groupby("model")
         return MeasuredPlans(
-            {
-                str(model): dict(zip(rows["mode"], rows["duration_s"].astype(float), strict=True))
-                for model, rows in plans
-            }
+            {str(model): dict(rows[["mode", "duration_s"]].to_numpy()) for model, rows in plans}
         )
     table = _MODELS.frame
-    if name not in table["gpu"].unique():
+    table = table[table["gpu"] == name].set_index("model")
+    if table.empty:
         raise ParamError(f"times {name!r} are not known; accepted are {', '.join(TIMES)}")
-    table = table[table["gpu"] == name]
-    networks = zip(*(table[column].astype(float) for column in _NETWORK), strict=True)
-    models = {
-        str(model): TrainedModel(*network)
-        for model, network in zip(table["model"], networks, strict=True)
-    }
-    return IterationModel(models, *(float(table[link].iloc[0]) for link in _LINKS))
+    networks = table[list(_NETWORK)].astype(float).T
+    models = {str(model): TrainedModel(*network) for model, network in networks.items()}
+    return IterationModel(models, *table[list(_LINKS)].iloc[0].astype(float))
 
 
 def num_servers(gpus: int) -> int:

@@ -108,10 +108,11 @@ class Site:
         """GPUs of each node that somebody holds."""
         return self.total - self.idle
 
-    def open(self, gang: Gang) -> Flags:
-        """Tell which nodes have room for one more container."""
+    def open(self, gang: Gang, tasks: Sequence[int] = ()) -> Flags:
+        """Tell which nodes have room for one more container, in the domain of those placed."""
         room = (self.idle > 0) & (self.gpu_mem_mb >= gang.gpu_mem_mb)
-        return room & (self.link_mb_s >= gang.bandwidth_mb_s)
+        room &= self.link_mb_s >= gang.bandwidth_mb_s
+        return room & (self.domain == self.domain[tasks[0]]) if len(tasks) else room
 
     def capacity(self, gang: Gang, per_node: float = np.inf) -> int:
         """Return how many containers of a gang one domain can take at most.
@@ -199,21 +200,18 @@ class Site:
         """
         index = np.arange(len(self.idle))
         tasks: list[int] = []
-        #: cost of a node to all servers, and to all workers, placed so far
-        to_servers, to_workers = np.zeros(len(index)), np.zeros(len(index))
-        chosen = np.zeros(len(index), np.bool_)
+        #: cost of a node to all servers, which are placed before there are workers
+        to_servers, chosen = np.zeros(len(index)), np.zeros(len(index), np.bool_)
         before, paper = self.used, how.formula == "paper"
         for container in range(gang.size):
             server = container < gang.num_ps
-            opened = self.open(gang)
+            opened = self.open(gang, tasks)
             if drop == "always":
                 opened &= ~chosen
-            if tasks:
-                opened &= self.domain == self.domain[tasks[0]]
             if not opened.any():
                 self.hold(tasks, gang, -1)
                 return None
-            cost = to_workers if server else to_servers
+            cost = 0.0 if server else to_servers
             if paper:
                 grows = -(1 + np.where(chosen, 0.0, before)) / self.total
                 value = how.weight * cost + (1 - how.weight) * grows
@@ -223,9 +221,10 @@ class Site:
                 value = cost * gang.units + (side + ~chosen) / gang.size
             value = np.where(opened, value, np.inf)
             node = int(np.argmax(value <= value.min() + TIE))
-            row = self.pair_costs(np.full(len(index), node), index, how.formula)
-            # other domains are no candidates any more
-            (to_servers if server else to_workers)[:] += np.where(row < np.inf, row, 0.0)
+            if server:
+                row = self.pair_costs(np.full(len(index), node), index, how.formula)
+                # other domains are no candidates any more
+                to_servers += np.where(row < np.inf, row, 0.0)
             tasks.append(node)
             chosen[node] = True
             self.hold([node], gang)

@@ -318,7 +318,7 @@ def _insert(plan: Ints, tasks: Ints, nodes: Ints, left: Left, room: Room, near: 
 
 
 @njit()
-def _take(node: int, task: int, left: Left, room: Room) -> None:
+def _take(node: Any, task: Any, left: Left, room: Room) -> None:
     """Take what a container holds from what is left of its node."""
     left.idle[node] -= 1
     left.link[node] -= room.need[task]
@@ -357,7 +357,7 @@ def _fit(room: Room, shuffled: Ints, draws: Floats) -> Ints:
 def _pick(plan: Ints, draw: float) -> int:
     """Return one of the nodes in use; ``draw`` is from [0, 1)."""
     used = np.unique(plan)
-    return used[int(draw * len(used))]
+    return int(used[int(draw * len(used))])
 
 
 @njit()

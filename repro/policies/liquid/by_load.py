@@ -1,6 +1,7 @@
 """Placements that Liquid is compared with: any node, the emptiest, the fullest."""
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -22,21 +23,22 @@ class ByLoad(Containers):
     def load(self, site: Site) -> Floats:
         """Return what is least at the node wanted."""
 
+    def extend(
+        self, site: Site, gang: Gang, placed: Sequence[int], rng: np.random.Generator
+    ) -> list[int]:
+        """Return the nodes of the containers placed so far and of those that find room now."""
+        nodes = list(placed)
+        while len(nodes) < gang.size and (opened := site.open(gang, nodes)).any():
+            load = np.where(opened, self.load(site), np.inf)
+            nodes.append(int(rng.choice(np.flatnonzero(load <= load.min() + TIE))))
+            site.hold(nodes[-1:], gang)
+        return nodes
+
     def plan(self, site: Site, gang: Gang, rng: np.random.Generator) -> Plan | None:
         """Return the nodes one after another; None if a container finds no room."""
-        tasks: list[int] = []
-        for _ in range(gang.size):
-            opened = site.open(gang)
-            if tasks:
-                opened &= site.domain == site.domain[tasks[0]]
-            if not opened.any():
-                site.hold(tasks, gang, -1)
-                return None
-            load = np.where(opened, self.load(site), np.inf)
-            tasks.append(int(rng.choice(np.flatnonzero(load <= load.min() + TIE))))
-            site.hold(tasks[-1:], gang)
-        site.hold(tasks, gang, -1)
-        return tuple(tasks)
+        nodes = self.extend(site, gang, (), rng)
+        site.hold(nodes, gang, -1)
+        return tuple(nodes) if len(nodes) == gang.size else None
 
 
 @register("liquid-random")

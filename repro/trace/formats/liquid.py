@@ -38,38 +38,28 @@ def read(document: Document, case: str | None = None, times: str = "t4") -> Pars
         "model", "batch_size", "num_ps", "gpu_mem_mb", job_id="index",
         also=("case", "job", "num_batches", "num_workers"),
     )  # fmt: skip
-    servers, workers = (
-        table.numbers(name, "a whole number of 0 or more", low=0)
-        for name in ("num_ps", "num_workers")
-    )
-    batch, batches = (
-        table.numbers(name, "a whole number of 1 or more", low=1, required=False)
-        for name in ("batch_size", "num_batches")
-    )
+    servers, workers = (table.whole(name) for name in ("num_ps", "num_workers"))
+    sizes = ("batch_size", "num_batches")
+    batch, batches = (table.whole(name, 1, required=False) for name in sizes)
     frame, model = parsed.frame, named(times)
     if "job_id" not in frame:
         frame["job_id"] = np.arange(len(frame))
     frame["submit_time"] = 0.0
     frame["num_gpus"] = (servers + workers).astype(np.int64)
     frame["iterations"] = batches + WARM_UP
-    frame["duration"] = [
-        _seconds(model, str(name), width, size, steps, int(num_ps)) if known else np.nan
-        for name, width, size, steps, num_ps, known in zip(
-            frame["model"], frame["num_gpus"], batch, batches, servers,
-            kept & ~np.isnan(batch) & ~np.isnan(batches), strict=True,
-        )
-    ]  # fmt: skip
-    unknown = frame["duration"].isna().to_numpy()
+    rows = zip(frame["model"], frame["num_gpus"], servers, batch, frame["iterations"], strict=True)
+    frame["duration"] = [_seconds(model, *row) for row in rows]
+    unknown = frame["duration"].isna().to_numpy() | np.isnan(batch + batches)
     parsed.drop({"another case": ~kept, f"no run time under times={times}": unknown})
     parsed.frame["batch_size"] = parsed.frame["batch_size"].astype(np.int64)
     return parsed
 
 
 def _seconds(
-    model: PlanTimes, name: str, width: int, batch: float, batches: float, num_ps: int
+    model: PlanTimes, name: str, width: int, num_ps: float, batch: float, steps: float
 ) -> float:
     """Return the time with all containers on one node, NaN if the model does not know it."""
     try:
-        return model.run_s(name, (0,) * width, batch, batches + WARM_UP, num_ps)
+        return model.run_s(str(name), (0,) * width, batch, steps, int(num_ps))
     except ParamError:
         return np.nan
