@@ -50,7 +50,7 @@ def place(
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of what is drawn.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, nothing else.")] = False,
 ) -> None:
-    """Place jobs on a cluster in one decision, and print nodes, costs, scores and run times."""
+    """Place jobs on a cluster in one decision: nodes, costs, scores, run times."""
     if seed < 0:
         raise ParamError(f"--seed {seed}: give a whole number of 0 or more")
     machines = Cluster.parse(cluster)

@@ -458,7 +458,7 @@ def child(*words, **env):
     )
 
 
-NAMES = ("list", "run", "check", "report", "simulate", "policies", "new-policy", "trace")
+NAMES = ("list", "run", "check", "report", "simulate", "place", "policies", "new-policy", "trace")
 
 
 def test_help_is_quick_and_names_every_command():

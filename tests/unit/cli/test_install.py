@@ -76,7 +76,7 @@ OWN = ("simulate", "--trace", "jobs.csv", "--format", "repro", "--cluster", "1x4
 def test_the_tables_travel_in_the_wheel(wheel):
     with zipfile.ZipFile(wheel) as packed:
         held = {name: packed.read(name) for name in packed.namelist() if "/tables/" in name}
-    tables = [*ROOT.glob("params/*.csv"), *ROOT.glob("traces/*.csv")]
+    tables = [*ROOT.glob("params/*.csv"), *ROOT.glob("traces/**/*.csv")]
     assert held == {
         f"repro/tables/{path.relative_to(ROOT).as_posix()}": path.read_bytes() for path in tables
     }

@@ -265,6 +265,12 @@ LEFT_OUT = {
         ["cpu_num", "node_num", "state", "start_time", "end_time", "queue"],
         {"no GPU": 1, "never ran": 1, "no duration": 1, "ran for 0 s": 1},
     ),
+    "liquid": (
+        "case,job,queue,model,batch_size,num_batches,num_ps,num_workers\n"
+        "one,a,q,vgg16,12,250,1,2\none,b,q,cnn,12,250,0,1\n",
+        ["queue"],
+        {"no run time under times=t4": 1},
+    ),
     "muri": (MURI, ["interval"], {}),
     "pcs": (PCS, ["submit_time"], {}),
     "philly": (PHILLY, ["gpu_time"], {}),
