@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 from repro.errors import ParamError, TraceError
-from repro.files.checks import numbers, refuse
 from repro.files.table import Document, Table
 from repro.files.tables import ModelTable
 from repro.perf.parameter_server import IterationModel, named
@@ -175,13 +174,8 @@ def _containers(
     found = [job | dict(zip(LABELS, worker, strict=True))]
     if distributed:
         held = _doubled(2 * size / num_ps)
-        server = (
-            fact["base_mb"] + held,
-            0.0,
-            0.0,
-            moved * workers / num_ps,
-            fact["host_mb"] + held,
-        )
+        received = moved * workers / num_ps
+        server = (fact["base_mb"] + held, 0.0, 0.0, received, fact["host_mb"] + held)
         found.insert(0, job | {"role": 1} | dict(zip(LABELS, server, strict=True)))
     return found
 
@@ -198,23 +192,14 @@ def measured(path: str | Path) -> pd.DataFrame:
     `MEASURED_FEATURES` and the labels in ``traces/measured/profiles.csv`` (units in the names).
     """
     table = Table(Document.read(path), (*_TEXTS, *_NUMBERS, *_MEASURED), text=_TEXTS)
-    origin, frame = table.origin({}), table.frame
-    status = frame["status"]
+    status, count = table.frame["status"], len(table.frame)
     strange = ~status.isin(["ok", "error"]).to_numpy(bool)
-    refuse(strange, status, "status", origin, "unknown status", "a status is ok or error")
-    kept = frame[status == "ok"]
-    if kept.empty:
-        raise TraceError(f"{path}: none of its {len(frame)} rows ran; give profiles of status ok")
-    rows = kept[list(_TEXTS[:-1])].copy()
-    for name in rows:
-        gone = rows[name].isna().to_numpy(bool)
-        refuse(gone, rows[name], str(name), origin, "missing value", "every row that ran has one")
-    for name in (*_NUMBERS, *_MEASURED):
-        label, factor = _MEASURED.get(name, (name, 1.0))
-        accepted = f"{name} of a row that ran is a number, 0 or more"
-        values = numbers(kept[name], name, origin, accepted)
-        refuse(values < 0, kept[name], name, origin, "negative", accepted)
-        rows[label] = factor * values
-    rows = rows.reset_index(drop=True)
-    rows.attrs["left_out"] = len(frame) - len(kept)
+    table.refuse(strange, "status", "unknown status", "a status is ok or error")
+    table.frame = table.frame[status == "ok"]
+    if table.frame.empty:
+        raise TraceError(f"{path}: none of its {count} rows ran; give profiles of status ok")
+    rows = table.complete(_TEXTS[:-1], (*_NUMBERS, *_MEASURED)).reset_index(drop=True)
+    for name, (label, factor) in _MEASURED.items():
+        rows[label] = factor * rows.pop(name)
+    rows.attrs["left_out"] = count - len(rows)
     return rows

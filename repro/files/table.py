@@ -294,6 +294,16 @@ class Table:
         self.refuse(values % 1 > 0, column, "not a whole number", accepted)
         return values
 
+    def complete(self, text: Sequence[str], numbers: Sequence[str]) -> pd.DataFrame:
+        """Return columns of text and of numbers of 0 or more; a gap in one raises."""
+        frame = self.frame[list(text)].copy()
+        for name in text:
+            gone = frame[name].isna().to_numpy(bool)
+            self.refuse(gone, name, "missing value", "every row has one")
+        for name in numbers:
+            frame[name] = self.numbers(name, f"{name} is a number, 0 or more", low=0)
+        return frame
+
     def refuse(self, bad: Flags, column: str, rule: str, accepted: str) -> None:
         """Raise for the first row marked in ``bad``, by what a column of the file says there."""
         refuse(bad, self.frame[column], column, self.origin({}), rule, accepted)

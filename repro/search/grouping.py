@@ -1,5 +1,7 @@
 """Grouping genetic search: the containers of a batch of jobs onto nodes (Liquid, section 5.3)."""
 
+import copy
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -142,9 +144,7 @@ def search(
     if not len(plans):
         return None
 
-    def value(some: Ints) -> Floats:
-        return site.objectives(some, gangs, weight)
-
+    value = functools.partial(site.objectives, gangs=gangs, weight=weight)
     return _evolve(value, gangs, how, room, plans, rng, watch)
 
 
@@ -164,18 +164,14 @@ def room_of(site: Site, gangs: Sequence[Gang]) -> Room:
 
 def best_fit(site: Site, gangs: Sequence[Gang], weight: float) -> Ints | None:
     """Return the plan that places job by job, container by container; None if one has no room."""
-    nodes: list[int] = []
-    held = []
+    left, nodes = copy.deepcopy(site), list[int]()
     for gang in gangs:
-        plan = site.best_fit(gang, Scoring(weight))
+        plan = left.best_fit(gang, Scoring(weight))
         if plan is None:
-            break
-        site.hold(plan, gang)
-        held.append((plan, gang))
+            return None
+        left.hold(plan, gang)
         nodes += plan
-    for plan, gang in held:
-        site.hold(plan, gang, -1)
-    return np.array(nodes, np.int64) if len(held) == len(gangs) else None
+    return np.array(nodes, np.int64)
 
 
 def _evolve(
@@ -191,9 +187,7 @@ def _evolve(
     # pymoo takes half a second to import
     from pymoo.algorithms.soo.nonconvex.ga import GA, FitnessSurvival
     from pymoo.core.problem import Problem
-    from pymoo.core.termination import Termination
-
-    history: list[float] = []
+    from pymoo.core.termination import NoTermination
 
     class Plans(Problem):  # type: ignore[misc]
         def _evaluate(self, x: Ints, out: dict[str, Any], *args: Any, **named: Any) -> None:
@@ -205,16 +199,6 @@ def _evolve(
             fresh = pop[born == born.max()]
             return super()._do(problem, fresh if len(fresh) > 1 else pop, *args, **named)
 
-    class Patience(Termination):  # type: ignore[misc]
-        def _update(self, algorithm: Any) -> float:
-            best = float(algorithm.opt.get("F").min())
-            history.append(min([best, *history[-1:]]))
-            if watch is not None:
-                watch(len(history), history[-1])
-            wait = how.patience or 30 + len(room.job)
-            stale = len(history) > wait and history[-wait - 1] - history[-1] <= STEP
-            return 1.0 if stale else len(history) / how.generations
-
     mating, unlike = _mating(gangs, how, room, rng)
     algorithm = GA(
         pop_size=_size(how, room),
@@ -224,13 +208,19 @@ def _evolve(
         eliminate_duplicates=unlike,
     )
     problem = Plans(n_var=len(room.job), n_obj=1, xl=0, xu=len(room.idle) - 1, vtype=int)
-    algorithm.setup(problem, termination=Patience(), seed=int(rng.integers(1 << 31)))
-    best, least = plans[0], np.inf
-    while algorithm.has_next():
+    algorithm.setup(problem, termination=NoTermination(), seed=int(rng.integers(1 << 31)))
+    best, least, history = plans[0], np.inf, list[float]()
+    wait = how.patience or 30 + len(room.job)
+    for number in range(1, how.generations + 1):
         algorithm.next()
-        top = algorithm.opt[0]
-        if top.F[0] < least - STEP:
-            best, least = top.X.copy(), float(top.F[0])
+        top, found = algorithm.opt[0], float(algorithm.opt[0].F[0])
+        if found < least - STEP:
+            best, least = top.X.copy(), found
+        history.append(min([found, *history[-1:]]))
+        if watch is not None:
+            watch(number, history[-1])
+        if number > wait and history[-wait - 1] - history[-1] <= STEP:
+            break
     return Found(tuple(best.tolist()), least, history) if least < INVALID else None
 
 
@@ -260,19 +250,18 @@ def _mating(
 
     class Same(DuplicateElimination):  # type: ignore[misc]
         def _do(self, pop: Any, other: Any, is_duplicate: Flags) -> Flags:
-            seen = set() if other is None else {self._name(one) for one in other}
-            for number, one in enumerate(pop):
-                name = self._name(one)
+            seen = set() if other is None else set(map(self.func, other))
+            for number, name in enumerate(map(self.func, pop)):
                 is_duplicate[number] |= name in seen
                 seen.add(name)
             return is_duplicate
 
-        def _name(self, one: Any) -> bytes:
-            if "name" not in one.data:
-                one.data["name"] = np.sort(one.X + alike).tobytes()
-            return bytes(one.data["name"])
+    def name(one: Any) -> bytes:
+        if "name" not in one.data:
+            one.data["name"] = np.sort(one.X + alike).tobytes()
+        return bytes(one.data["name"])
 
-    unlike = Same()
+    unlike = Same(name)
     return Mating(
         TournamentSelection(pressure=_TOURNAMENT, func_comp=_winners),
         Inject(2, 2, prob=_CROSSOVER),

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pandas as pd
 
-from repro.files.checks import refuse
 from repro.files.table import Document, Table
 from repro.perf.overhead import Phases
 
@@ -26,14 +25,7 @@ TABLES: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
 def rows(name: str, path: str | Path) -> pd.DataFrame:
     """Read a table of `TABLES`; a bad row is a TraceError with file, line and column."""
     text, numbers = TABLES[name]
-    table = Table(Document.read(path), (*text, *numbers), text=text)
-    frame = table.frame[list(text)].copy()
-    for column in text:
-        gone = frame[column].isna().to_numpy(bool)
-        refuse(gone, frame[column], column, table.origin({}), "missing value", "every row has one")
-    for column in numbers:
-        frame[column] = table.numbers(column, f"{column} is a number, 0 or more", low=0)
-    return frame
+    return Table(Document.read(path), (*text, *numbers), text=text).complete(text, numbers)
 
 
 def launch_and_save(pause: pd.DataFrame, models: Sequence[str]) -> Phases:
