@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from repro import paths
-from repro.core.policy import policies
+from repro.core.policy import policies, spellings
 from repro.errors import ParamError
 from repro.files.whole import write_whole
 
@@ -41,7 +41,10 @@ def _row(name: str) -> dict[str, Any]:
     return {
         "name": name,
         "summary": summary[0] if summary else "",
-        "parameters": {field.name: _default(field) for field in dataclasses.fields(cls)},
+        "parameters": {
+            name: _default(field)
+            for name, field in zip(spellings(cls), dataclasses.fields(cls), strict=True)
+        },
         "needs": sorted(cls.needs),
         "placement": cls.placement,
     }

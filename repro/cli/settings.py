@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Any
 
-from repro.core.policy import Order, policies
+from repro.core.policy import Order, policies, spellings
 from repro.errors import ParamError
 from repro.sim.rounds.settings import RoundSettings
 
@@ -41,7 +41,7 @@ def round_settings(policy: str, settings: dict[str, Any]) -> tuple[dict[str, Any
     cls = policies[policy]
     if issubclass(cls, Order):
         return settings, {}
-    own = [field.name for field in dataclasses.fields(cls)]
+    own = spellings(cls)
     theirs = [field.name for field in dataclasses.fields(RoundSettings) if field.name not in own]
     for key in settings:
         if key not in own and key not in theirs:

@@ -248,6 +248,15 @@ class Ordering:
         return math.inf
 
 
+def spellings(cls: type[Policy]) -> list[str]:
+    """Return the parameters of a policy as users write them: lambda, a word of Python, is lambda_.
+
+    >>> "lambda" in spellings(policies["liquid"])
+    True
+    """
+    return [field.name.rstrip("_") for field in dataclasses.fields(cls)]
+
+
 def make(name: str, rules: str = "paper", **settings: Any) -> Policy:
     """Make a registered policy.
 
@@ -273,15 +282,14 @@ def make(name: str, rules: str = "paper", **settings: Any) -> Policy:
     (3200.0,)
     """
     cls = policies[name]
-    accepted = [f.name for f in dataclasses.fields(cls)]
-    # a parameter such as lambda cannot be spelt that way in Python
-    settings = {f"{key}_" if keyword.iskeyword(key) else key: settings[key] for key in settings}
+    accepted = spellings(cls)
     for key in settings:
-        if key not in accepted:
+        if key.rstrip("_") not in accepted:
             raise ParamError(
                 f"policy {name!r} has no parameter {key!r}; it takes "
                 f"{', '.join(accepted) or 'none'}"
             )
+    settings = {f"{key}_" if keyword.iskeyword(key) else key: settings[key] for key in settings}
     if settings:
         check_settings(name, cls, settings)
     return cls(**settings).under(rules)

@@ -137,3 +137,14 @@ def test_what_cannot_be_placed(place, named, line):
 def test_a_plan_across_domains_costs_infinity(place):
     told = report(place, jobs=["a,1,1,0 6,,,"])
     assert float(told["jobs"][0]["cost"]) == float("inf")
+
+
+def test_lambda_is_a_parameter_of_runs_and_listed(capsys):
+    jobs = ["--trace", "liquid-batch-jobs", "--cluster", "5x2", "--policy", "liquid"]
+    assert main(["simulate", *jobs, "--set", "lambda=1", "--set", "times=t4", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["avg_jct"] == pytest.approx(854, abs=0.5)
+    assert main(["simulate", *jobs, "--set", "lambda=3"]) == 2
+    assert "lambda is 3; give a number from 0 to 1" in capsys.readouterr().err
+    assert main(["policies", "--json"]) == 0
+    rows = {row["name"]: row["parameters"] for row in json.loads(capsys.readouterr().out)}
+    assert rows["liquid"]["lambda"] == "0.5"
