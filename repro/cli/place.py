@@ -15,13 +15,7 @@ from repro.errors import ParamError, TraceError
 from repro.figures.saved import to_json
 from repro.files.table import Document, Table
 from repro.perf.parameter_server import PlanTimes, named
-from repro.placement.network import (
-    DEFAULT_BANDWIDTH_MB_S,
-    DEFAULT_GPU_MEM_MB,
-    Gang,
-    Scoring,
-    Site,
-)
+from repro.placement.network import Gang, Scoring, Site
 from repro.policies.liquid._containers import Containers, Plan
 from repro.trace.synth.liquid import WARM_UP
 
@@ -95,17 +89,15 @@ class _Jobs:
         self.ids: list[Any] = table.frame["job_id"].tolist()
         servers, workers = (table.whole(name) for name in required[1:])
         table.refuse(servers + workers < 1, "num_workers", "no container", "a job has at least one")
-        needs = [
-            table.numbers(name, f"{what} above 0", low=1e-9)
+        needs = {
+            name: table.numbers(name, f"{what} above 0", low=1e-9)
+            for name, what in {"gpu_mem_mb": "MB of GPU memory", "bandwidth_mb_s": "MB/s"}.items()
             if name in table
-            else np.full(len(self.ids), default)
-            for name, what, default in (
-                ("gpu_mem_mb", "MB of GPU memory", DEFAULT_GPU_MEM_MB),
-                ("bandwidth_mb_s", "MB/s", DEFAULT_BANDWIDTH_MB_S),
-            )
+        }
+        self.gangs = [
+            Gang(int(ps), int(count), **{name: float(held[row]) for name, held in needs.items()})
+            for row, (ps, count) in enumerate(zip(servers, workers, strict=True))
         ]
-        rows = zip(servers, workers, *needs, strict=True)
-        self.gangs = [Gang(int(ps), int(w), float(mem), float(link)) for ps, w, mem, link in rows]
         self.model, self.sizes = model, [np.full(len(self.ids), np.nan)] * 2
         if model is None:
             return

@@ -61,5 +61,5 @@ class Overhead:
         return 0.0
 
     def resume_s(self, table: JobTable, job: int) -> float:
-        """Return the seconds a resumed job holds its GPUs before it progresses."""
-        return 0.0
+        """Return the seconds a resumed job holds its GPUs before it progresses: it loads anew."""
+        return self.start_s(table, job)

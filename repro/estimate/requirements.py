@@ -136,8 +136,12 @@ class RequirementEstimator:
             label is the same in all of them.
         """
         self._check(table, self.labels, _TRAINING)
-        if len(table) < 2:
-            raise _few(len(table))
+        kinds = self._kinds(table)
+        for kind, rows in {"": np.arange(len(table)), **kinds}.items():
+            if len(rows) < 2:
+                of = f" of type {shown(kind)}" if kind else ""
+                raise TraceError(f"training set: {len(rows)} row(s){of}; at least 2 are needed to "
+                                 "learn: add rows")  # fmt: skip
         known = {
             label: numbers(table[label], label, _TRAINING, "a label is a number")
             for label in self.labels
@@ -149,9 +153,7 @@ class RequirementEstimator:
                     "is nothing to learn; give rows that differ, or leave the label out"
                 )
         inputs, trained = self._inputs(table, _TRAINING), {}
-        for kind, rows in self._kinds(table).items():
-            if len(rows) < 2:
-                raise _few(len(rows), f" of type {shown(kind)}")
+        for kind, rows in kinds.items():
             for label, values in known.items():
                 model = regressor(self.regressor, inputs.shape[1], self.seed)
                 trained[kind, label] = model.fit(inputs[rows], values[rows])
@@ -223,10 +225,6 @@ class RequirementEstimator:
             return {"": np.arange(len(table))}
         kinds = table[_TYPE].astype(str).to_numpy()
         return {kind: np.flatnonzero(kinds == kind) for kind in dict.fromkeys(kinds)}
-
-
-def _few(rows: int, of: str = "") -> TraceError:
-    return TraceError(f"training set: {rows} row(s){of}; at least 2 are needed to learn: add rows")
 
 
 def with_requirements(trace: pd.DataFrame, estimator: RequirementEstimator) -> pd.DataFrame:

@@ -57,10 +57,6 @@ class Phases(Overhead):
         """Return the seconds of the launch."""
         return self.launch.get(table.models[job] or "", 0.0)
 
-    def resume_s(self, table: JobTable, job: int) -> float:
-        """Return the seconds of a launch: a resumed job loads anew."""
-        return self.start_s(table, job)
-
     def save_s(self, table: JobTable, job: int) -> float:
         """Return the seconds the job saves after its last step."""
         return self.save.get(table.models[job] or "", 0.0)
@@ -86,10 +82,6 @@ class StartOverhead(Overhead):
     def start_s(self, table: JobTable, job: int) -> float:
         """Return the seconds a start of the job takes."""
         return table.derived("start overheads", lambda: _starts(table))[job]
-
-    def resume_s(self, table: JobTable, job: int) -> float:
-        """Return the seconds of a start: a resumed job loads anew."""
-        return self.start_s(table, job)
 
 
 def _starts(table: JobTable) -> list[float]:

@@ -138,12 +138,9 @@ class IterationModel(PlanTimes):
         moved: dict[tuple[str, frozenset[int]], float] = defaultdict(float)
         for server, worker in itertools.product(servers, workers):
             both = frozenset((server, worker))
-            if server == worker:
-                moved["local", both] += volume
-                continue
-            moved["pair", both] += volume
-            moved["node", frozenset((server,))] += volume
-            moved["node", frozenset((worker,))] += volume
+            moved["local" if server == worker else "pair", both] += volume
+            for node in both if server != worker else ():
+                moved["node", frozenset((node,))] += volume
         return max(mb / bandwidth[link] for (link, _), mb in moved.items())
 
     def iteration_s(

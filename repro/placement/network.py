@@ -157,11 +157,10 @@ class Site:
         cost = self.cost(tasks, gang.num_ps, how.formula)
         nodes = list(dict.fromkeys(tasks))
         if how.formula == "artifact":
-            placed: dict[int, int] = {}
-            load = 0.0
-            for node in tasks:
-                load += (self.used[node] + placed.get(node, 0) + 2) / self.total[node]
-                placed[node] = placed.get(node, 0) + 1
+            held = (self.used[node] + tasks[:at].count(node) for at, node in enumerate(tasks))
+            load = sum(
+                (used + 2) / self.total[node] for node, used in zip(tasks, held, strict=True)
+            )
             return float(cost * gang.units + (len(nodes) - load) / gang.size)
         if cost == np.inf:
             return cost
