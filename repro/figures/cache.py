@@ -28,7 +28,8 @@ PACKAGE = Path(__file__).resolve().parent.parent
 #: What a simulation's records depend on, besides its arguments: all that these import, too.
 SIMULATION_SOURCES = (
     *("cluster", "compiled.py", "core", "errors.py", "estimate", "files", "matching", "optimise"),
-    *("paths.py", "perf", "placement", "policies", "release.py", "sim", "trace", "typing.py"),
+    *("paths.py", "perf", "placement", "policies", "release.py", "search", "sim", "trace"),
+    "typing.py",
     *(f"figures/{name}.py" for name in ("cache", "data", "progress", "sweep")),
 )
 #: Libraries whose version can move a number or a line of a picture, those that are installed.

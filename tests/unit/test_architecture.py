@@ -23,8 +23,8 @@ def architecture():
 
 def test_the_library_keeps_its_limits(architecture):
     whole = architecture.total(architecture.counts())
-    # PCS came with 1,800 lines, Liquid may with 2,500
-    assert whole.lines <= 26_500 + 1_800 + 2_500 + 600
+    # PCS came with 1,800 lines; Liquid may have 2,500 and has 430 more
+    assert whole.lines <= 26_500 + 1_800 + 2_500 + 430
     assert whole.docstrings <= whole.lines / 4
     assert whole.long == ()
     assert len(whole.wide) <= 12
