@@ -345,7 +345,7 @@ def _fit(room: Room, shuffled: Ints, draws: Floats) -> Ints:
 @njit()
 def _pick(plan: Ints, draw: float) -> int:
     """Return one of the nodes in use; ``draw`` is from [0, 1)."""
-    used = np.unique(plan)
+    used = np.flatnonzero(np.bincount(plan))
     return int(used[int(draw * len(used))])
 
 
@@ -357,9 +357,9 @@ def _replace(plan: Ints, gone: Flags, room: Room, last: bool, near: bool) -> boo
     """
     turn = np.where(gone, 2, 1)
     turn[plan[plan >= 0]] = 0
-    nodes = np.argsort(turn, kind="mergesort")
-    if not last:
-        nodes = nodes[turn[nodes] < 2]
+    nodes = np.concatenate((np.flatnonzero(turn == 0), np.flatnonzero(turn == 1)))
+    if last:
+        nodes = np.concatenate((nodes, np.flatnonzero(turn == 2)))
     return _insert(plan, np.arange(len(plan)), nodes, _rest(plan, room), room, near)
 
 
