@@ -1,6 +1,7 @@
 """What the policies of Liquid share: first in, first out, a node for each container of a job."""
 
 import zlib
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -53,9 +54,9 @@ class Containers(Policy):
         """Return the model of run times, if one is named."""
         return named(self.times) if self.times else None
 
+    @abstractmethod
     def plan(self, site: Site, gang: Gang, rng: np.random.Generator) -> Plan | None:
         """Return the nodes of one job, parameter servers first; None: it has to wait."""
-        raise NotImplementedError
 
     def place(
         self, site: Site, gangs: Sequence[Gang], rng: np.random.Generator
