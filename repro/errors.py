@@ -1,5 +1,8 @@
 """Every error the package raises on purpose; one line tells what, where and what to do."""
 
+import difflib
+from collections.abc import Collection, Iterable
+
 
 class ReproError(Exception):
     """Base of all errors a user can cause; the command line prints one line and exits with 2."""
@@ -35,3 +38,27 @@ class CacheWarning(UserWarning):
 
 class BrokenFileWarning(UserWarning):
     """A file of a family cannot be imported; what it defines is left out, the rest goes on."""
+
+
+def near(name: object, known: Iterable[object]) -> str:
+    """Return ``; did you mean 'seed'?`` for what a name comes close to, or nothing.
+
+    >>> near("sede", ["seed", "jobs"])
+    "; did you mean 'seed'?"
+    """
+    found = difflib.get_close_matches(str(name)[:60], list(map(str, known)), n=3)
+    return f"; did you mean {' or '.join(map(repr, found))}?" if found else ""
+
+
+def refuse_unknown(what: str, given: Iterable[str], accepted: Collection[str]) -> None:
+    """Raise for the first name that is not accepted; ``what`` is such as ``'srtf' has no setting``.
+
+    Raises
+    ------
+    ParamError
+        With near matches, and all that is accepted.
+    """
+    for name in given:
+        if name not in accepted:
+            hint = f"{near(name, accepted)} (accepted: {', '.join(accepted) or 'none'})"
+            raise ParamError(f"{what} {name!r:.60}{hint}")

@@ -85,6 +85,11 @@ def counts(rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     return {outcome: tally[outcome] for outcome in OUTCOMES if tally[outcome]}
 
 
+def verdicts(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return ``12 reproduced, 1 missed``; empty without rows."""
+    return ", ".join(f"{n} {outcome}" for outcome, n in counts(rows).items())
+
+
 def tally_line(found: Sequence[Stored]) -> str:
     """Return ``12 reproduced, 1 missed (1 without a recorded deviation), 1 figure failed``."""
     parts = [f"{n} {outcome}" for outcome, n in counts(_rows(found)).items()]

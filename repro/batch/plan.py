@@ -11,7 +11,7 @@ from typing import Any
 import psutil
 
 from repro.batch.task import FAILED, SKIPPED, Outcome, Task
-from repro.errors import ParamError, ReproError
+from repro.errors import ParamError, ReproError, refuse_unknown
 from repro.figures.fingerprint import fingerprint, is_current
 from repro.figures.notebook import accepted
 from repro.figures.params import Entry
@@ -72,11 +72,8 @@ def _check_parameters(figure_id: str, known: Collection[str], given: Mapping[str
     for name in given:
         if name in _OWN_OPTION:
             raise ParamError(f"-p {name}: use {_OWN_OPTION[name]} instead")
-        if name not in known:
-            free = [one for one in known if one not in _OWN_OPTION]
-            raise ParamError(
-                f"{figure_id} has no parameter {name!r} (accepted: {', '.join(free) or 'none'})"
-            )
+    free = [one for one in known if one not in _OWN_OPTION]
+    refuse_unknown(f"{figure_id} has no parameter", given, free)
 
 
 @contextlib.contextmanager

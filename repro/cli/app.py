@@ -1,4 +1,4 @@
-"""The command line: list, run, check, report, simulate, place, policies, new-policy, trace."""
+"""The command line: figures, simulations, single decisions, policies, traces."""
 
 import importlib
 import os
@@ -78,6 +78,10 @@ class Commands(LazyGroup):
         "place": (
             "place:place",
             "Place jobs on a cluster in one decision: nodes, costs, scores, run times.",
+        ),
+        "front": (
+            "front:front",
+            "Search for configurations of PCS that no other beats in what is preferred.",
         ),
         "policies": ("policies:policies_", "List the scheduling policies with their parameters."),
         "new-policy": (

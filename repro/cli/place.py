@@ -1,7 +1,7 @@
 """``repro place``: one decision of Liquid's policies, without a clock."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +11,7 @@ import typer
 from repro.cli.settings import parse_settings
 from repro.cluster.spec import Cluster
 from repro.core.policy import make, policies
-from repro.errors import ParamError, TraceError
+from repro.errors import ParamError, TraceError, refuse_unknown
 from repro.figures.saved import to_json
 from repro.files.table import Document, Table
 from repro.perf.parameter_server import PlanTimes, named
@@ -51,17 +51,15 @@ def place(
     site, rows = Site(machines), _Jobs(jobs, None if times is None else named(times))
     chosen = parse_settings(settings or [])
     if policy == GIVEN:
-        # it has no other parameters than those of the score
-        how = Scoring(chosen.pop("lambda", 0.5), chosen.pop("score", "paper"))
-        if chosen:
-            raise ParamError(f"policy 'given' has no parameter {next(iter(chosen))!r}; it takes "
-                             "lambda and score")  # fmt: skip
+        refuse_unknown("policy 'given' has no parameter", chosen, ("lambda", "score"))
+        how = Scoring(chosen.get("lambda", 0.5), chosen.get("score", "paper"))
         plans: list[Plan | None] = rows.given(site)
     else:
         placer = _placer(policy, chosen)
         rows.check_room(site, placer.per_node())
         how = Scoring(getattr(placer, "lambda_", 0.5), getattr(placer, "score", "paper"))
-        watched = {} if as_json or policy != "liquid-batch" else {"watch": _progress()}
+        shown = policy == "liquid-batch" and not as_json and sys.stderr.isatty()
+        watched = {"watch": _show_generation} if shown else {}
         plans = placer.place(Site(machines), rows.gangs, placer.generator(seed), **watched)
     report = _report(site, rows, plans, how)
     head = {"policy": policy, "cluster": str(machines)}
@@ -70,14 +68,13 @@ def place(
 
 def _placer(policy: str, settings: dict[str, Any]) -> Containers:
     """Return a policy that places containers."""
-    placers = [name for name in policies if issubclass(policies[name], Containers)]
-    if policies[policy] and policy not in placers:
-        raise ParamError(
-            f"policy {policy!r} does not place containers; accepted: {', '.join(placers)}, {GIVEN}"
-        )
     made = make(policy, **settings)
-    assert isinstance(made, Containers)
-    return made
+    if isinstance(made, Containers):
+        return made
+    placers = [name for name in policies if issubclass(policies[name], Containers)]
+    raise ParamError(
+        f"policy {policy!r} does not place containers; accepted: {', '.join(placers)}, {GIVEN}"
+    )
 
 
 class _Jobs:
@@ -183,10 +180,6 @@ def _text(report: dict[str, Any]) -> str:
     return "\n".join([*lines, total.format(**report)])
 
 
-def _progress() -> Callable[[int, float], None] | None:
-    """Return what shows each generation on a terminal."""
-    if not sys.stderr.isatty():
-        return None
-    return lambda number, best: print(
-        f"\rgeneration {number}: objective {best:g}", end="", file=sys.stderr, flush=True
-    )
+def _show_generation(number: int, best: float) -> None:
+    """Show on a terminal how far the search is."""
+    print(f"\rgeneration {number}: objective {best:g}", end="", file=sys.stderr, flush=True)

@@ -19,7 +19,7 @@ from repro.batch import check, plan
 from repro.batch.report import write_report
 from repro.batch.task import FAILED, Begun, Outcome, Task, Watch
 from repro.cli.lines import say, visible
-from repro.errors import ParamError
+from repro.errors import ParamError, refuse_unknown
 from repro.figures import params
 from repro.figures.saved import ERROR, read_error
 from repro.files.strict_yaml import parse_value
@@ -54,10 +54,8 @@ def run(
         raise ParamError("nothing to run; name figures (`repro list`), or give --paper P or --all")
     if ids and everything:
         raise ParamError("give either figure ids or --all")
-    if profile not in params.PROFILES:
-        raise ParamError(f"--profile {profile}: accepted are {', '.join(params.PROFILES)}")
-    if backend not in ("local", "dask"):
-        raise ParamError(f"--backend {backend}: accepted are local, dask")
+    refuse_unknown("--profile cannot be", [profile], params.PROFILES)
+    refuse_unknown("--backend cannot be", [backend], ("local", "dask"))
     if scheduler is not None and backend != "dask":
         raise ParamError("--scheduler needs --backend dask")
     if jobs is not None and jobs < 1:
@@ -138,8 +136,7 @@ class Told:
     def of(self, outcome: Outcome) -> list[str]:
         """Return the lines of a figure, and of the warnings that no figure has given yet."""
         self.count += 1
-        tally = check.counts([{"verdict": verdict} for verdict in outcome.verdicts])
-        text = ", ".join(f"{n} {name}" for name, n in tally.items()) or "no claims"
+        text = check.verdicts([{"verdict": one} for one in outcome.verdicts]) or "no claims"
         if outcome.error:
             where = "" if outcome.cell is None else f" in cell [{outcome.cell}]"
             text = f"failed{where}: {outcome.error}"

@@ -4,7 +4,7 @@ import dataclasses
 from typing import Any
 
 from repro.core.policy import Order, policies, spellings
-from repro.errors import ParamError
+from repro.errors import ParamError, refuse_unknown
 from repro.sim.rounds.settings import RoundSettings
 
 _WORDS = {"true": True, "false": False, "none": None}
@@ -43,12 +43,7 @@ def round_settings(policy: str, settings: dict[str, Any]) -> tuple[dict[str, Any
         return settings, {}
     own = spellings(cls)
     theirs = [field.name for field in dataclasses.fields(RoundSettings) if field.name not in own]
-    for key in settings:
-        if key not in own and key not in theirs:
-            raise ParamError(
-                f"policy {policy!r} has no parameter {key!r}; it takes {', '.join(own) or 'none'}, "
-                f"and the rounds of policies that return shares {', '.join(theirs)}"
-            )
+    refuse_unknown(f"policy {policy!r} and its rounds have no parameter", settings, [*own, *theirs])
     rounds = {key: value for key, value in settings.items() if key in theirs}
     return {key: value for key, value in settings.items() if key in own}, rounds
 

@@ -28,6 +28,7 @@ from repro.trace.load import load
 #: Options of a run that a trace format takes too.
 _SPEEDS = {"gavel": ("throughputs", "reference_gpu"), "pcs": ("speedups",)}
 COLUMNS = ("job_id", "submit_time", "start_time", "end_time", "jct", "num_gpus", "predicted_jct")
+_BOUNDS = ("predicted_jct_low", "predicted_jct_high")
 
 
 def simulate(
@@ -70,6 +71,10 @@ def simulate(
         int | None,
         typer.Option(metavar="N", help="Predict so many jobs at their arrival; all under pcs."),
     ] = None,
+    predict_interval: Annotated[
+        float | None,
+        typer.Option(metavar="P", help="Bounds that hold a predicted JCT with probability P."),
+    ] = None,
     speedups: Annotated[
         str | None, typer.Option(metavar="FILE", help="Speed-up curves of divisible jobs.")
     ] = None,
@@ -79,12 +84,7 @@ def simulate(
     ] = None,
 ) -> None:
     """Simulate a trace on a cluster under a policy and print the headline numbers."""
-    for option, number in (("seed", seed), ("predict", predict)):
-        if number is not None and number < 0:
-            raise ParamError(f"--{option} {number}: give a whole number of 0 or more")
-    if out is not None and not out.parent.is_dir():
-        # said before the run, not after it
-        raise ParamError(f"--out {out}: no folder {out.parent}; make it first")
+    _check_given({"seed": seed, "predict": predict}, out)
     options = {"placement": placement, "throughputs": throughputs, "speedups": speedups}
     if empty := [option for option, given in options.items() if given == ""]:
         raise ParamError(f"--{empty[0]}: is empty; name one or leave it out")
@@ -107,10 +107,20 @@ def simulate(
         rounds=rounds,
         seed=seed,
         predict=predict,
+        predict_interval=predict_interval,
     )
     if out is not None:
         write_whole(out, jobs_csv(result.jobs).encode(), parents=False)
     _tell(result.summary(), as_json, opened.drew)
+
+
+def _check_given(numbers: dict[str, int | None], out: Path | None) -> None:
+    """Refuse numbers below 0, and a file that could not be written, before the run, not after."""
+    for option, number in numbers.items():
+        if number is not None and number < 0:
+            raise ParamError(f"--{option} {number}: give a whole number of 0 or more")
+    if out is not None and not out.parent.is_dir():
+        raise ParamError(f"--out {out}: no folder {out.parent}; make it first")
 
 
 def _tell(summary: dict[str, Any], as_json: bool, drew: bool) -> None:
@@ -126,7 +136,7 @@ def _tell(summary: dict[str, Any], as_json: bool, drew: bool) -> None:
 
 def jobs_csv(jobs: pd.DataFrame) -> str:
     """Return the jobs of a run as CSV, as `safe_cells` says, whole numbers without a point."""
-    held = [name for name in COLUMNS if name in jobs]
+    held = [name for name in (*COLUMNS, *_BOUNDS) if name in jobs]
     shown = safe_cells(jobs.loc[:, held])
     for name in held:
         if shown[name].dtype.kind == "f":

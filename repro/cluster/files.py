@@ -1,7 +1,6 @@
 """Cluster files: the Tiresias CSV, the Alibaba openb node list and YAML."""
 
 import csv
-import difflib
 import io
 import re
 from collections.abc import Iterator
@@ -9,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from repro.cluster.node import MAX_GPUS_PER_NODE, MAX_NODES, Node
-from repro.errors import TraceError
+from repro.errors import TraceError, near
 from repro.files.strict_yaml import MAX_BYTES as MAX_YAML_BYTES
 from repro.files.strict_yaml import parse_yaml
 from repro.files.whole import read_small
@@ -123,12 +122,8 @@ def _yaml_nodes(path: Path, text: str) -> Iterator[tuple[str, int, Node]]:
             raise TraceError(f"{where} is not a mapping with the key gpus; {YAML_EXAMPLE}")
         for key in entry:
             if key not in YAML_KEYS:
-                near = difflib.get_close_matches(str(key), YAML_KEYS, n=1)
-                hint = f"; did you mean {near[0]!r}?" if near else ""
-                raise TraceError(
-                    f"{where} has the unknown key {str(key)[:40]!r}{hint} "
-                    f"(accepted: {', '.join(YAML_KEYS)})"
-                )
+                hint = f"{near(key, YAML_KEYS)} (accepted: {', '.join(YAML_KEYS)})"
+                raise TraceError(f"{where} has the unknown key {str(key)[:40]!r}{hint}")
         gpu_type = entry.get("type")
         if gpu_type is not None:
             gpu_type = _type(gpu_type, f"{where}.type")

@@ -20,8 +20,9 @@ NO_GPUS = 1e-9
 #: events so far, and the sum of jobs present just before each.
 HOLDERS, PRESENT, EVENTS, SHOWN = range(4)
 #: Entries of `State.clock`: now and when the lease ends (parts of a second), GPU-seconds held so
-#: far, GPUs asked for by the jobs present.
-NOW, LEASE_ENDS, HELD, ASKED = range(4)
+#: far, GPUs asked for by the jobs present (if the rule leaves GPUs idle: held), when the rule wants
+#: GPUs handed out anew.
+NOW, LEASE_ENDS, HELD, ASKED, WAKE = range(5)
 
 
 class Jobs(NamedTuple):
@@ -77,8 +78,8 @@ class State(NamedTuple):
         """Return the state before the first arrival, with so many rows of own memory."""
         n = len(jobs.work)
         width = max(n, jobs.groups)
-        clock = np.zeros(4)
-        clock[LEASE_ENDS] = math.inf
+        clock = np.zeros(5)
+        clock[LEASE_ENDS] = clock[WAKE] = math.inf
         left, gpus, rate, begins = jobs.work.copy(), np.zeros(n), np.zeros(n), np.zeros(n)
         return cls(
             left, gpus, rate, begins, np.zeros(n, np.int64), np.zeros((real, width)),
@@ -106,6 +107,16 @@ def give(jobs: Jobs, s: State, job: int, gpus: float) -> None:
     if gpus != s.gpus[job]:
         s.gpus[job], s.rate[job] = gpus, speed(jobs, job, gpus)
         s.begins[job] = s.clock[NOW] + jobs.pause
+
+
+@njit()
+def in_parts(jobs: Jobs, seconds: float) -> float:
+    """Return seconds in parts of the clock, a whole number of them if a second has several."""
+    if jobs.per_second == 1.0:
+        return seconds
+    # rounded as a duration: far from time zero a sum of seconds has no microseconds left
+    whole = np.floor(seconds)
+    return float(whole * jobs.per_second + np.rint((seconds - whole) * jobs.per_second))
 
 
 @njit()
@@ -207,8 +218,12 @@ class Elastic(Policy):
     elastic: ClassVar[bool] = True
     #: the compiled rule, where there is one
     rule: ClassVar[Rule | None] = None
+    #: `groups` are classes, which records name
+    classed: ClassVar[bool] = False
     #: with exact sizes, later arrivals change nothing for a job
     foresees: ClassVar[bool] = False
+    #: row of `State.real` with when each job was promised to end, which is then its prediction
+    promised: ClassVar[int | None] = None
 
     @property
     def lease_s(self) -> float:
@@ -283,7 +298,7 @@ class _Sharing:
             arrive(s, jobs, job)
             rule.admit(jobs, how, s, job)
         rule.share(jobs, how, s)
-        s.clock[LEASE_ENDS] = view.now + jobs.lease
+        s.clock[LEASE_ENDS] = min(view.now + jobs.lease, s.clock[WAKE])
         held = s.holders[: s.tally[HOLDERS]].tolist()
         runs = [Run((job,), float(s.gpus[job])) for job in held]
         return RunSet(runs, "exact", wake=float(s.clock[LEASE_ENDS]))

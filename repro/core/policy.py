@@ -16,7 +16,7 @@ from repro.core.performance import Overhead, Performance
 from repro.core.registry import Registry
 from repro.core.settings import check_settings
 from repro.core.view import View
-from repro.errors import ParamError, PolicyError
+from repro.errors import PolicyError, refuse_unknown
 from repro.typing import Floats
 
 Key = Any
@@ -282,13 +282,8 @@ def make(name: str, rules: str = "paper", **settings: Any) -> Policy:
     (3200.0,)
     """
     cls = policies[name]
-    accepted = spellings(cls)
-    for key in settings:
-        if key.rstrip("_") not in accepted:
-            raise ParamError(
-                f"policy {name!r} has no parameter {key!r}; it takes "
-                f"{', '.join(accepted) or 'none'}"
-            )
+    given = [key.rstrip("_") for key in settings]
+    refuse_unknown(f"policy {name!r} has no parameter", given, spellings(cls))
     settings = {f"{key}_" if keyword.iskeyword(key) else key: settings[key] for key in settings}
     if settings:
         check_settings(name, cls, settings)

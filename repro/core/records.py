@@ -64,7 +64,9 @@ class Result:
         One row per job in trace order: job_id, submit_time, start_time, end_time, jct, num_gpus,
         duration (alone, at the GPUs asked for), queueing (= jct - duration), preemptions,
         promotions, model if known. Of divisible GPUs fair_jct (in a fair share of the cluster; PCS,
-        section 2) and predicted_jct (at arrival; NaN: not predicted). Seconds.
+        section 2) and predicted_jct (at arrival; NaN: not predicted), with the bounds of its
+        interval predicted_jct_low and predicted_jct_high if wanted, and job_class (from 0) under a
+        policy with classes. Seconds.
     intervals : DataFrame
         job_id, start, end (s), gpus (of GPUs that several jobs use: its share), used (GPUs it
         runs on, shared or not), rate (speed relative to running alone), group (id of the first job
@@ -89,7 +91,8 @@ class Result:
             makespan, avg_queueing (s; percentiles interpolate linearly), preemptions, utilisation
             (held GPU-time over GPUs times makespan), wall_s, ignored (what the run was given and
             did not use). Of divisible GPUs avg_pred_err, p99_pred_err, avg_unfairness,
-            max_unfairness (%).
+            max_unfairness (%). Of intervals interval_coverage (share of them that hold the JCT),
+            interval_width (median of width over prediction), without_interval (predicted jobs).
         """
         jobs, meta = self.jobs, self.meta
         jct = jobs["jct"].dropna().to_numpy()
@@ -115,6 +118,7 @@ class Result:
             "preemptions": int(jobs["preemptions"].sum()),
             "utilisation": held / (meta["num_gpus"] * span) if span > 0 and known else np.nan,
             **(_predictability(jobs) if "fair_jct" in jobs else {}),
+            **(_intervals(jobs) if "predicted_jct_low" in jobs else {}),
             "wall_s": meta["wall_s"],
             "ignored": meta.get("ignored", {}),
         }
@@ -151,6 +155,18 @@ def _predictability(jobs: pd.DataFrame) -> dict[str, float]:
         "p99_pred_err": float(errors.quantile(0.99)),
         "avg_unfairness": float(unfair.mean()),
         "max_unfairness": float(unfair.max()),
+    }
+
+
+def _intervals(jobs: pd.DataFrame) -> dict[str, float]:
+    """Return the summary of intervals around predictions."""
+    low, high, predicted = (jobs[f"predicted_jct{end}"] for end in ("_low", "_high", ""))
+    # the clock knows times to a microsecond
+    held = jobs["jct"].between(low - 1e-6, high + 1e-6)[low.notna()]
+    return {
+        "interval_coverage": float(held.mean()),
+        "interval_width": float(((high - low) / predicted).median()),
+        "without_interval": int((predicted.notna() & low.isna()).sum()),
     }
 
 

@@ -1,6 +1,5 @@
 """Names to things: policies, placements, trace formats; unknown names get near matches."""
 
-import difflib
 import importlib
 import pkgutil
 import re
@@ -11,7 +10,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from repro.errors import BrokenFileWarning, ParamError, ReproError
+from repro.errors import BrokenFileWarning, ParamError, ReproError, near
 
 T = TypeVar("T")
 _MACHINERY = ("<frozen importlib", str(Path(importlib.__file__).parent), __file__)
@@ -111,9 +110,8 @@ class Registry(Generic[T]):
             return self._items[name]
         if name in self._broken:
             raise self.error(f"{self.kind} {name!r} cannot be read: {self._broken[name]}")
-        near = difflib.get_close_matches(name, self._items, n=3, cutoff=0.5)
-        hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
-        raise self.error(f"unknown {self.kind} {name!r}{hint} (known: {', '.join(sorted(self))})")
+        hint = f"{near(name, self._items)} (known: {', '.join(sorted(self))})"
+        raise self.error(f"unknown {self.kind} {name!r}{hint}")
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the registered names, sorted."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from repro.errors import ParamError
+from repro.errors import refuse_unknown
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,5 @@ RULES: dict[str, Rules] = {
 
 def rules_named(name: str) -> Rules:
     """Return a rule set by name, or raise with the accepted names."""
-    if name not in RULES:
-        raise ParamError(f"unknown rules {name!r}; accepted: {', '.join(RULES)}")
+    refuse_unknown("unknown rules", [name], RULES)
     return RULES[name]

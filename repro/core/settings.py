@@ -25,21 +25,11 @@ def check_settings(policy: str, cls: type, settings: dict[str, Any]) -> None:
     """
     hints = typing.get_type_hints(cls)
     for name, value in settings.items():
-        accepted = _choices(hints[name])
+        union = typing.get_origin(hints[name]) in (typing.Union, types.UnionType)
+        accepted = typing.get_args(hints[name]) if union else (hints[name],)
         if not any(_is(value, choice) for choice in accepted):
             words = " or ".join(dict.fromkeys(map(_word, accepted)))
             raise ParamError(f"policy {policy!r}: {name} is {value!r}; give {words}")
-
-
-def _choices(hint: Any) -> list[Any]:
-    """Return the types a hint allows."""
-    union = typing.get_origin(hint) in (typing.Union, types.UnionType)
-    return list(typing.get_args(hint)) if union else [hint]
-
-
-def _is_plain(choice: Any) -> bool:
-    """Tell whether values of the type can be written on a command line."""
-    return choice in _WORDS or typing.get_origin(choice) in (*_SEVERAL, typing.Literal)
 
 
 def _is(value: Any, choice: Any) -> bool:
@@ -55,10 +45,8 @@ def _is(value: Any, choice: Any) -> bool:
 
 
 def _word(choice: Any) -> str:
-    if not _is_plain(choice):
-        return f"a {getattr(choice, '__name__', choice)} (in Python only)"
     if typing.get_origin(choice) is typing.Literal:
         return " or ".join(map(str, typing.get_args(choice)))
     if typing.get_origin(choice) in _SEVERAL:
         return f"{_WORDS.get(typing.get_args(choice)[0], 'values')}, several by commas"
-    return _WORDS[choice]
+    return _WORDS.get(choice, f"a {getattr(choice, '__name__', choice)} (in Python only)")

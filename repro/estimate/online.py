@@ -1,7 +1,5 @@
 """A requirement estimator that learns from each job as it ends, without training anew."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from repro.errors import ParamError, TraceError
+from repro.errors import TraceError, refuse_unknown
 from repro.estimate.training_rows import ENOUGH, FEATURES, LABELS
 from repro.files.checks import Origin, numbers, refuse, shown
 from repro.perf.parameter_server import num_servers
@@ -74,8 +74,7 @@ def regressor(name: str, features: int, seed: int = 0) -> Any:
         "gbdt": lambda: ensemble.GradientBoostingRegressor(loss="squared_error", **grown),
         "decision_tree": lambda: tree.DecisionTreeRegressor(max_depth=13, random_state=seed),
     }
-    if name not in made:
-        raise ParamError(f"unknown regressor {name!r} (accepted: {', '.join(REGRESSORS)})")
+    refuse_unknown("unknown regressor", [name], REGRESSORS)
     return made[name]()
 
 
@@ -178,7 +177,8 @@ class RequirementEstimator:
         Needs the features but ``role``. May be left out: ``num_ps`` (1 if ``num_gpus`` is above 1),
         ``num_workers`` (``num_gpus`` less ``num_ps``, or 1), ``gpus_per_task`` (1), ``num_batches``
         (``iterations`` less 10 of warming up). Of a parameter server and a worker the larger need
-        counts; of a type without a model the defaults hold.
+        counts; of a type without a model the defaults hold. A trace to which ``gpu_mem_mb`` and
+        ``bandwidth_mb_s`` are joined is placed by them.
         """
         rows = _filled(jobs)
         found = self._rounded(rows.assign(role=0))
@@ -225,16 +225,6 @@ class RequirementEstimator:
             return {"": np.arange(len(table))}
         kinds = table[_TYPE].astype(str).to_numpy()
         return {kind: np.flatnonzero(kinds == kind) for kind in dict.fromkeys(kinds)}
-
-
-def with_requirements(trace: pd.DataFrame, estimator: RequirementEstimator) -> pd.DataFrame:
-    """Return a trace with the estimated ``gpu_mem_mb`` and ``bandwidth_mb_s`` of one container.
-
-    These are the columns that placement by requirements reads; `RequirementEstimator.requirements`
-    names those that are needed here.
-    """
-    found = estimator.requirements(trace)
-    return trace.assign(**{name: found[name] for name in ("gpu_mem_mb", "bandwidth_mb_s")})
 
 
 def _filled(jobs: pd.DataFrame) -> pd.DataFrame:

@@ -2,13 +2,12 @@
 
 import random
 from collections.abc import Hashable, Sequence
-from functools import lru_cache
 
 import numpy as np
 
 from repro.errors import ParamError
 from repro.perf.throughput import ThroughputTable
-from repro.typing import Flags, Floats
+from repro.typing import Flags, Floats, Ints
 
 #: What decides an estimate: the model (its speed alone is known) and the reference it resembles.
 Kind = tuple[str, str]
@@ -28,20 +27,35 @@ def complete(
     The factors have ``rank`` columns, start at random, and their squares weigh ``penalty`` in the
     fit (Salakhutdinov and Mnih, NIPS 2007; Gavel, OSDI 2020, uses rank 10 and penalty 0.01).
     """
-    from repro.estimate._ridge import alternate
-
-    left, right = _start(values.shape[0], values.shape[1], rank, seed)
-    given = np.where(known, values, 0.0)
-    gaps = np.ascontiguousarray(known, dtype=np.bool_)
-    product = alternate(given, gaps, left, right, penalty, _STOP, _SWEEPS)
+    rng = np.random.default_rng(seed)
+    left, right = (rng.standard_normal((size, rank)) for size in values.shape)
+    across, down = _patterns(known), _patterns(known.T)
+    target, ridge = np.where(known, values, 0.0), penalty * np.eye(rank)
+    product = left @ right.T
+    for _ in range(_SWEEPS):
+        left = _fit(right, across, target, ridge)
+        right = _fit(left, down, target.T, ridge)
+        before, product = product, left @ right.T
+        if np.sqrt(((product - before) ** 2).mean()) < _STOP:
+            break
     return np.where(known, values, product)
 
 
-@lru_cache(maxsize=16)
-def _start(rows: int, columns: int, rank: int, seed: int) -> tuple[Floats, Floats]:
-    """Return the factors the search starts from, which it leaves as they are."""
-    rng = np.random.default_rng(seed)
-    return rng.standard_normal((rows, rank)), rng.standard_normal((columns, rank))
+def _patterns(known: Flags) -> list[tuple[Flags, Ints]]:
+    """Return each pattern of gaps that rows have, and those rows."""
+    held, of_row = np.unique(known, axis=0, return_inverse=True)
+    return [(pattern, np.flatnonzero(of_row == n)) for n, pattern in enumerate(held)]
+
+
+def _fit(
+    factor: Floats, patterns: list[tuple[Flags, Ints]], target: Floats, ridge: Floats
+) -> Floats:
+    """Return the best other factor by ridge regression; rows with the same gaps have one matrix."""
+    answer: Floats = target @ factor
+    for seen, rows in patterns:
+        part = factor[seen]
+        answer[rows] = np.linalg.solve(part.T @ part + ridge, answer[rows].T).T
+    return answer
 
 
 def slowdowns(table: ThroughputTable, models: Sequence[str], gpu_types: Sequence[str]) -> Floats:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from repro.errors import ParamError, TraceError
+from repro.errors import ParamError, TraceError, refuse_unknown
 from repro.files.table import Document, Table
 from repro.files.tables import ModelTable
 from repro.perf.parameter_server import IterationModel, named
@@ -126,8 +126,7 @@ def synthetic(
     """
     facts = _GENERATED.frame.set_index("model").to_dict("index")
     names = list(map(str, facts)) if models is None else list(models)
-    if unknown := [name for name in names if name not in facts]:
-        raise ParamError(f"no profiles of {unknown[0]!r}; known: {', '.join(map(str, facts))}")
+    refuse_unknown("there are no profiles of", names, list(map(str, facts)))
     timing = named(gpu)
     if not isinstance(timing, IterationModel):
         raise ParamError(f"times {gpu!r} know no batch sizes; accepted are k80, t4")

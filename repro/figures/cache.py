@@ -7,6 +7,7 @@ import hashlib
 import importlib.metadata
 import pickle
 import platform
+import threading
 import warnings
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -41,6 +42,10 @@ RECORDED = (
 
 class NotCacheable(ReproError):
     """An argument whose content cannot be told from outside, such as a function."""
+
+
+#: Whether this thread computes a result already.
+_turns = threading.local()
 
 
 @functools.cache
@@ -226,12 +231,21 @@ def _warn(line: str) -> None:
 
 @contextlib.contextmanager
 def _turn(folder: Path, digest: str) -> Iterator[None]:
-    """Let one process at a time compute a result, so that the next one finds it in the cache."""
+    """Let one process at a time compute a result, so that the next one finds it in the cache.
+
+    A result computed on the way to another one takes no turn: results share locks, and two that
+    wait for each other's would wait for ever.
+    """
+    nested, _turns.taken = getattr(_turns, "taken", False), True
     with contextlib.ExitStack() as held:
         # Without locks, each computes its own. The system drops a lock when its process ends.
         with contextlib.suppress(ImportError, OSError):
             import fcntl
 
-            lock = held.enter_context((folder / "locks" / digest[:3]).open("ab"))
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+            if not nested:
+                lock = held.enter_context((folder / "locks" / digest[:3]).open("ab"))
+                fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            _turns.taken = nested

@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from repro.errors import ParamError
+from repro.errors import ParamError, refuse_unknown
 from repro.figures.params import Entry
 
 #: How papermill begins the cell it adds below the parameters cell.
@@ -85,11 +85,7 @@ class Kernel:
                 # papermill's own assignments, which this kernel has run already
                 exec(cell, {}, given)
         given = {name: given[name] for name in given if not name.startswith("PAPERMILL_")}
-        names = accepted(entry.notebook)
-        for name in given:
-            if name not in names:
-                known = ", ".join(names) or "none"
-                raise ParamError(f"{entry.id} has no parameter {name!r} (accepted: {known})")
+        refuse_unknown(f"{entry.id} has no parameter", given, accepted(entry.notebook))
         return cls([source for source, _ in found], given)
 
     def is_faithful(self) -> bool:

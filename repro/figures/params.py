@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from repro import paths
-from repro.errors import ClaimError, ParamError, ReproError
+from repro.errors import ClaimError, ParamError, ReproError, near, refuse_unknown
 from repro.figures.claims import Claim
 from repro.figures.points import Data
 from repro.figures.tolerance import Strict
@@ -68,12 +67,7 @@ class FigureSpec(Strict):
     def merged(self, profile: str, overrides: Mapping[str, Any]) -> dict[str, Any]:
         """Return the inputs of a run: inputs, then the profile, then overrides but None."""
         _check_profile(profile, ParamError)
-        for key in overrides:
-            if key not in self.inputs:
-                raise ParamError(
-                    f"{self.title}: unknown parameter {key!r}{_near(key, self.inputs)} "
-                    f"(accepted: {', '.join(self.inputs) or 'none'})"
-                )
+        refuse_unknown(f"{self.title}: unknown parameter", overrides, self.inputs)
         given = {key: value for key, value in overrides.items() if value is not None}
         return copy.deepcopy({**self.inputs, **self.profiles.get(profile, {}), **given})
 
@@ -159,7 +153,7 @@ def _first_problem(name: str, located: Located, error: ValidationError) -> Excep
     what = first["msg"].removeprefix("Value error, ")
     if first["type"] == "extra_forbidden":
         holder = FigureSpec.model_fields if len(keys) == 1 else {}
-        what = f"unknown key{_near(str(keys[-1]), holder)}"
+        what = f"unknown key{near(str(keys[-1]), holder)}"
         if holder:
             what += f" (accepted: {', '.join(holder)})"
     elif first["type"] != "value_error" and not isinstance(first["input"], Mapping):
@@ -220,7 +214,7 @@ def resolve(text: str, entries: Sequence[Entry]) -> Entry:
             raise ParamError(f"figure {text!r} is ambiguous: {listed}")
     ids = [entry.id for entry in entries]
     raise ParamError(
-        f"unknown figure {text!r}{_near(text, [*ids, *(entry.stem for entry in entries)])}; "
+        f"unknown figure {text!r}{near(text, [*ids, *(entry.stem for entry in entries)])}; "
         "`repro list` shows all"
     )
 
@@ -234,14 +228,9 @@ def select(
         papers = sorted({entry.paper for entry in entries})
         if paper not in papers:
             known = ", ".join(papers) or "none"
-            raise ParamError(f"unknown paper {paper!r}{_near(paper, papers)} (known: {known})")
+            raise ParamError(f"unknown paper {paper!r}{near(paper, papers)} (known: {known})")
         entries = [entry for entry in entries if entry.paper == paper]
     return [entry for entry in entries if not ids or entry.id in chosen]
-
-
-def _near(text: str, known: Any) -> str:
-    near = difflib.get_close_matches(text, list(map(str, known)), n=3, cutoff=0.5)
-    return f"; did you mean {' or '.join(near)}?" if near else ""
 
 
 def _shown(path: Path) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import difflib
 import functools
 import inspect
 import math
@@ -17,11 +16,12 @@ from typing import Any
 import joblib
 import pandas as pd
 from joblib.externals.loky import get_reusable_executor
+from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from repro.cluster.spec import Cluster
 from repro.core.policy import Policy, make
 from repro.core.records import Result
-from repro.errors import ParamError
+from repro.errors import ReproError, refuse_unknown
 from repro.figures import cache, data
 from repro.figures.progress import ENV_SCHEDULER, tell_points
 from repro.files import public
@@ -30,6 +30,8 @@ from repro.sim.simulate import simulate
 from repro.trace.load import load
 
 _SAY_EVERY_S = 10.0
+#: Times in a row that a worker process may die before a sweep gives up.
+_DEATHS = 3
 #: What `simulate` takes beside the fields of a case.
 SETTINGS = tuple(
     name
@@ -122,13 +124,7 @@ class Case:
     measure: Callable[[Case], Outcome] = whole
 
     def __post_init__(self) -> None:
-        for name in self.settings:
-            if name not in SETTINGS:
-                near = difflib.get_close_matches(name, SETTINGS, n=1)
-                hint = f"; did you mean {near[0]}?" if near else ""
-                raise ParamError(
-                    f"a simulation has no setting {name!r}{hint} (accepted: {', '.join(SETTINGS)})"
-                )
+        refuse_unknown("a simulation has no setting", self.settings, SETTINGS)
 
     def resolved(self) -> Case:
         """Return the case with its policy, its cluster and the speeds that its trace names."""
@@ -151,7 +147,7 @@ def named_files(policy: object) -> list[str]:
 
 def digests(cases: Iterable[Case]) -> list[str | None]:
     """Return the keys of resolved cases, equal exactly for the same run; None: cannot be told."""
-    tables, state = cache.tables_hash(), functools.cache(_state)
+    tables, state, sources = cache.tables_hash(), functools.cache(_state), functools.cache(_sources)
     found: list[str | None] = []
     for case in cases:
         named = [case.settings.get("perf"), *case.options.values(), *named_files(case.policy)]
@@ -161,7 +157,7 @@ def digests(cases: Iterable[Case]) -> list[str | None]:
         files = [(text, state(text)) for text in named if isinstance(text, str)]
         label = getattr(case.trace, "attrs", {}).get("name")
         try:
-            found.append(cache.key(case, label, files, _sources(case.measure), tables))
+            found.append(cache.key(case, label, files, sources(case.measure.__module__), tables))
         except cache.NotCacheable:
             found.append(None)
     return found
@@ -174,9 +170,8 @@ def _state(text: str) -> str | bool | None:
     return data.own_file(text).sha256 if data.is_own(text) else None
 
 
-def _sources(measure: Callable[[Case], Outcome]) -> str | None:
+def _sources(module: str) -> str | None:
     """Return a hash of what a measure of another module may depend on."""
-    module = measure.__module__
     if module == __name__ or not module.startswith("repro."):
         return None
     from repro.compiled import sources
@@ -211,19 +206,29 @@ def run(cases: Sequence[Case], workers: int | None = None, before: int = 0) -> l
     for name in ahead:
         if isinstance(name, str) and (kept := cache.recall(name)) is not None:
             done[name] = kept
-    missing = [name for name in ahead if name not in done]
-    total, told = before + len(ahead), time.monotonic()
-    with _pool(len(missing), workers) as (settings, elsewhere):
-        parallel = joblib.Parallel(return_as="generator_unordered", **settings)
-        tasks = (joblib.delayed(_one)(name, ahead[name]) for name in missing)
-        for name, found in parallel(tasks) if missing else ():
-            done[name] = found
-            if elsewhere and isinstance(name, str):
-                cache.remembered(name, functools.partial(done.get, name))
-            tell_points(before + len(done), total)
-            if time.monotonic() - told > _SAY_EVERY_S:
-                told = time.monotonic()
-                print(f"{before + len(done)} of {total} points", flush=True)
+    total, told, deaths = before + len(ahead), time.monotonic(), 0
+    while missing := [name for name in ahead if name not in done]:
+        count = len(done)
+        try:
+            with _pool(len(missing), workers) as (settings, elsewhere):
+                parallel = joblib.Parallel(return_as="generator_unordered", **settings)
+                for name, found in parallel(joblib.delayed(_one)(n, ahead[n]) for n in missing):
+                    done[name] = found
+                    if elsewhere and isinstance(name, str):
+                        cache.remembered(name, functools.partial(done.get, name))
+                    tell_points(before + len(done), total)
+                    if time.monotonic() - told > _SAY_EVERY_S:
+                        told = time.monotonic()
+                        print(f"{before + len(done)} of {total} points", flush=True)
+        except TerminatedWorkerError:
+            deaths = deaths + 1 if len(done) == count else 1
+            if deaths == _DEATHS:
+                left = len(ahead) - len(done)
+                raise ReproError(
+                    f"a worker process died {deaths} times in a row, {left} simulations are left; "
+                    f"is there memory enough? Use fewer workers; what is done is kept"
+                ) from None
+            print("a worker process died; what it did is done again", flush=True)
     return [done[name] for name in names]
 
 

@@ -1,7 +1,6 @@
 """Public traces: which file of which commit, and how to have it here with the right checksum."""
 
 import csv
-import difflib
 import hashlib
 import io
 import os
@@ -13,7 +12,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from repro import paths
-from repro.errors import DataMissingError, TraceError
+from repro.errors import DataMissingError, TraceError, near
 from repro.files.whole import read_small
 
 HOST = "https://raw.githubusercontent.com"
@@ -86,10 +85,8 @@ def is_known(name: str) -> bool:
 
 
 def unknown(name: str) -> str:
-    """Return ``a public trace (did you mean …?)`` for an error about ``name``."""
-    near = difflib.get_close_matches(name, entries(), n=3, cutoff=0.6)
-    hint = f": did you mean {' or '.join(map(repr, near))}?" if near else ""
-    return f"a public trace{hint} (see repro trace list)"
+    """Return ``a public trace; did you mean …?`` for an error about ``name``."""
+    return f"a public trace{near(name, entries())} (see repro trace list)"
 
 
 def entry(name: str) -> Entry:

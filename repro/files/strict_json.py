@@ -41,11 +41,6 @@ def elements(document: Document, kind: str) -> Iterator[tuple[int, Any]]:
     _check_end(document, at + 1)
 
 
-def _whole(digits: str) -> int | float:
-    """Return a whole number, as infinity where the interpreter would refuse the text."""
-    return int(digits) if len(digits) <= _DIGITS else float(digits)
-
-
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return an object; KeyError for a key that it has twice."""
     held = dict(pairs)
@@ -55,7 +50,11 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return held
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_int=_whole)
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_unique,
+    # the interpreter would refuse the text of a longer one
+    parse_int=lambda digits: int(digits) if len(digits) <= _DIGITS else float(digits),
+)
 
 
 def _value(document: Document, start: int) -> tuple[Any, int]:

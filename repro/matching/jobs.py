@@ -90,18 +90,18 @@ def counted_pairs(weights: Floats, counts: Counts) -> PairCounts:
     return tuple((a, b, number) for (a, b), number in sorted(found.items()))
 
 
-def first_pairs(weights: Floats, kinds: Ints) -> list[tuple[int, int]]:
+def first_pairs(values: Ints, kinds: Ints) -> list[tuple[int, int]]:
     """Return a matching as `best_pairs` does, but of equal totals the first the solver finds.
 
-    ``weights`` are those of pairing nodes of two kinds; ``kinds`` the kind of every node.
+    ``values`` of pairing nodes of two kinds are whole multiples of `RESOLUTION`; ``kinds`` are the
+    kinds of the nodes.
     """
     import rustworkx as rx
 
     later, earlier = _below_diagonal(len(kinds))
-    places = kinds[later] * len(weights) + kinds[earlier]
-    values = np.rint(weights / RESOLUTION).astype(int).take(places)
-    graph, weight = _graph(len(kinds), (values > 0).tobytes()), values.tolist().__getitem__
-    return list(rx.max_weight_matching(graph, weight_fn=weight))
+    found = values[kinds[later], kinds[earlier]]
+    graph, value = _graph(len(kinds), (found > 0).tobytes()), found.tolist().__getitem__
+    return list(rx.max_weight_matching(graph, weight_fn=value))
 
 
 @lru_cache
@@ -267,6 +267,8 @@ class PairValues:
 
     def among(self, present: list[int]) -> PairValues:
         """Return the same values of some of the kinds (ascending), numbered anew."""
+        if len(present) == self.kinds:
+            return self
         kept = np.ix_([*present, self.kinds], [*present, self.kinds])
         return PairValues(self.value[kept], self.allowed[kept])
 
@@ -288,9 +290,12 @@ def pair_values(weights: Floats) -> PairValues:
     allowed[:kinds, :kinds] = whole > 0
     allowed[:kinds, kinds] = True
     value = np.zeros((kinds + 1, kinds + 1), np.int64)
-    for a, b in np.argwhere(whole > 0).tolist():
-        bonus = _hash64(a, b) >> (64 - bonus_bits)
-        value[a, b] = value[b, a] = (int(whole[a, b]) << bonus_bits + headroom) + bonus
+    rows, columns = np.nonzero(whole > 0)
+    pairs = zip(rows.tolist(), columns.tolist(), whole[rows, columns].tolist(), strict=True)
+    value[rows, columns] = value[columns, rows] = [
+        (int(weight) << bonus_bits + headroom) + (_hash64(a, b) >> (64 - bonus_bits))
+        for a, b, weight in pairs
+    ]
     return PairValues(value, allowed)
 
 
@@ -305,10 +310,10 @@ class Basis:
     def __init__(self, values: PairValues, ends: Sequence[Pair], inverse: Floats) -> None:
         self.values = values
         order = sorted(range(len(ends)), key=ends.__getitem__)
-        self.ends = tuple(ends[row] for row in order)
+        self.ends = tuple(map(ends.__getitem__, order))
         self.inverse = inverse[order]
-        rows, columns = np.array(self.ends).T
-        self._prices = values.value[rows, columns] @ self.inverse.astype(np.int64)
+        worth = values.value.take([a * len(values.value) + b for a, b in self.ends])
+        self._prices = worth @ self.inverse.astype(np.int64)
         self._next: dict[int, Basis | None] = {}
         self._steps: dict[bytes, tuple[Floats, list[Pair]]] = {}
         self._paths: tuple[Ints, Ints, Ints] | None = None
@@ -339,11 +344,10 @@ class Basis:
             return self._next[row]
         line = self.inverse[row]
         rates = line[:, None] + line
-        enters = self.values.allowed & (rates < 0)
-        if not enters.any():
+        a, b = np.nonzero(self.values.allowed & (rates < 0))
+        if not len(a):
             self._next[row] = None
             return None
-        a, b = np.nonzero(enters)
         # rates are -1, -2 or -4: compare the quotients as whole numbers
         quotients = self._costs()[a, b] * (-4 // rates[a, b]).astype(np.int64)
         best = int(quotients.argmin())
@@ -413,9 +417,8 @@ class Basis:
         hop = np.broadcast_to(np.arange(size), (size, size)).copy()
         for via in range(size):
             through = distance[:, via, None] + distance[via]
-            nearer = through < distance
-            distance[nearer] = through[nearer]
-            hop = np.where(nearer, hop[:, via, None], hop)
+            hop = np.where(through < distance, hop[:, via, None], hop)
+            distance = np.minimum(distance, through)
         return distance, hop, link
 
 

@@ -1,12 +1,11 @@
 """Eight deep-learning models of Muri: iteration time, three stages, start overhead by GPU count."""
 
-import difflib
 from functools import lru_cache
 
 import numpy as np
 import pandas as pd
 
-from repro.errors import ParamError
+from repro.errors import ParamError, near
 from repro.files.tables import ModelTable
 from repro.typing import Floats
 
@@ -34,9 +33,8 @@ def start_overhead(model: str, num_gpus: int) -> float:
     seconds, name = _overheads(), model.lower()
     if (name, 1) not in seconds:
         known = [held for held, gpus in seconds if gpus == 1]
-        near = difflib.get_close_matches(name, known, n=3)
-        hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
-        raise ParamError(f"unknown model {model!r}{hint} (known: {', '.join(known)})")
+        hint = f"{near(name, known)} (known: {', '.join(known)})"
+        raise ParamError(f"unknown model {model!r}{hint}")
     if num_gpus < 1:
         raise ParamError(f"a job of {model!r} on {num_gpus} GPUs; give 1 or more")
     nearest = min(GPU_COUNTS, key=lambda count: (abs(count - num_gpus), -count))
@@ -57,15 +55,14 @@ def _read() -> pd.DataFrame:
     table = _TABLE.frame
     counts = " ".join(map(str, GPU_COUNTS))
     accepted = f"one time of 0 or more for each of {counts}"
+
+    def fits(times: Floats) -> bool:
+        return len(times) == len(GPU_COUNTS) and bool((times >= 0).all())
+
     columns = {
-        column: np.concatenate(_TABLE.lists(name, _fits, accepted)) / per_second
+        column: np.concatenate(_TABLE.lists(name, fits, accepted)) / per_second
         for name, (column, per_second) in _LISTS.items()
     }
     facts = table[list(_FACTS)]
     frame = facts.loc[facts.index.repeat(len(GPU_COUNTS))].reset_index(drop=True)
     return frame.assign(num_gpus=list(GPU_COUNTS) * len(table), **columns)
-
-
-def _fits(times: Floats) -> bool:
-    """Tell whether these are times for all GPU counts."""
-    return len(times) == len(GPU_COUNTS) and bool((times >= 0).all())

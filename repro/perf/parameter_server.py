@@ -11,7 +11,7 @@ from typing import ClassVar
 from repro.core.decision import Run
 from repro.core.jobs import JobTable
 from repro.core.records import Nodes
-from repro.errors import ParamError, TraceError
+from repro.errors import ParamError, TraceError, refuse_unknown
 from repro.files.tables import ModelTable
 
 #: Performance models by name, see `named`.
@@ -157,10 +157,7 @@ class IterationModel(PlanTimes):
         return self._known(model).fixed_s + iterations * per_iteration
 
     def _known(self, model: str) -> TrainedModel:
-        if model not in self.models:
-            raise ParamError(
-                f"no parameters for model {model!r}; known: {', '.join(self.models) or 'none'}"
-            )
+        refuse_unknown("no parameters for model", [model], self.models)
         return self.models[model]
 
 
@@ -180,9 +177,8 @@ def named(name: str) -> PlanTimes:
             {str(model): dict(rows[["mode", "duration_s"]].to_numpy()) for model, rows in plans}
         )
     table = _MODELS.frame
+    refuse_unknown("there are no times", [name], TIMES)
     table = table[table["gpu"] == name].set_index("model")
-    if table.empty:
-        raise ParamError(f"times {name!r} are not known; accepted are {', '.join(TIMES)}")
     networks = table[list(_NETWORK)].astype(float).T
     models = {str(model): TrainedModel(*network) for model, network in networks.items()}
     return IterationModel(models, *table[list(_LINKS)].iloc[0].astype(float))

@@ -1,6 +1,5 @@
 """What a placement rule is (`Placement`) and how it acts on one cluster (`Placer`)."""
 
-import difflib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
@@ -10,7 +9,7 @@ import numpy as np
 
 from repro.cluster.spec import Cluster
 from repro.core.registry import Registry
-from repro.errors import ParamError, PolicyError
+from repro.errors import PolicyError, refuse_unknown
 
 Allocation = tuple[tuple[int, int], ...]
 
@@ -130,12 +129,5 @@ def make(name: str, **settings: Any) -> Placement:
     """
     rule = placements[name]
     known = [field.name for field in fields(rule)]
-    for key in settings:
-        if key not in known:
-            near = difflib.get_close_matches(key, known, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise ParamError(
-                f"placement {name!r} has no setting {key!r}{hint} "
-                f"(accepted: {', '.join(known) or 'none'})"
-            )
+    refuse_unknown(f"placement {name!r} has no setting", settings, known)
     return rule(**settings)

@@ -12,7 +12,7 @@ import numpy as np
 
 from repro.cluster.spec import Cluster
 from repro.compiled import njit
-from repro.errors import ParamError
+from repro.errors import ParamError, refuse_unknown
 from repro.typing import Flags, Floats, Ints
 
 #: What a container is thought to need before there is a model that estimates it: GPU memory (MB),
@@ -68,10 +68,7 @@ class Scoring:
         number = isinstance(self.weight, int | float) and not isinstance(self.weight, bool)
         if not number or not 0 <= self.weight <= 1:
             raise ParamError(f"lambda is {self.weight!r:.40}; give a number from 0 to 1")
-        if self.formula not in get_args(Formula):
-            raise ParamError(
-                f"score is {self.formula!r:.40}; accepted: {', '.join(get_args(Formula))}"
-            )
+        refuse_unknown("score cannot be", [self.formula], get_args(Formula))
 
 
 class Site:

@@ -229,7 +229,7 @@ def _mating(
 ) -> tuple[Any, Any]:
     """Return pymoo's mating with the operators below, and what tells plans apart."""
     from pymoo.core.crossover import Crossover
-    from pymoo.core.duplicate import DuplicateElimination
+    from pymoo.core.duplicate import HashDuplicateElimination
     from pymoo.core.mating import Mating
     from pymoo.core.mutation import Mutation
     from pymoo.operators.selection.tournament import TournamentSelection
@@ -248,20 +248,15 @@ def _mating(
         def _do(self, problem: Any, x: Ints, *args: Any, **named: Any) -> Ints:
             return _mutation(room, x, how.near, rng.random((len(x), 4 + count)))
 
-    class Same(DuplicateElimination):  # type: ignore[misc]
-        def _do(self, pop: Any, other: Any, is_duplicate: Flags) -> Flags:
-            seen = set() if other is None else set(map(self.func, other))
-            for number, name in enumerate(map(self.func, pop)):
-                is_duplicate[number] |= name in seen
-                seen.add(name)
-            return is_duplicate
-
     def name(one: Any) -> bytes:
+        if isinstance(one, bytes):
+            # pymoo asks for the name of a name, too
+            return one
         if "name" not in one.data:
             one.data["name"] = np.sort(one.X + alike).tobytes()
         return bytes(one.data["name"])
 
-    unlike = Same(name)
+    unlike = HashDuplicateElimination(name)
     return Mating(
         TournamentSelection(pressure=_TOURNAMENT, func_comp=_winners),
         Inject(2, 2, prob=_CROSSOVER),

@@ -14,6 +14,7 @@ from repro.core.elastic import (
     LEASE_ENDS,
     NOW,
     PRESENT,
+    WAKE,
     Elastic,
     Jobs,
     Rule,
@@ -21,6 +22,7 @@ from repro.core.elastic import (
     arrive,
     count_event,
     depart,
+    in_parts,
     jobs_of,
     mean_jobs,
 )
@@ -77,9 +79,9 @@ def play(
     # in a playout the sizes that the scheduler believes in are true
     believed = jobs._replace(error=np.ones(n))
     known = policy.foresees and not policy.size_error and not policy.resize_s
-    playouts = np.zeros(n, np.bool_) if known else wanted
+    playouts = np.zeros(n, np.bool_) if known or policy.promised is not None else wanted
 
-    def once(wanted: Flags, room: int) -> Book:
+    def once(wanted: Flags, room: int) -> tuple[Book, State]:
         s, copy = (State.of(jobs, rule.real, rule.whole) for _ in range(2))
         none, zero = np.full(n, math.nan), np.zeros((3, n))
         counts = np.zeros((2, n), np.int64)
@@ -90,13 +92,13 @@ def play(
             held_s=np.zeros(1), spans=np.zeros((5, room)),
         )  # fmt: skip
         rule.play(jobs, believed, how, s, copy._replace(seen=s.seen), book, intervals is not None)
-        return book
+        return book, s
 
     room = 0
     if intervals is not None:
         # a first run tells how many intervals there are
-        room = int(once(np.zeros(n, np.bool_), 0).tally[SPANS])
-    book = once(playouts, room)
+        room = int(once(np.zeros(n, np.bool_), 0)[0].tally[SPANS])
+    book, last = once(playouts, room)
     if intervals is not None:
         job, start, end, held, rate = book.spans
         alone = rate / jobs.fastest[job.astype(int)]
@@ -111,7 +113,13 @@ def play(
     state.preemptions[:] = book.preemptions
     fair = jobs.work / np.minimum(jobs.gpus / book.mean_jobs, jobs.asked)
     predicted = np.where(wanted, jct, math.nan) if known else book.predicted
-    return {"fair_jct": fair, "predicted_jct": predicted}, float(book.held_s[0])
+    if policy.promised is not None:
+        ends = last.real[policy.promised, :n]
+        predicted = np.where(wanted, (ends - jobs.submit) / grid, math.nan)
+    columns = {"fair_jct": fair, "predicted_jct": predicted}
+    if policy.classed:
+        columns["job_class"] = jobs.group
+    return columns, float(book.held_s[0])
 
 
 def ruled(
@@ -157,7 +165,8 @@ def ruled(
                 if own < 0:
                     book.end[first], book.mean_jobs[first] = now, mean_jobs(s, first)
             share(now_jobs, how, now_s)
-            now_s.clock[LEASE_ENDS] = now + jobs.lease if now_s.tally[PRESENT] > 0 else math.inf
+            ends = min(now + jobs.lease, now_s.clock[WAKE])
+            now_s.clock[LEASE_ENDS] = ends if now_s.tally[PRESENT] > 0 else math.inf
             if own < 0:
                 _note(s, book, records)
                 if arrival and book.wanted[coming - 1]:
@@ -171,17 +180,12 @@ def ruled(
 @njit(error_model="numpy")
 def _next_end(jobs: Jobs, s: State) -> tuple[int, float]:
     """Return who completes next, and when."""
-    first, earliest, now, parts = -1, math.inf, s.clock[NOW], jobs.per_second
+    first, earliest, now = -1, math.inf, s.clock[NOW]
     for job in s.holders[: s.tally[HOLDERS]]:
         begin, seconds = now, s.left[job] / s.rate[job]
         if jobs.pause > 0.0:
             begin = max(now, s.begins[job])
-        if parts == 1.0:
-            end = begin + seconds
-        else:
-            # rounded as a duration: far from time zero a sum of seconds has no microseconds left
-            whole = np.floor(seconds)
-            end = begin + whole * parts + np.rint((seconds - whole) * parts)
+        end = begin + in_parts(jobs, seconds)
         if end < earliest or (end == earliest and jobs.by_arrival and job < first):
             first, earliest = job, end
     return first, max(earliest, now)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from heapq import heapify, heappop, heappush
 from itertools import groupby
 from typing import cast
@@ -64,8 +65,7 @@ class Holdings:
 
         #: heap of (predicted completion, job, epoch); entries of a past epoch are stale
         self.finish: list[tuple[float, int, int]] = []
-        self.epoch = [0] * table.count
-        self.overhead_s = 0.0
+        self.epoch, self.overhead_s = [0] * table.count, 0.0
         #: where the first host of a guest sat
         self._guests: dict[int, Nodes] = {}
         #: of jobs that go on in other company: where they sat, when they began, their last step
@@ -77,8 +77,9 @@ class Holdings:
         self.runs: dict[int, Run] = {}
         #: GPUs that are still checkpointed, and until when
         self._draining: list[tuple[float, float]] = []
-        #: of running jobs: the start their group pays in every interval (s), seconds per unit
+        #: of running jobs: start their group pays in every interval (s), seconds per unit; starts
         self._paid: dict[int, tuple[float, float]] = {}
+        self._starts: list[float] = []
 
     def nodes(self, job: int) -> Nodes:
         """Return (node, GPUs there) of the gang a job belongs to, by ascending node."""
@@ -115,18 +116,18 @@ class Holdings:
         Completions within ``tie_rel`` of the earliest come at one instant, that of the first of
         them in ``order``.
         """
-        left, paid, epoch = self.table.left, self._paid, self.epoch
+        left, paid, epoch, finish = self.table.left, self._paid, self.epoch, self.finish
         ends = [(now + left[job] * paid[job][1], job, epoch[job]) for job in order]
-        first = math.inf
-        for end, _, _ in ends:
-            if end < first and not math.isclose(end, first, rel_tol=tie_rel):
-                first = end
-        near = first * (1.0 + 2.0 * tie_rel)
-        for place, (end, job, stamp) in enumerate(ends):
-            if end <= near and math.isclose(end, first, rel_tol=tie_rel):
-                ends[place] = first, job, stamp
-        self.finish[:] = ends
-        heapify(self.finish)
+        finish[:] = ends
+        heapify(finish)
+        # the second is one of the next two in a heap
+        if any(end <= finish[0][0] * (1.0 + 4.0 * tie_rel) for end, _, _ in finish[1:3]):
+            first = math.inf
+            for end, _, _ in ends:
+                if end < first and not math.isclose(end, first, rel_tol=tie_rel):
+                    first = end
+            near = partial(math.isclose, first, rel_tol=tie_rel)
+            self.expect((first if near(end) else end, job) for end, job, _ in ends)
 
     def expect(self, ends: Iterable[tuple[float, int]]) -> None:
         """Replace all predicted completions."""
@@ -219,12 +220,12 @@ class Holdings:
         clean = now + (self._drain_delay(charged, now) if self._draining else 0.0)
         self.free[run.gpu_type] -= charged
         if overhead is not None and self.settles:
-            cost, rows = overhead.start_s, range(table.count)
-            starts = table.derived("starts", lambda: [cost(table, row) for row in rows])
-            start_s = sum([starts[job] for job in run.jobs])
+            if not self._starts:
+                self._starts.extend(map(partial(overhead.start_s, table), range(table.count)))
+            start_s = sum(map(self._starts.__getitem__, run.jobs))
             if not paces:
                 paces = [table.solo[job] / rate for job, rate in zip(run.jobs, rates, strict=True)]
-            self._paid |= {job: (start_s, pace) for job, pace in zip(run.jobs, paces, strict=True)}
+            self._paid.update(zip(run.jobs, [(start_s, pace) for pace in paces], strict=True))
         column = self._column.get(run.gpu_type, -1)
         for job, rate in zip(run.jobs, rates, strict=True):
             begin = clean
@@ -236,11 +237,10 @@ class Holdings:
                 )
             if now < table.first_start[job]:
                 table.first_start[job] = now
-            table.running[job] = True
+            table.running[job], table.on_type[job] = True, column
             table.hold[job], table.held[job] = now, run.gpus
             table.since[job], table.clean[job] = begin, clean
             table.rate[job] = rate / table.solo[job]
-            table.on_type[job] = column
             self.runs[job] = run
             if not self.settles:
                 self._predict(job, begin)
@@ -339,7 +339,7 @@ class Holdings:
             start = table.hold[job]
             if self._keeps:
                 rate = table.rate[job] * table.solo[job]
-                spans.rows.extend((job, leader, start, now, share, run.gpus, rate, kind))
+                spans.rows.fromlist([job, leader, start, now, share, run.gpus, rate, kind])
                 if spans.nodes is not None:
                     spans.nodes.append(self._nodes.get(leader, ()))
                 if spans.tasks is not None:

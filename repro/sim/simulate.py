@@ -1,10 +1,12 @@
 """`simulate`: trace, cluster, policy in; records out."""
 
+import dataclasses
 import math
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from repro.cluster.spec import Cluster
@@ -13,6 +15,7 @@ from repro.core.policy import Policy, make
 from repro.core.records import Result
 from repro.core.rules import Rules, rules_named
 from repro.errors import ParamError, TraceError
+from repro.estimate.conformal import online
 from repro.perf.overhead import CheckpointOverhead, StartOverhead
 from repro.perf.speedup import pcs_speedups
 from repro.perf.throughput_files import throughputs_of
@@ -45,6 +48,7 @@ def simulate(
     stop_time: float = math.inf,
     keep_intervals: bool | None = None,
     predict: int | None = None,
+    predict_interval: float | None = None,
     processes: Sequence[Process] = (),
 ) -> Result:
     """Run one policy on one trace.
@@ -77,7 +81,11 @@ def simulate(
         Record the intervals in which jobs hold GPUs, by default under all rules but ``pcs``.
     predict : int, optional
         Predict the completion of so many jobs at their arrival, drawn from ``seed``; by default of
-        all under rules ``pcs``, else of none. Only with policies of divisible GPUs.
+        all under rules ``pcs`` and where intervals are wanted, else of none. Only with policies of
+        divisible GPUs.
+    predict_interval : float, optional
+        Give predicted jobs the interval that holds their JCT with this probability (above 0, below
+        1), told from the jobs of their class that had ended before (`repro.estimate.conformal`).
     processes : sequence of callables
         Extra SimPy processes, such as node failures: see `Engine.run` and `Engine.fail`.
 
@@ -114,20 +122,42 @@ def simulate(
     if overhead is None:
         overhead = _overhead(chosen, how) or resolved.overhead()
     interval = interval if interval is not None else resolved.interval
-    if predict is not None and predict < 0:
-        raise ParamError(f"predict is {predict}; give a number of jobs, 0 or more")
     keep = keep_intervals if keep_intervals is not None else not divided
-    number = predict if predict is not None else len(trace) if divided else 0
+    number = _predicted(len(trace), predict, predict_interval, divided=divided)
     settings = RunSettings(
         chosen, how, perf, overhead, interval, seed, until, stop_time, keep, number
     )
     engine = Engine(trace, spec, resolved, rule, settings)
     if (divided or number) and (why := engine.undivided(processes)):
-        what = f"rules {rules}" if divided else f"predict={number}"
+        wanted = f"predict_interval={predict_interval}" if predict is None else f"predict={number}"
+        what = f"rules {rules}" if divided else wanted
         raise ParamError(f"{what}: {why}; use other rules, and no predictions")
     engine.run(processes)
     ignored = _unused(engine, trace, rounds or (), placed=placement is not None)
-    return engine.result(rules=rules, ignored=ignored, wall_s=time.perf_counter() - started)
+    result = engine.result(rules=rules, ignored=ignored, wall_s=time.perf_counter() - started)
+    return result if predict_interval is None else _with_intervals(result, predict_interval)
+
+
+def _predicted(jobs: int, number: int | None, level: float | None, *, divided: bool) -> int:
+    """Return how many of the jobs are predicted, where ``level`` is that of intervals."""
+    if number is not None and number < 0:
+        raise ParamError(f"predict is {number}; give a number of jobs, 0 or more")
+    if level is not None and not 0 < level < 1:
+        raise ParamError(f"predict_interval is {level:g}; give a probability above 0 and below 1")
+    if level is not None and number == 0:
+        raise ParamError("predict_interval: predict=0 leaves no job to give one; leave out either")
+    every = jobs if divided or level is not None else 0
+    return every if number is None else number
+
+
+def _with_intervals(result: Result, level: float) -> Result:
+    """Return a result whose predictions have intervals, told apart by class where there are any."""
+    jobs = result.jobs
+    group = np.asarray(jobs.get("job_class", np.zeros(len(jobs))), np.int64)
+    submit, jct, predicted = jobs[["submit_time", "jct", "predicted_jct"]].to_numpy(float).T
+    low, high = online(submit, jct, predicted, group, level)
+    found = jobs.assign(predicted_jct_low=low, predicted_jct_high=high)
+    return dataclasses.replace(result, jobs=found, meta=result.meta | {"predict_interval": level})
 
 
 def _check_times(trace: pd.DataFrame, interval: float | None) -> None:

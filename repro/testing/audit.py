@@ -97,11 +97,7 @@ class _Audit:
 
 def _by_node(intervals: pd.DataFrame) -> Iterable[tuple[int, pd.DataFrame]]:
     """Return what is held on each node; members of a group hold equal parts of it."""
-    spans: list[Any] = list(intervals.itertuples(index=False))
-    rows = [
-        (node, span.job_id, span.start, span.end, count * span.gpus / sum(n for _, n in span.nodes))
-        for span in spans
-        for node, count in span.nodes
-    ]
-    held = pd.DataFrame(rows, columns=["node", "job_id", "start", "end", "gpus"])
-    return ((int(str(node)), spans) for node, spans in held.groupby("node"))
+    each = intervals.explode("nodes").dropna(subset="nodes")
+    node, count = (each["nodes"].str[place].astype(int) for place in (0, 1))
+    part = count * each["gpus"] / count.groupby(level=0).transform("sum")
+    return ((int(str(number)), spans) for number, spans in each.assign(gpus=part).groupby(node))

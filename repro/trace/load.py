@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from repro.errors import ParamError, ReproError, TraceError
+from repro.errors import ReproError, TraceError, refuse_unknown
 from repro.files import public
 from repro.files.spreadsheet import safe_cells
 from repro.files.table import Document
@@ -68,11 +68,7 @@ def load(
         raise TraceError(f"{path}: of which format? name one (--format): {known}")
     read = FORMATS[format]
     accepted = list(inspect.signature(read).parameters)[1:]
-    if unknown := [option for option in options if option not in accepted]:
-        raise ParamError(
-            f"format {format!r} has no option {unknown[0]!r}; "
-            f"it has {', '.join(accepted) or 'no options'}"
-        )
+    refuse_unknown(f"format {format!r} has no option", options, accepted)
     parsed = read(document, **options)
     if parsed.frame.empty:
         why = ", ".join(f"{reason}: {count:,}" for reason, count in parsed.dropped.items())

@@ -1,25 +1,6 @@
-"""What runs cost under Gavel: money and missed deadlines (Fig A7), time of preemption (Table 4)."""
-
-import pandas as pd
+"""What preemption costs under Gavel (Table 4)."""
 
 from repro.core.records import Result, durations
-from repro.experiments.gavel.series import HOUR_S
-from repro.perf.prices import usd_per_hour
-
-
-def spent_usd(result: Result, market: str) -> float:
-    """Return the price of all GPU time that jobs held (USD); section 4.2, ``scheduler.py``."""
-    spans = result.intervals
-    types = sorted(spans["gpu_type"].unique())
-    price = dict(zip(types, usd_per_hour(types, market), strict=True))
-    hours = (spans["end"] - spans["start"]) / HOUR_S * spans["gpus"]
-    return float((hours * spans["gpu_type"].map(price)).sum())
-
-
-def missed(result: Result, trace: pd.DataFrame) -> float:
-    """Return the part of the jobs that ended ``slo`` durations after submission, or later."""
-    jct = result.jobs.set_index("job_id")["jct"].reindex(trace["job_id"]).to_numpy()
-    return float((jct > trace["slo"] * trace["duration"]).mean())
 
 
 def lost_time(result: Result) -> float:

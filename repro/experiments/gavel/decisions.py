@@ -1,10 +1,8 @@
-"""Gavel's policies at their first decision: shares, problems solved, CPU time (Table 1, Fig 12)."""
+"""Gavel's policies at their first decision: shares, problems solved (Table 1, Fig 12)."""
 
 import dataclasses
-import time
-import timeit
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import pandas as pd
@@ -12,13 +10,10 @@ import pandas as pd
 from repro.core.decision import Decision, Shares
 from repro.core.performance import Performance
 from repro.core.policy import Policy, make, policies
-from repro.core.typed_shares import Kinds
 from repro.core.view import View
 from repro.errors import PolicyError
 from repro.experiments.gavel.examples import constraint_sums
 from repro.optimise.counted import counted_solves
-from repro.perf.throughput import ThroughputTable
-from repro.policies.gavel.las import GavelLas
 from repro.sim.simulate import simulate
 from repro.typing import Floats
 
@@ -109,43 +104,3 @@ def feature_cells(table: pd.DataFrame) -> pd.DataFrame:
             cells.append((name, word, float(read), "yes" if read else ""))
         cells.append((name, "solves", float(one["solves"] > 0), one["solver"].split(" or ")[0]))
     return pd.DataFrame(cells, columns=["policy", "column", "value", "text"])
-
-
-def _allocation(policy: Policy, view: View) -> Callable[[], object]:
-    """Return what makes one allocation from nothing."""
-    return lambda: policy.session(view)(view)
-
-
-def _uncollapsed(policy: Policy, view: View) -> Callable[[], object]:
-    """Return gavel-las's programme with a row per job instead of per kind."""
-    speeds = np.array([view.speeds(job) for job in view.jobs])
-    ones, widths = np.ones(len(speeds)), np.array([view.gpus(job) for job in view.jobs], float)
-    jobs = Kinds(speeds, view.gpu_counts, ones, widths, ones)
-    return lambda: GavelLas(lp_backend="highs").shares(jobs)
-
-
-def allocation_times(
-    traces: Mapping[int, pd.DataFrame],
-    policies: Mapping[str, tuple[Policy, int]],
-    perf: ThroughputTable,
-    whole: Sequence[str],
-    trials: int,
-) -> pd.DataFrame:
-    """Return the CPU time of one allocation for every policy and number of waiting jobs (Fig 12).
-
-    ``policies``: series to the policy and the most jobs it is asked for; ``whole``: series with a
-    row per job. The fastest of ``trials`` counts.
-    """
-    rows: list[dict[str, Any]] = []
-    for name, (policy, most) in policies.items():
-        make_run = _uncollapsed if name in whole else _allocation
-        sized = [(jobs, trace) for jobs, trace in traces.items() if jobs <= most]
-        for number, (jobs, trace) in enumerate(sized):
-            cluster = ",".join(f"{max(1, jobs // 4)}x{one}" for one in perf.gpu_types)
-            view = first_view(trace.assign(submit_time=0.0), cluster, policy, perf)
-            # The first call of all loads and compiles. CPU time: other work must not show.
-            calls = trials + (number == 0)
-            run = make_run(policy, view)
-            seconds = timeit.repeat(run, "gc.enable()", time.process_time, calls, 1)
-            rows.append({"series": name, "x": jobs, "seconds": min(seconds)})
-    return pd.DataFrame(rows)

@@ -40,15 +40,9 @@ def bars_of_rounds(
     """Return `played` rounds as bars: lane (GPU type), job, start, end and minutes."""
     ordered = rounds.sort_values(["type", "round"], kind="stable", ignore_index=True)
     start = ordered["round"] * minutes
-    return pd.DataFrame(
-        {
-            "lane": [types[number] for number in ordered["type"]],
-            "job": [jobs[number] for number in ordered["job"]],
-            "start": start,
-            "end": start + minutes,
-            "minutes": minutes,
-        }
-    )
+    lane, job = ordered["type"].map(types.__getitem__), ordered["job"].map(jobs.__getitem__)
+    bars = {"lane": lane, "job": job, "start": start, "end": start + minutes, "minutes": minutes}
+    return pd.DataFrame(bars)
 
 
 def received_rounds(rounds: pd.DataFrame, shape: tuple[int, int]) -> Floats:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from repro import paths
-from repro.errors import ParamError
+from repro.errors import refuse_unknown
 from repro.experiments.tiresias.production import falls
 from repro.perf.throughput_files import is_stand_in
 
@@ -22,9 +22,7 @@ def curves(*figures: str) -> pd.DataFrame:
     """Return the published points: mean over seeds 0, 1, 2, band of one s.d.; NaN if not known."""
     table = pd.read_csv(paths.params_dir() / _CURVES, comment="#")
     known = dict(list(table.drop(columns="figure").groupby(table["figure"], sort=False)))
-    for figure in figures:
-        if figure not in known:
-            raise ParamError(f"{_CURVES} has no figure {figure!r} (it has {', '.join(known)})")
+    refuse_unknown(f"{_CURVES} has no figure", figures, known)
     chosen = pd.concat([known[figure] for figure in figures])
     return chosen.drop_duplicates(["series", "x"], ignore_index=True)
 

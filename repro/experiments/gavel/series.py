@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from repro.core.policy import make
-from repro.errors import ParamError
+from repro.errors import refuse_unknown
 from repro.figures.sweep import Case, MeasuredJobs
 from repro.optimise import ecos
 
@@ -41,11 +41,7 @@ class Series:
     @classmethod
     def read(cls, label: str, given: Mapping[str, Any]) -> Series:
         """Return a series of a parameter file."""
-        known = [one.name for one in fields(cls)]
-        if unknown := sorted(set(given) - set(known)):
-            raise ParamError(
-                f"series {label!r}: unknown {', '.join(unknown)} (accepted: {', '.join(known)})"
-            )
+        refuse_unknown(f"series {label!r}: unknown", given, [one.name for one in fields(cls)])
         return cls(**given)
 
 

@@ -1,7 +1,5 @@
 """How well regressors estimate what jobs need: Liquid's comparison, and learning job by job."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +15,9 @@ from repro.figures import cache
 from repro.figures.data import stream
 from repro.figures.figure import FigureRun
 
+#: Rows kept for the test, as in the artifact.
+_TEST = 50
+
 
 def compare(
     table: pd.DataFrame,
@@ -25,19 +26,18 @@ def compare(
     *,
     features: Sequence[str],
     sizes: Sequence[int],
-    test: int = 50,
     regressors: Sequence[str] = REGRESSORS,
     per_type: bool = False,
 ) -> pd.DataFrame:
     """Return RMSE (unit of the label) and R2 of regressors by ``rows`` of their training set.
 
-    The rows are shuffled once, the last ``test`` are kept for the test and the training sets are
+    The rows are shuffled once, the last 50 are kept for the test and the training sets are
     the last of the others; the model is a feature, or has regressors of its own (``per_type``).
     R2 = 1 - mean squared error / variance of the test (the artifact's ``compare.sh`` and ``rf.py``,
     without the rows that these lose).
     """
     shuffled = table.iloc[rng.permutation(len(table))]
-    pool, held = shuffled[:-test], shuffled[-test:]
+    pool, held = shuffled[:-_TEST], shuffled[-_TEST:]
     truth = held[label].to_numpy(float)
     found = []
     for size in sizes:
@@ -45,16 +45,16 @@ def compare(
             seed = int(rng.integers(2**31))
             estimator = RequirementEstimator(name, [label], features, per_type, seed)
             guess = estimator.fit(pool[-size:]).estimates(held)[label].to_numpy(float)
-            mse = float(np.mean((guess - truth) ** 2))
+            mse, spread = float(np.mean((guess - truth) ** 2)), float(truth.std())
             row = {"rows": size, "series": name, "rmse": mse**0.5, "r2": 1 - mse / truth.var()}
-            found.append({**row, "spread": float(truth.std())})
+            found.append(row | {"spread": spread})
     return pd.DataFrame(found)
 
 
 def synthetic_comparison(fig: FigureRun) -> pd.DataFrame:
     """Return `compare` on synthetic rows for each of the figure's seeds, in all figures alike."""
     inputs, parts = fig.inputs, []
-    how = {"features": FEATURES, "sizes": inputs.sizes, "test": inputs.test}
+    how = {"features": FEATURES, "sizes": inputs.sizes}
     sources = cache.files_hash([Path(__file__)]), cache.tables_hash()
     for seed in inputs.seeds:
         rng = stream("liquid", "profiles", seed)

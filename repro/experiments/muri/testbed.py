@@ -1,7 +1,5 @@
 """Muri's testbed over time: queue length, blocking index, and how busy each resource is (Fig 8)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

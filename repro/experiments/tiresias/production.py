@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from repro.core.records import Result
-from repro.errors import ParamError
+from repro.errors import ParamError, refuse_unknown
 from repro.experiments.tiresias.testbed import STATISTICS
 from repro.files.tables import ModelTable
 from repro.metrics import statistics
@@ -91,8 +91,7 @@ def _statistic(result: Result, name: str) -> float:
     jct = result.jobs["jct"]
     known = {STATISTICS[key]: value for key, value in statistics(jct).items()}
     known["max"] = float(jct.max())
-    if name not in known:
-        raise ParamError(f"statistic {name!r} is unknown; accepted: {', '.join(known)}")
+    refuse_unknown("there is no statistic", [name], known)
     return known[name]
 
 

@@ -57,24 +57,18 @@ def over_seeds(frame: pd.DataFrame) -> pd.DataFrame:
 
 def statistics_table(jobs: pd.DataFrame, metric: str) -> pd.DataFrame:
     """Return average, median and 95th percentile of a column in every run, one per row."""
-    return pd.DataFrame(
-        [
-            {**dict(zip(RUN, run, strict=True)), "statistic": STATISTICS[name], metric: value}
-            for run, values in jobs.groupby(RUN, sort=False)[metric]
-            for name, value in statistics(values).items()
-        ]
+    found = jobs.groupby(RUN, sort=False)[metric].apply(
+        lambda values: pd.Series(statistics(values))
     )
+    named = found.rename(STATISTICS, level=-1).rename_axis([*RUN, "statistic"])
+    return named.reset_index(name=metric)
 
 
 def percentile_table(jobs: pd.DataFrame, metric: str, percents: Sequence[float]) -> pd.DataFrame:
     """Return percentiles (interpolated) of a column over the jobs of all seeds together."""
-    return pd.DataFrame(
-        [
-            {"rules": rules, "policy": policy, "percent": percent, metric: value}
-            for (rules, policy), values in jobs.groupby(["rules", "policy"], sort=False)[metric]
-            for percent, value in zip(percents, np.percentile(values, percents), strict=True)
-        ]
-    )
+    runs = jobs.groupby(["rules", "policy"], sort=False)[metric]
+    found = runs.apply(lambda values: pd.Series(np.percentile(values, percents), list(percents)))
+    return found.rename_axis(["rules", "policy", "percent"]).reset_index(name=metric)
 
 
 def count_bins(traces: Mapping[int, pd.DataFrame], small_gpus: int, short_s: float) -> pd.DataFrame:

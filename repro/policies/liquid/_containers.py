@@ -12,7 +12,7 @@ from repro.core.decision import Run, RunSet
 from repro.core.performance import Performance
 from repro.core.policy import Policy
 from repro.core.view import View
-from repro.errors import ParamError, PolicyError
+from repro.errors import PolicyError, refuse_unknown
 from repro.perf.parameter_server import TIMES, named, num_servers
 from repro.placement.network import DEFAULT_BANDWIDTH_MB_S, DEFAULT_GPU_MEM_MB, Gang, Site
 
@@ -45,10 +45,8 @@ class Containers(Policy):
     draws: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        if self.times is not None and self.times not in TIMES:
-            raise ParamError(
-                f"policy {self.name!r}: times is {self.times!r:.40}; accepted: {', '.join(TIMES)}"
-            )
+        if self.times is not None:
+            refuse_unknown(f"policy {self.name!r}: times cannot be", [self.times], TIMES)
 
     def performance(self) -> Performance | None:
         """Return the model of run times, if one is named."""

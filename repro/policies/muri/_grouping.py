@@ -12,23 +12,25 @@ from sortedcontainers import SortedList
 
 from repro.cluster.spec import Cluster
 from repro.core.grouped import Group
-from repro.matching.jobs import KindMatcher, best_pairs, counted_pairs, first_pairs
+from repro.matching.jobs import RESOLUTION, KindMatcher, best_pairs, counted_pairs, first_pairs
 from repro.perf.stages import Interleaving, Stages
 from repro.placement.first_fit import FirstFit
 from repro.typing import Floats, Ints
 
 #: Value, rank among equal values, row.
 Entry = tuple[float, int, int]
-#: Profiles of the members of a group, ascending: all that its period depends on.
-Kind = tuple[int, ...]
+#: Profiles of the members of a group, ascending, as digits of one number.
+Kind = int
 #: Kinds of nodes, in order.
 Line = tuple[Kind, ...]
-#: Gamma of merging two kinds, the kinds, and how often.
-Pair = tuple[float, Kind, Kind, int]
-#: A group and its kind.
-Node = tuple[Group, Kind]
-#: A line, the line after its pairs merged, and who merged with whom.
-Merging = tuple[list[Node], list[Node], dict[Group, tuple[Group, Node]]]
+#: Gamma of merging two kinds, the kinds, ascending, and what they become (0: too large a group).
+Pair = tuple[float, Kind, Kind, Kind]
+#: Groups in order of priority, and their kinds.
+Nodes = tuple[list[Group], list[Kind]]
+#: With whom a group merged, what they became, and its kind.
+Mates = dict[Group, tuple[Group, Group, Kind]]
+#: The groups of a line, the line after its pairs merged, and who merged with whom.
+Merging = tuple[list[Group], Nodes, Mates]
 
 #: Up to this many nodes are matched one by one: among equal totals the solver then finds, along the
 #: list, what that of the simulator would (nearly). More are matched by kind.
@@ -149,65 +151,84 @@ class Profiles:
         numbers: dict[Stages, int] = {}
         #: profile of each job
         self.of_job = [numbers.setdefault(times, len(numbers)) for times in stages]
-        #: kind of each job alone
-        self.alone: list[Kind] = [(number,) for number in self.of_job]
         self._stages = list(numbers)
-        #: gamma of merging two kinds, and what they become
-        self._gamma: defaultdict[Kind, dict[Kind, float]] = defaultdict(dict)
-        self.both: defaultdict[Kind, dict[Kind, Kind]] = defaultdict(dict)
-        self._tables: dict[Line, Floats] = {}
+        #: kinds by profiles, profiles by kind
+        self._kinds: dict[tuple[int, ...], Kind] = {}
+        self.members: dict[Kind, tuple[int, ...]] = {}
+        #: kind of each job alone
+        self.alone: list[Kind] = [self.kind((number,)) for number in self.of_job]
+        #: two kinds that met, either one first
+        self.met: defaultdict[Kind, dict[Kind, Pair]] = defaultdict(dict)
+        #: row of each kind in the table of gamma in whole numbers
+        self._row: dict[Kind, int] = {}
+        self._values = np.zeros((64, 64), np.int64)
         self._matchers: dict[Line, KindMatcher] = {}
         #: matchings of lines, and of numbers per kind
-        self._solved: dict[tuple[Any, ...], list[Any]] = {}
+        self._solved: dict[tuple[Any, ...], Any] = {}
+
+    def kind(self, profiles: tuple[int, ...]) -> Kind:
+        """Return the kind of a group; kinds compare as their profiles, ascending, do."""
+        if profiles not in self._kinds:
+            number, digits = 0, itertools.chain(profiles, itertools.repeat(-1))
+            for digit in itertools.islice(digits, self._max_group):
+                number = number * (len(self._stages) + 1) + digit + 1
+            self._kinds[profiles], self.members[number] = number, profiles
+        return self._kinds[profiles]
 
     def best_period(self, jobs: Group) -> float:
         """Return the period of a group in its best order (s), whatever order it will run in."""
         group = [self._stages[self.of_job[job]] for job in jobs]
         return replace(self._perf, ordering="best").period(group, self._merged)
 
-    def weights(self, lines: Sequence[Line]) -> list[Floats]:
-        """Return the efficiency gamma (Eq 4) of merging every two kinds of each line of kinds.
+    def weights(self, line: Sequence[Kind]) -> Floats:
+        """Return the efficiency gamma (Eq 4) of merging every two kinds of a line of kinds.
 
-        Tables of shape (kinds, kinds); 0 where the group would be too large.
+        A table of shape (kinds, kinds); 0 where the group would be too large.
         """
-        gamma, tables = self._gamma, self._tables
-        unknown = [line for line in lines if line not in tables]
-        if unknown:
-            pairs = {
-                (one, other): tuple(sorted(one + other))
-                for line in unknown
-                for one, other in itertools.product(line, repeat=2)
-                if other not in gamma[one]
-            }
-            new = [kind for kind in dict.fromkeys(pairs.values()) if len(kind) <= self._max_group]
-            groups = [[self._stages[number] for number in kind] for kind in new]
-            found = dict(zip(new, self._perf.efficiencies(groups, self._merged), strict=True))
-            for (one, other), both in pairs.items():
-                gamma[one][other], self.both[one][other] = found.get(both, 0.0), both
-            for line in unknown:
-                tables[line] = np.array([[*map(gamma[kind].get, line)] for kind in line])
-        return [tables[line] for line in lines]
+        self._learn([line])
+        return np.array([[self.met[one][other][0] for other in line] for one in line])
 
-    def matched(self, counts: Sequence[Mapping[Kind, int]]) -> list[list[Pair]]:
-        """Return maximum-weight matchings, each of so many nodes of every kind.
+    def _learn(self, lines: Sequence[Sequence[Kind]]) -> None:
+        """Let all kinds of each line have met."""
+        met, members = self.met, self.members
+        new = {
+            (min(one, other), max(one, other))
+            for present in map(set, lines)
+            for one in present
+            for other in present - met[one].keys()
+        }
+        if not new:
+            return
+        merged = {(a, b): tuple(sorted(members[a] + members[b])) for a, b in new}
+        fitting = [profiles for profiles in merged.values() if len(profiles) <= self._max_group]
+        groups = [[self._stages[number] for number in profiles] for profiles in fitting]
+        found = dict(zip(fitting, self._perf.efficiencies(groups, self._merged), strict=True))
+        for (one, other), profiles in merged.items():
+            a, b = (self._row.setdefault(kind, len(self._row)) for kind in (one, other))
+            if max(a, b) >= len(self._values):
+                self._values = np.pad(self._values, (0, len(self._values)))
+            gamma, both = found.get(profiles, 0.0), self.kind(profiles) if profiles in found else 0
+            met[one][other] = met[other][one] = (gamma, one, other, both)
+            self._values[a, b] = self._values[b, a] = round(gamma / RESOLUTION)
 
-        As gamma of a pair, its kinds, and how many such pairs.
-        """
+    def matched(self, counts: Sequence[Mapping[Kind, int]]) -> list[dict[Pair, int]]:
+        """Return maximum-weight matchings of so many nodes of every kind: how often which pair."""
         if len(self._solved) > _MEMORY:
             self._solved.clear()
         # kinds, ascending, and numbers
         keys = [tuple(zip(*sorted(nodes.items()), strict=True)) for nodes in counts]
-        new = [key for key in dict.fromkeys(keys) if key not in self._solved]
-        tables = self.weights([line for line, _ in new])
-        for (line, number), table in zip(new, tables, strict=True):
+        new = [key for key in keys if key not in self._solved]
+        if new:
+            self._learn([line for line, _ in new])
+        for line, number in new:
             if not self._collapse or 2 * len(line) > sum(number):
-                pairs = counted_pairs(table, number)
+                numbers = counted_pairs(self.weights(line), number)
             else:
                 if line not in self._matchers:
-                    self._matchers[line] = KindMatcher(table)
-                pairs = self._matchers[line].pairs(number)
-            worth = [(float(table[a, b]), line[a], line[b], times) for a, b, times in pairs]
-            self._solved[line, number] = worth
+                    self._matchers[line] = KindMatcher(self.weights(line))
+                numbers = self._matchers[line].pairs(number)
+            answer = {self.met[line[a]][line[b]]: times for a, b, times in numbers}
+            self._solved[line, number] = answer
         return [self._solved[key] for key in keys]
 
     def in_line(self, kinds: Line, again: Sequence[tuple[int, int]]) -> list[int]:
@@ -215,18 +236,16 @@ class Profiles:
 
         Of equal nodes those of ``again`` are paired first, then the others in the line's order.
         """
-        if self._collapse and len(kinds) > NODE_BY_NODE and 2 * len(set(kinds)) <= len(kinds):
+        few = len(kinds) <= NODE_BY_NODE
+        if self._collapse and not few and 2 * len(set(kinds)) <= len(kinds):
             return self._kind_by_kind(kinds, again)
-        partner = self._solved.get(kinds)
+        partner: list[int] | None = self._solved.get(kinds)
         if partner is None:
+            self._learn([kinds])
+            rows = np.array([*map(self._row.__getitem__, kinds)])
+            pairs = first_pairs(self._values, rows) if few else best_pairs(self.weights(kinds))
             if len(self._solved) > _MEMORY:
                 self._solved.clear()
-            present = tuple(sorted(set(kinds)))
-            rows = {kind: row for row, kind in enumerate(present)}
-            index = np.array([rows[kind] for kind in kinds])
-            (table,) = self.weights([present])
-            few = len(kinds) <= NODE_BY_NODE
-            pairs = first_pairs(table, index) if few else best_pairs(table[np.ix_(index, index)])
             partner = self._solved[kinds] = [*range(len(kinds))]
             for one, other in pairs:
                 partner[one], partner[other] = other, one
@@ -235,23 +254,19 @@ class Profiles:
     def _kind_by_kind(self, kinds: Line, again: Sequence[tuple[int, int]]) -> list[int]:
         """Return partners in the numbers per kind that weigh most."""
         counts = Counter(kinds)
-        numbers = {kind: number for number, kind in enumerate(sorted(counts))}
-        line = [numbers[kind] for kind in kinds]
-        (wanted,) = self.matched([counts])
-        left = {(numbers[one], numbers[other]): times for _, one, other, times in wanted}
+        left, met = self.matched([counts])[0].copy(), self.met
         partner = [*range(len(kinds))]
         for one, other in again:
-            a, b = line[one], line[other]
-            pair = (a, b) if a < b else (b, a)
+            pair = met[kinds[one]][kinds[other]]
             if left.get(pair):
                 left[pair] -= 1
                 partner[one], partner[other] = other, one
-        queues: list[list[int]] = [[] for _ in counts]
+        queues: dict[Kind, list[int]] = {kind: [] for kind in counts}
         # the earliest place last
         for place in range(len(kinds) - 1, -1, -1):
             if partner[place] == place:
-                queues[line[place]].append(place)
-        for (a, b), times in left.items():
+                queues[kinds[place]].append(place)
+        for (_, a, b, _), times in left.items():
             for _ in range(times):
                 one, other = queues[a].pop(), queues[b].pop()
                 partner[one], partner[other] = other, one
@@ -319,7 +334,7 @@ class GroupsByKind:
 
     def _dissolve(self, width: int, group: Group) -> None:
         """Take a group apart."""
-        kind = tuple(sorted(self._profiles.of_job[job] for job in group))
+        kind = self._profiles.kind(tuple(sorted(self._profiles.of_job[job] for job in group)))
         same = self.groups[width][kind]
         del same[group]
         if not same:
@@ -334,11 +349,11 @@ class GroupsByKind:
         pool: dict[int, list[int]] = {}
         for job in sorted(self._loose.pop(width), reverse=True):
             pool.setdefault(self._profiles.of_job[job], []).append(job)
-        groups = self.groups[width]
+        groups, members = self.groups[width], self._profiles.members
         found: list[Group] = []
         for kind in sorted(wanted):
             for _ in range(wanted[kind] - len(groups.get(kind, ()))):
-                group = tuple(sorted(pool[profile].pop() for profile in kind))
+                group = tuple(sorted(pool[profile].pop() for profile in members[kind]))
                 groups.setdefault(kind, {})[group] = None
                 for job in group:
                     self.group_of[job] = group
@@ -360,16 +375,15 @@ class GroupsByKind:
             several = {w: counts for w, counts in nodes.items() if sum(counts.values()) > 1}
             found = self._profiles.matched(list(several.values()))
             waste = [
-                ((1.0 - gamma) * width, width, one, other, number)
+                ((1.0 - gamma) * width, width, one, other, number, both)
                 for width, pairs in zip(several, found, strict=True)
-                for gamma, one, other, number in pairs
+                for (gamma, one, other, both), number in pairs.items()
             ]
-            for _, width, one, other, number in sorted(waste):
+            for _, width, one, other, number, both in sorted(waste):
                 merged, counts = min(number, -(-lack // width)), nodes[width]
                 if merged <= 0:
                     break
                 lack -= merged * width
-                both = tuple(sorted(one + other))
                 for kind, change in ((one, -merged), (other, -merged), (both, merged)):
                     _count(counts, kind, change)
             if lack == before:
@@ -392,67 +406,74 @@ class GroupsByList:
 
     def __init__(self, profiles: Profiles, max_group: int, rounds: int) -> None:
         self._profiles, self._max_group, self._rounds = profiles, max_group, rounds
-        self._alone: list[Node] = [((job,), kind) for job, kind in enumerate(profiles.alone)]
-        #: whom each node was merged with to what at the last decision, and at this one
-        self._mates: dict[Group, tuple[Group, Node]] = {}
-        self._merged_now: dict[Group, tuple[Group, Node]] = {}
+        self._alone: list[Group] = [(job,) for job in range(len(profiles.alone))]
+        #: whom each group was merged with to what at the last decision, and at this one
+        self._mates: Mates = {}
+        self._merged_now: Mates = {}
         #: lines that merged whole then and now, by width and round: line, result, who with whom
         self._before: dict[tuple[int, int], Merging] = {}
         self._now: dict[tuple[int, int], Merging] = {}
 
     def match(self, buckets: Mapping[int, list[int]], gpus: int) -> dict[int, list[Group]]:
         """Return the groups of each bucket; merging ends when they need no more than ``gpus``."""
-        alone = self._alone.__getitem__
-        nodes = {width: [*map(alone, jobs)] for width, jobs in buckets.items()}
+        alone, kind = self._alone.__getitem__, self._profiles.alone.__getitem__
+        lines = {w: ([*map(alone, jobs)], [*map(kind, jobs)]) for w, jobs in buckets.items()}
         lack = sum(width * len(jobs) for width, jobs in buckets.items()) - gpus
         self._mates, self._merged_now = self._merged_now, {}
         self._before, self._now = self._now, {}
         for turn, width in itertools.product(range(self._rounds), buckets):
             if lack > 0:
-                nodes[width], lack = self._merged(nodes[width], (width, turn), lack)
-        return {width: [group for group, _ in line] for width, line in nodes.items()}
+                lines[width], lack = self._merged(lines[width], (width, turn), lack)
+        return {width: groups for width, (groups, _) in lines.items()}
 
-    def _merged(self, line: list[Node], turn: tuple[int, int], lack: int) -> tuple[list[Node], int]:
+    def _merged(self, line: Nodes, turn: tuple[int, int], lack: int) -> tuple[Nodes, int]:
         """Merge matched nodes of one bucket while GPUs lack; return how many still do, too."""
-        width, before = turn[0], self._before.get(turn)
-        if before and before[0] == line and lack > width * (len(line) - len(before[1]) - 1):
-            # the same line merges as it did
-            self._now[turn] = before
-            self._merged_now |= before[2]
-            return before[1], lack - width * (len(line) - len(before[1]))
-        mates, again = self._mates, list[tuple[int, int]]()
-        if len(line) > NODE_BY_NODE:
+        (groups, kinds), width, before = line, turn[0], self._before.get(turn)
+        if before and before[0] == groups:
+            less = width * (len(groups) - len(before[1][0]))
+            if lack > less - width:
+                # the same line merges as it did
+                self._now[turn] = before
+                self._merged_now |= before[2]
+                return before[1], lack - less
+        mates = self._mates
+        again: list[tuple[int, int]] = []
+        if len(groups) > NODE_BY_NODE:
             # of equal nodes those merged last time are merged again
-            place_of = {group: place for place, (group, _) in enumerate(line)}
+            place_of = dict(zip(groups, range(len(groups)), strict=True))
             again = [
                 (place, place_of[known[0]])
-                for group, place in place_of.items()
+                for place, group in enumerate(groups)
                 if (known := mates.get(group)) and known[0] in place_of
             ]
-        partner = self._profiles.in_line(tuple([kind for _, kind in line]), again)
-        merged: list[Node] = []
-        together: dict[Group, tuple[Group, Node]] = {}
+        partner = self._profiles.in_line(tuple(kinds), again)
+        merged: list[Group] = []
+        become: list[Kind] = []
+        together: Mates = {}
         whole = True
         for place, other in enumerate(partner):
+            if other == place:
+                merged.append(groups[place])
+                become.append(kinds[place])
             # a pair stands where its later node does
-            if other > place:
-                continue
-            node, mate = line[place], line[other]
-            if other < place and lack > 0:
-                known = mates.get(mate[0])
-                if known is None or known[0] != node[0]:
-                    both = self._profiles.both[mate[1]][node[1]]
-                    known = node[0], (mate[0] + node[0], both)
-                together[mate[0]], node = known, known[1]
+            elif other < place and lack > 0:
+                mate, group = groups[other], groups[place]
+                known = mates.get(mate)
+                if known is None or known[0] != group:
+                    pair = self._profiles.met[kinds[other]][kinds[place]]
+                    known = group, mate + group, pair[3]
+                together[mate] = known
+                merged.append(known[1])
+                become.append(known[2])
                 lack -= width
             elif other < place:
-                merged.append(mate)
+                merged += groups[other], groups[place]
+                become += kinds[other], kinds[place]
                 whole = False
-            merged.append(node)
         self._merged_now |= together
         if whole:
-            self._now[turn] = line, merged, together
-        return merged, lack
+            self._now[turn] = groups, (merged, become), together
+        return (merged, become), lack
 
     def blocks(self, buckets: Mapping[int, list[int]], gpus: int) -> dict[int, list[Group]]:
         """Return groups of neighbours in the order of priority, merged while GPUs lack."""

@@ -5,6 +5,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -85,6 +86,8 @@ class Muri(Grouped):
     wide_first: bool | None = None
     tie_window_s: float | None = None
 
+    #: priorities depend on the seconds on GPUs
+    attained: ClassVar = False
     needs = frozenset(
         {"stage_storage", "stage_cpu", "stage_gpu", "stage_network", "iteration_time"}
     )
@@ -152,6 +155,8 @@ class Muri(Grouped):
 @dataclass(frozen=True)
 class MuriL(Muri):
     """Multi-resource interleaving by 2D-LAS: time on GPUs times gang size, durations unknown."""
+
+    attained: ClassVar = True
 
     def first_value(self, view: View, job: int) -> float:
         """Return 0: nothing attained."""
@@ -338,9 +343,11 @@ class _InList(_Run):
         """Rank all jobs, choose candidates, group them, place the groups; return what changes."""
         self.held.difference_update(view.finished)
         rows = np.fromiter(self.held, np.int64, len(self.held))
-        # from left to right, as the simulator adds: equal sums stay equal
-        spent = self.seconds[rows] = self.seconds[rows] + view.now - self.last
-        self.last = view.now
+        spent = None
+        if self.policy.attained:
+            # from left to right, as the simulator adds: equal sums stay equal
+            spent = self.seconds[rows] = self.seconds[rows] + view.now - self.last
+            self.last = view.now
         running = self.ranked(view, rows, spent)
         self.candidates.add(view.fresh, [self.first[job] for job in view.fresh])
         entries = self.candidates.choose(running, view.fresh)
@@ -355,9 +362,9 @@ class _InList(_Run):
         for width in sorted(known.keys() | self.runs.keys(), reverse=True):
             (_, before), (_, now) = (runs.get(width, NO_RUNS) for runs in (known, self.runs))
             if now is not before:
-                gone = [group for group in before if group not in now]
+                gone = itertools.filterfalse(now.__contains__, before)
                 stop += [job for group in gone for job in group if job in self.held]
-                start += [run for group, run in now.items() if group not in before]
+                start += map(now.__getitem__, itertools.filterfalse(before.__contains__, now))
         begun = {job for run in start for job in run.jobs}
         if lost := set(stop) - begun:
             ranked = itertools.chain.from_iterable(running.values())
@@ -382,7 +389,13 @@ class _InList(_Run):
             found = groups[width] if every else self.fitting(groups[width], width, buckets[width])
             before, known = placed[width] = self.runs.get(width, NO_RUNS)
             if found != before:
-                groups_now = [tuple(sorted(group)) for group in found]
-                runs = {group: known.get(group) or Run(group, width) for group in groups_now}
+                members = map(_ascending, found)
+                runs = {group: known.get(group) or Run(group, width) for group in members}
                 placed[width] = found, runs
         return placed
+
+
+@lru_cache(maxsize=1 << 10)
+def _ascending(group: Group) -> Group:
+    """Return the members of a group, ascending."""
+    return tuple(sorted(group))

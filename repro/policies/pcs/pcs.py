@@ -200,6 +200,7 @@ class Pcs(Elastic):
 
     time_fields = ("turn",)
     needs = frozenset({"duration"})
+    classed = True
     rule: ClassVar[Any] = ruled(_admit, _retire, _share, 1, 7)
 
     def __post_init__(self) -> None:
@@ -295,13 +296,13 @@ def decaying_weights(classes: int, decay: float) -> Floats:
     """
     weights = np.exp(-decay * np.arange(classes))
     weights = np.round(weights / weights.sum(), 3)
-    weights /= weights.sum()
-    weights[-1] = 1.0 - weights[:-1].sum()
     if not (weights > 0).all():
         raise ParamError(
             f"pcs: with decay {decay} one of {classes} classes has a weight that rounds to 0; give "
             f"a decay nearer 0, or a c2 that makes fewer classes"
         )
+    weights /= weights.sum()
+    weights[-1] = 1.0 - weights[:-1].sum()
     return np.asarray(weights)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from repro.core.policy import Key, Order, Ordering, register
 from repro.core.view import View
-from repro.errors import ParamError
+from repro.errors import ParamError, refuse_unknown
 from repro.estimate.history import PUBLIC_SAMPLE, history
 from repro.policies.tiresias._gittins import (
     GittinsIndex,
@@ -53,8 +53,7 @@ class Gittins2D(Order):
 
     def ranking(self) -> Index:
         """Return the index as a function of attained GPU-seconds."""
-        if self.index not in INDICES:
-            raise ParamError(f"gittins-2d: index is {self.index!r}; accepted: {', '.join(INDICES)}")
+        refuse_unknown("gittins-2d: index cannot be", [self.index], INDICES)
         samples = history(self.history)
         if self.delta is None:
             return INDICES[self.index](samples)

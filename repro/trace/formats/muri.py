@@ -1,9 +1,8 @@
 """Muri's job CSV: the Tiresias columns in milliseconds, plus stage times per iteration."""
 
-import difflib
-
 import numpy as np
 
+from repro.errors import near
 from repro.files.checks import refuse
 from repro.files.table import Document, Parsed, Table
 from repro.perf.muri_models import muri_profiles
@@ -46,8 +45,7 @@ def read(document: Document) -> Parsed:
         models = parsed.frame["model"]
         strange = (~models.str.lower().isin(known)).to_numpy(bool)
         first = str(models.iloc[int(np.argmax(strange))])
-        near = difflib.get_close_matches(first.lower(), known, n=3)
-        hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
-        hint += f"known: {', '.join(known)}; write a file with other models in format repro"
-        refuse(strange, models, "model", parsed.origin, "unknown model", hint)
+        hint = near(first.lower(), known).removeprefix("; ")
+        hint += f" known: {', '.join(known)}; write a file with other models in format repro"
+        refuse(strange, models, "model", parsed.origin, "unknown model", hint.lstrip())
     return parsed

@@ -6,13 +6,14 @@ nothing else: the same generator state gives the same trace.
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from types import NoneType
+from typing import Any, get_args, get_type_hints
 
 import numpy as np
 import pandas as pd
 
 from repro.core.registry import Registry
-from repro.errors import ParamError
+from repro.errors import ParamError, refuse_unknown
 from repro.files import public
 
 #: A generator: ``(rng, **options) -> trace``; one that repeats the random streams of a public
@@ -62,7 +63,8 @@ def make(name: str, rng: np.random.Generator | int, **options: Any) -> pd.DataFr
         The only source of randomness. A generator with whole-number seeds (:func:`takes_seed`)
         draws its seed from a numpy generator.
     **options
-        Passed to the generator. The trace's ``attrs`` keep all of them, defaults included.
+        Passed to the generator; numbers are above 0, or the default. The trace's ``attrs`` keep
+        all of them, defaults included.
 
     Examples
     --------
@@ -72,11 +74,11 @@ def make(name: str, rng: np.random.Generator | int, **options: Any) -> pd.DataFr
     generator = generators[name]
     accepted = inspect.signature(generator).parameters
     first, *known = accepted
-    if unknown := sorted(set(options) - set(known)):
-        raise ParamError(
-            f"generator {name!r} has no option {', '.join(map(repr, unknown))} "
-            f"(accepted: {', '.join(known)})"
-        )
+    refuse_unknown(f"generator {name!r} has no option", options, known)
+    hints = get_type_hints(generator)
+    for option, value in options.items():
+        if value != accepted[option].default:
+            _check(option, value, {hints[option], *get_args(hints[option])})
     source: np.random.Generator | int = np.random.default_rng(rng)
     if first == "seed":
         source = int(rng if isinstance(rng, int | np.integer) else rng.integers(2**32))
@@ -84,6 +86,21 @@ def make(name: str, rng: np.random.Generator | int, **options: Any) -> pd.DataFr
     defaults = {option: accepted[option].default for option in known}
     frame.attrs |= {"name": name, "synthetic": True, "options": defaults | options}
     return frame
+
+
+def _check(option: str, value: Any, kinds: set[Any]) -> None:
+    """Refuse what is no flag, or no (whole) number above 0, where the annotation asks for one."""
+    if value is None and NoneType in kinds:
+        return
+    if bool in kinds and not isinstance(value, bool):
+        raise ParamError(f"{option}={value!r}: give true or false")
+    if kinds & {int, float}:
+        whole = float not in kinds
+        fitting = (int, np.integer) if whole else (int, float, np.integer, np.floating)
+        number = isinstance(value, fitting) and not isinstance(value, bool)
+        if not number or not 0 < value < np.inf:
+            what = "whole number" if whole else "number"
+            raise ParamError(f"{option}={value!r}: give a {what} above 0")
 
 
 def takes_seed(name: str) -> bool:

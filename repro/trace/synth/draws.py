@@ -1,27 +1,11 @@
-"""What several generators need: checks of options, proportions, stratified draws, arrivals."""
+"""What several generators need: proportions, stratified draws, arrivals."""
 
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from repro.errors import ParamError
 from repro.typing import Floats, Ints
-
-
-def positive(option: str, value: Any, *, whole: bool = False) -> None:
-    """Raise unless an option's value is a finite (whole) number above 0."""
-    kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
-    number = isinstance(value, kinds) and not isinstance(value, bool)
-    if not number or not 0 < value < np.inf:
-        raise ParamError(f"{option}={value!r}: give a {'whole ' if whole else ''}number above 0")
-
-
-def flags(**options: Any) -> None:
-    """Raise unless every option is true or false."""
-    for option, value in options.items():
-        if not isinstance(value, bool):
-            raise ParamError(f"{option}={value!r}: give true or false")
 
 
 def scaled(counts: Ints, wanted: int) -> Ints:

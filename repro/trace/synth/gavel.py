@@ -13,7 +13,6 @@ from repro.errors import ParamError
 from repro.perf.synthetic_throughputs import REFERENCE, JobType, job_types
 from repro.perf.throughput_files import PUBLIC, load_throughputs, provenance
 from repro.trace.synth import generators
-from repro.trace.synth.draws import flags, positive
 
 Source = str | Path
 _COLUMNS = [
@@ -109,15 +108,8 @@ def gavel_physical(
 
     Gavel, OSDI 2020, Table 3; artifact ``scripts/utils/generate_trace.py``.
     """
-    for option, value in (("jobs", jobs), ("at_start", at_start), ("durations", durations)):
-        positive(option, value, whole=True)
-    positive("min_hours", min_hours)
-    positive("max_hours", max_hours)
     if min_hours > max_hours:
         raise ParamError(f"max_hours={max_hours!r}: give {min_hours:g} (min_hours) or more")
-    flags(multiple=multiple, large_batches=large_batches)
-    if rate is not None:
-        positive("rate", rate)
     kinds = job_types()
     if large_batches:
         kinds = tuple(kind for kind in kinds if kind.distributed)
@@ -149,10 +141,8 @@ class Job(NamedTuple):
 
 def _arrivals(seed: int, jobs: int, rate: float | None) -> list[float]:
     """Return when so many jobs arrive at so many per hour (None: all at once)."""
-    positive("jobs", jobs, whole=True)
     if rate is None:
         return [0.0] * jobs
-    positive("rate", rate)
     stream = Random(seed + 3)
     return list(accumulate((_gap(stream, rate) for _ in range(jobs - 1)), initial=0.0))
 
@@ -162,9 +152,6 @@ def _drawn(
     fixed_duration: float | None, job_table: str,
 ) -> list[Job]:  # fmt: skip
     """Return the jobs that arrive at some times."""
-    flags(priorities=priorities, slos=slos)
-    if fixed_duration is not None:
-        positive("fixed_duration", fixed_duration)
     kinds = job_types() if job_table == "public" else _published_order(job_table)
     # jobs, arrivals and deadlines are drawn apart
     stream, deadlines = Random(seed + 2), Random(seed + 6)

@@ -6,7 +6,7 @@ import pandas as pd
 from repro.errors import ParamError
 from repro.files.tables import measured
 from repro.trace.synth import generators
-from repro.trace.synth.draws import inverse_cdf, jobs_apart, positive, strata
+from repro.trace.synth.draws import inverse_cdf, jobs_apart, strata
 from repro.typing import Floats
 
 
@@ -24,9 +24,6 @@ def philly_gpu_time(
 
     Quantiles from the public Tiresias simulator, mix of the Philly jobs of at least 2 minutes.
     """
-    positive("jobs", jobs, whole=True)
-    positive("num_gpus", num_gpus, whole=True)
-    positive("load", load)
     mix = measured("philly_gpu_mix")
     mix = mix[mix["num_gpus"] <= num_gpus]
     shares = np.cumsum(mix["share"].to_numpy(float))

@@ -3,10 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from repro.errors import ParamError
 from repro.perf.parameter_server import named
 from repro.trace.synth import generators
-from repro.trace.synth.draws import positive
 
 #: Model, batch size, batches, in the order in which the artifact's launcher submits them (seed
 #: 2020): four ResNet-50, two Inception V3 and two VGG-16, as section 7.4 counts them.
@@ -34,9 +32,6 @@ def liquid_batch_jobs(
     ``gap_s``. A duration is the time with all on one node under a model of
     `repro.perf.parameter_server`.
     """
-    positive("jobs", jobs, whole=True)
-    if gap_s < 0:
-        raise ParamError(f"gap_s={gap_s!r}: give seconds of 0 or more")
     frame = pd.DataFrame(
         [BATCH[job % len(BATCH)] for job in range(jobs)],
         columns=["model", "batch_size", "iterations"],

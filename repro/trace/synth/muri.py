@@ -11,7 +11,7 @@ from repro.errors import ParamError
 from repro.files.tables import measured
 from repro.perf.muri_models import muri_profiles
 from repro.trace.synth import generators
-from repro.trace.synth.draws import flags, inverse_cdf, positive, scaled, spread
+from repro.trace.synth.draws import inverse_cdf, scaled, spread
 from repro.typing import Floats
 
 #: Traces as the generator names them.
@@ -56,11 +56,8 @@ def muri_like(
     """
     if trace not in TRACES:
         raise ParamError(f"trace={trace!r}: give one of {', '.join(TRACES)}")
-    flags(at_once=at_once)
-    if isinstance(job_types, bool) or job_types not in range(1, len(JOB_TYPES) + 1):
+    if job_types not in range(1, len(JOB_TYPES) + 1):
         raise ParamError(f"job_types={job_types!r}: give 1 to {len(JOB_TYPES)}")
-    if jobs is not None:
-        positive("jobs", jobs, whole=True)
     classes = measured("muri_durations").query("trace == @trace")
     published = int(classes["jobs"].sum())
     wanted = published if jobs is None else int(jobs)

@@ -7,7 +7,7 @@ from repro.errors import ParamError
 from repro.files.tables import measured
 from repro.perf.speedup import pcs_speedups
 from repro.trace.synth import generators
-from repro.trace.synth.draws import inverse_cdf, jobs_apart, positive, strata
+from repro.trace.synth.draws import inverse_cdf, jobs_apart, strata
 from repro.typing import Floats, Ints
 
 #: GPU counts of trials that every workload draws; each trial then picks one of them.
@@ -36,15 +36,11 @@ def pcs_workload(
     PCS, arXiv 2401.10354, section 5; artifact ``simulation/sim.py``, table
     ``traces/pcs_workloads.csv``.
     """
-    positive("jobs", jobs, whole=True)
-    positive("num_gpus", num_gpus, whole=True)
     if not 0 <= seed < 2**32:
         raise ParamError(f"seed={seed}: give a whole number from 0 to {2**32 - 1:,}")
     tables = _tables(workload)
-    if load is not None:
-        positive("load", load)
-        if "interarrival" in tables:
-            raise ParamError(f"load={load}: the gaps of {workload} are given; leave load out")
+    if load is not None and "interarrival" in tables:
+        raise ParamError(f"load={load}: the gaps of {workload} are given; leave load out")
     stream = np.random.RandomState(seed)
     service = _drawn(stream, tables["service"], jobs)
     trials = _drawn(stream, tables["trials"], jobs)
@@ -78,7 +74,6 @@ def pcs_like(
 
     PCS, arXiv 2401.10354, section 5; table ``traces/pcs_workloads.csv``.
     """
-    positive("jobs", jobs, whole=True)
     tables = _tables(workload)
     if "interarrival" not in tables:
         raise ParamError(f"workload={workload!r}: give workload_ and a virtual cluster of Philly")

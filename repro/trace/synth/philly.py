@@ -6,7 +6,7 @@ import pandas as pd
 from repro.errors import ParamError
 from repro.files.tables import measured
 from repro.trace.synth import generators
-from repro.trace.synth.draws import inverse_cdf, positive, spread, strata
+from repro.trace.synth.draws import inverse_cdf, spread, strata
 from repro.trace.synth.gpu_time import at_load
 from repro.typing import Floats, Ints
 
@@ -56,10 +56,6 @@ def philly_like(
     Jeon et al., "Analysis of Large-Scale Multi-Tenant GPU Clusters for DNN Training Workloads",
     ATC 2019; measured tables ``traces/philly_*.csv``, written by ``repro.trace.calibrate``.
     """
-    given = {"jobs": jobs, "load": load, "num_gpus": num_gpus, "min_duration": min_duration}
-    for option, value in given.items():
-        if value is not None:
-            positive(option, value, whole=option in ("jobs", "num_gpus"))
     if load is not None and num_gpus is None:
         raise ParamError(f"load={load}: give num_gpus too, the GPUs the load refers to")
 

@@ -5,7 +5,7 @@ import pandas as pd
 
 from repro.errors import ParamError
 from repro.trace.synth import generators
-from repro.trace.synth.draws import jobs_apart, positive
+from repro.trace.synth.draws import jobs_apart
 from repro.typing import Floats
 
 
@@ -18,7 +18,6 @@ def mm(
     mean_duration: float = 60.0,
 ) -> pd.DataFrame:
     """Draw M/M/c: Poisson arrivals, exponential durations, ``num_gpus`` single-GPU servers."""
-    positive("num_gpus", num_gpus, whole=True)
     return mg1(rng, jobs, load * num_gpus, mean_duration)
 
 
@@ -37,9 +36,6 @@ def mg1(
     or hyperexponential, with squared coefficient of variation ``scv`` above 1 and half of the work
     in each of two phases (balanced means).
     """
-    positive("jobs", jobs, whole=True)
-    positive("load", load)
-    positive("mean_duration", mean_duration)
     gaps = rng.exponential(mean_duration / load, jobs - 1)
     duration = mean_duration * _unit_service(rng, jobs, service, scv)
     return jobs_apart(gaps, duration=duration, num_gpus=np.ones(jobs, np.int64))
@@ -54,7 +50,6 @@ def _unit_service(rng: np.random.Generator, jobs: int, service: str, scv: float)
     if service != "hyperexponential":
         laws = "exponential, hyperexponential, deterministic"
         raise ParamError(f"service={service!r}: give one of {laws}")
-    positive("scv", scv)
     if scv <= 1:
         raise ParamError(f"scv={scv!r}: a hyperexponential law varies more, give a number above 1")
     often = 0.5 * (1 + np.sqrt((scv - 1) / (scv + 1)))

@@ -7,7 +7,7 @@ import pandas as pd
 
 from repro.errors import ParamError
 from repro.trace.synth import generators
-from repro.trace.synth.draws import positive, scaled
+from repro.trace.synth.draws import scaled
 from repro.typing import Floats, Ints
 
 #: Ten models, in the order of the paper's figures.
@@ -52,8 +52,6 @@ def testbed(
 
     Tiresias, NSDI 2019, section 5.1 and Table 3.
     """
-    positive("jobs", jobs, whole=True)
-    positive("mean_gap", mean_gap)
     counts = scaled(np.array(list(GPU_COUNTS.values())), jobs)
     num_gpus = rng.permutation(np.repeat(list(GPU_COUNTS), counts))
     duration = _durations(rng, num_gpus)

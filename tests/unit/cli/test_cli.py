@@ -364,6 +364,22 @@ def test_simulate_writes_one_row_per_job(jobs, capsys, tmp_path):
     assert rows[1]["end_time"] == "5.5"
 
 
+def test_simulate_writes_intervals_around_predictions(tmp_path, capsys):
+    rows = "".join(f"{at},1,{5 * at},{10 + at % 3}\n" for at in range(40))
+    (tmp_path / "many.csv").write_text("job_id,num_gpu,submit_time,duration\n" + rows)
+    words = ["simulate", "--trace", tmp_path / "many.csv", "--format", "tiresias"]
+    words += ["--cluster", "1x2", "--policy", "srsf-elastic", "--predict-interval", "0.8"]
+    out = tmp_path / "out.csv"
+    found = json.loads(run(capsys, *words, "--out", out, "--json").out)
+    assert 0 < found["interval_coverage"] <= 1 and found["interval_width"] >= 0
+    written = list(csv.DictReader(io.StringIO(out.read_text())))
+    held = [row for row in written if row["predicted_jct_low"]]
+    assert len(written) - len(held) == found["without_interval"] > 0
+    for row in held:
+        assert float(row["predicted_jct_low"]) <= float(row["predicted_jct_high"])
+    assert "interval_coverage" in run(capsys, *words).out
+
+
 def test_simulate_settings(jobs, capsys):
     words = ["simulate", "--trace", jobs, "--format", "tiresias", "--cluster", "1x4"]
     words += ["--policy", "tiresias-l", "--json"]
@@ -381,7 +397,7 @@ def test_simulate_settings(jobs, capsys):
     ("words", "message"),
     [
         (["--policy", "tiresias-x"], "unknown policy 'tiresias-x'; did you mean 'tiresias-"),
-        (["--set", "thresold=1"], "has no parameter 'thresold'; it takes"),
+        (["--set", "thresold=1"], "has no parameter 'thresold'; did you mean 'thresholds'"),
         (["--set", "thresholds"], "--set thresholds: expected K=V"),
         (["--set", "thresholds=5,3"], "ascending"),
         (["--set", "rules=paper"], "use --rules instead"),
@@ -389,6 +405,10 @@ def test_simulate_settings(jobs, capsys):
         (["--placement", "nowhere"], "nowhere"),
         (["--interval", "-1"], "interval"),
         (["--interval", "x"], "'--interval'"),
+        (["--predict-interval", "0.9"], "policy 'tiresias-l' has no compiled rule"),
+        (["--predict-interval", "1.5"], "predict_interval is 1.5; give a probability above 0"),
+        (["--predict-interval", "0.9", "--predict", "0"], "predict=0 leaves no job"),
+        (["--predict-interval", "x"], "'--predict-interval'"),
         (["--seed", "-1"], "--seed -1"),
         (["--cluster", "8by8"], "8by8"),
         (["--cluster", "1x2"], "job 3 can never start on 2 GPUs"),
@@ -458,7 +478,18 @@ def child(*words, **env):
     )
 
 
-NAMES = ("list", "run", "check", "report", "simulate", "place", "policies", "new-policy", "trace")
+NAMES = (
+    "list",
+    "run",
+    "check",
+    "report",
+    "simulate",
+    "place",
+    "front",
+    "policies",
+    "new-policy",
+    "trace",
+)
 
 
 def test_help_is_quick_and_names_every_command():

@@ -277,7 +277,7 @@ def test_infeasible_slo(simulate):
 @pytest.mark.parametrize(
     ("setting", "said"),
     [
-        ("rounds=3", "policy 'gavel-las' has no parameter 'rounds'; it takes throughputs, lp_b"),
+        ("rounds=3", "policy 'gavel-las' and its rounds have no parameter 'rounds'"),
         ("round_s=0", "round setting round_s is 0; give a number of more than 0"),
         ("round_s=x", "round setting round_s is 'x'; give a number of more than 0"),
         ("min_realloc_interval_s=-1", "round setting min_realloc_interval_s is -1; give a number"),
@@ -305,7 +305,7 @@ def test_rules_that_count_steps_need_them(tmp_path, capsys):
 
 def test_policies_without_rounds_take_no_round_settings(simulate):
     said = simulate("--set", "round_s=60", policy="srtf", cluster="1x2", code=2)
-    assert said.startswith("policy 'srtf' has no parameter 'round_s'; it takes")
+    assert said.startswith("policy 'srtf' has no parameter 'round_s' (accepted")
 
 
 GANGS = SPEEDS + f"{A3C},2,v100,16,,\n{A3C},2,k80,4,,\n{A3C},2,v100_unconsolidated,4,,\n"

@@ -101,7 +101,7 @@ def test_lines_for_people(place):
         (["a,1,2,0 0 0,alexnet,1,1"], ("--times", "k80"), "no parameters for model 'alexnet'"),
         (["a,1,2,0 0 0,alexnet,1,1"], ("--times", "measured"), "no measured time for 'alexnet'"),
         (["a,1,2,0 0 0,vgg16,,1"], ("--times", "t4"), "jobs.csv:2:batch_size: missing value"),
-        (["a,1,2,0 0 0,,,"], ("--times", "v100"), "accepted are measured, k80, t4"),
+        (["a,1,2,0 0 0,,,"], ("--times", "v100"), "accepted: measured, k80, t4"),
         (JOBS, ("--set", "lambda=2"), "lambda is 2; give a number from 0 to 1"),
         (JOBS, ("--set", "lambda=x"), "lambda is 'x'"),
         (JOBS, ("--set", "mu=1"), "policy 'given' has no parameter 'mu'"),

@@ -163,6 +163,14 @@ sweep.outcome(sweep.Case(small_trace(), "1x4", "srtf").resolved())
     assert log.read_text().splitlines() == ["simulated"]
 
 
+@pytest.mark.timeout(20)
+def test_a_result_computed_on_the_way_to_another_waits_for_no_lock():
+    """Both would share one: their addresses begin alike."""
+    inner = lambda: cache.remembered("abc2", lambda: {"value": 1})  # noqa: E731
+    assert cache.remembered("abc1", inner) == {"value": 1}
+    assert cache.recall("abc1") == cache.recall("abc2") == {"value": 1}
+
+
 def test_sources_that_changed_since_the_process_began_are_not_those_that_run(
     monkeypatch, own_cache
 ):

@@ -2,7 +2,11 @@
 
 import hashlib
 import json
+import os
 import re
+import signal
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -15,10 +19,11 @@ from repro.errors import (
     ClaimError,
     DataMissingError,
     ParamError,
+    ReproError,
     StandInWarning,
     TraceError,
 )
-from repro.figures import data, params
+from repro.figures import data, params, sweep
 from repro.figures.saved import damaged
 from repro.figures.sweep import Case, named_files
 from repro.files import public
@@ -87,7 +92,7 @@ def test_inputs_are_the_file_the_profile_and_the_overrides(fig, project):
     assert paper.inputs.seeds == [0, 1]
     assert repro.figure("tiresias/fig01_one", seeds=[5]).inputs.seeds == [5]
     assert paper.published == {"jobs": 6, "big": "> 100"}
-    with pytest.raises(ParamError, match="unknown parameter 'sedes'; did you mean seeds"):
+    with pytest.raises(ParamError, match="unknown parameter 'sedes'; did you mean 'seeds"):
         repro.figure("tiresias/fig01_one", sedes=[1])
     with pytest.raises(ParamError, match="unknown profile"):
         repro.figure("tiresias/fig01_one", profile="big")
@@ -182,7 +187,7 @@ def test_a_policy_that_names_public_data_leaves_a_record(fig, synth, offline):
 
 
 def test_a_misspelt_setting_is_refused_with_the_one_that_is_near(fig):
-    with pytest.raises(ParamError, match=r"no setting 'interva'; did you mean interval\?"):
+    with pytest.raises(ParamError, match=r"no setting 'interva'; did you mean 'interval'"):
         fig.simulate(small_trace(), cluster="1x4", policy="srtf", interva=5.0)
 
 
@@ -373,3 +378,35 @@ def test_points_of_an_earlier_run_go(fig):
     fig._spec = fig._spec.model_copy(update={"claims": []})
     _, result = saved(fig, values={})
     assert result["points"] == [] and not points.exists()
+
+
+@dataclass(frozen=True)
+class Deadly:
+    """Measure whose process dies until a file is there."""
+
+    path: Path
+    alive: bool = True
+
+    def __call__(self, case):
+        if not self.path.exists():
+            if self.alive:
+                self.path.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return {"jobs": len(sweep.opened(case))}
+
+
+def deadly(path, alive=True):
+    return {
+        n: Case(small_trace().head(n), "1x4", "srtf", measure=Deadly(path, alive)) for n in (2, 3)
+    }
+
+
+def test_a_dead_worker_is_replaced_and_its_simulation_repeated(fig, tmp_path, capsys):
+    found = fig.sweep(deadly(tmp_path / "dead"), workers=2)
+    assert [one["jobs"] for one in found.values()] == [2, 3]
+    assert "a worker process died; what it did is done again" in capsys.readouterr().out
+
+
+def test_workers_that_keep_dying_end_the_sweep_in_one_line(fig, tmp_path):
+    with pytest.raises(ReproError, match="died 3 times in a row, 2 simulations are left"):
+        fig.sweep(deadly(tmp_path / "dead", alive=False), workers=2)

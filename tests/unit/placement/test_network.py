@@ -63,7 +63,11 @@ def test_memory_and_bandwidth_filter_the_candidates():
 
 @pytest.mark.parametrize(
     ("weight", "formula", "line"),
-    [(1.5, "paper", "lambda is 1.5"), ("a", "paper", "lambda is 'a'"), (0.5, "ours", "score is")],
+    [
+        (1.5, "paper", "lambda is 1.5"),
+        ("a", "paper", "lambda is 'a'"),
+        (0.5, "ours", "score cannot"),
+    ],
 )
 def test_scoring_out_of_range(weight, formula, line):
     with pytest.raises(ParamError, match=line):

@@ -53,7 +53,7 @@ def test_a_list_in_a_file(tmp_path):
         ("one,0,a,vgg16,12,250,-1,2,8192", {}, "jobs.csv:2:num_ps: negative"),
         ("one,0,a,vgg16,0,250,1,2,8192", {}, "jobs.csv:2:batch_size: too small"),
         ("one,0,a,vgg16,12,250,1,2,8192", {"case": "two"}, "case 'two' is not in"),
-        ("one,0,a,vgg16,12,250,1,2,8192", {"times": "v100"}, "accepted are measured, k80, t4"),
+        ("one,0,a,vgg16,12,250,1,2,8192", {"times": "v100"}, "accepted: measured, k80, t4"),
         ("one,0,a,vgg16,12,250,1,2,-5", {}, "gpu_mem_mb"),
     ],
 )

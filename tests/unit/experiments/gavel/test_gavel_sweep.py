@@ -61,7 +61,7 @@ def test_each_series_goes_as_far_as_it_may_highest_rate_first():
 
 
 def test_series_may_not_set_what_does_not_exist():
-    with pytest.raises(ParamError, match="'LAS': unknown colour"):
+    with pytest.raises(ParamError, match="'LAS': unknown 'colour'"):
         cases(series={"LAS": {"colour": "red"}})
 
 

@@ -111,7 +111,7 @@ def test_a_job_whose_greedy_domain_is_too_small_gets_another():
     [
         ({"lambda": 2}, "lambda is 2; give a number from 0 to 1"),
         ({"lambda": "much"}, "lambda"),
-        ({"times": "v100"}, "times is 'v100'; accepted: measured, k80, t4"),
+        ({"times": "v100"}, r"times cannot be 'v100' \(accepted: measured, k80, t4"),
         ({"score": "best"}, "give paper or artifact"),
     ],
 )

@@ -25,7 +25,7 @@ def profiles(stages, max_group=4, collapse=True):
 
 
 def gamma(profiles, one, other):
-    return profiles.weights([(one, other)])[0][0, 1]
+    return profiles.weights((one, other))[0, 1]
 
 
 def grouping(stages, max_group=4, rounds=4, collapse=True):
@@ -41,7 +41,7 @@ def measured(rng, number, models=8):
 
 def weight(found, known):
     return sum(
-        gamma(known, (known.of_job[group[0]],), (known.of_job[group[1]],))
+        gamma(known, known.alone[group[0]], known.alone[group[1]])
         for group in found
         if len(group) == 2
     )
@@ -114,9 +114,9 @@ def test_blocks_in_order_of_priority():
 def test_noise_free_profiles_are_shared_by_equal_jobs():
     known = profiles([CPU, GPU, CPU])
     assert known.of_job == [0, 1, 0]
-    assert gamma(known, (0,), (1,)) == pytest.approx(6 / 16)
-    assert gamma(known, (0,), (0,)) == pytest.approx(6 / 20)
-    assert gamma(known, (0, 1, 0), (0, 1)) == 0.0
+    assert gamma(known, *known.alone[:2]) == pytest.approx(6 / 16)
+    assert gamma(known, known.alone[0], known.alone[0]) == pytest.approx(6 / 20)
+    assert gamma(known, known.kind((0, 0, 1)), known.kind((0, 1))) == 0.0
     assert known.best_period((0, 1)) == 4.0
 
 
@@ -126,4 +126,4 @@ def test_noise_free_profiles_are_shared_by_equal_jobs():
 def test_gamma_is_the_busy_share_of_four_resources(perf, period):
     stages = [(117.0, 68.0, 0.0), (0.5, 160.0, 0.0)]
     known = Profiles(stages, merged=True, perf=perf, max_group=2, collapse=True)
-    assert gamma(known, (0,), (1,)) == pytest.approx(345.5 / (4 * period))
+    assert gamma(known, *known.alone[:2]) == pytest.approx(345.5 / (4 * period))

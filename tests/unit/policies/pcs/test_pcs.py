@@ -121,6 +121,12 @@ def test_weights_decay_and_sum_to_one(classes, decay):
     assert (order <= 2e-3).all() if decay >= 0 else (order >= -2e-3).all()
 
 
+def test_a_last_weight_that_rounds_to_0_is_none():
+    """Not what rounding leaves of one minus the others."""
+    with pytest.raises(ParamError, match="one of 5 classes has a weight that rounds to 0"):
+        decaying_weights(5, 1.98)
+
+
 @pytest.mark.parametrize(
     ("settings", "says"),
     [

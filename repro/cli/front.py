@@ -1,0 +1,136 @@
+"""``repro front``: configurations of PCS that nothing beats, by what an operator prefers."""
+
+import contextlib
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import pandas as pd
+import typer
+
+from repro.errors import ParamError
+from repro.figures.data import open_trace
+from repro.figures.saved import to_json
+from repro.files.whole import write_whole
+from repro.perf.speedup import load_speedups
+from repro.preferences.interface import CONFIGURATION, Preferences
+from repro.preferences.objectives import Objective, parse
+from repro.search.fronts import Method
+from repro.trace.load import load
+
+_FORM = "give METRIC=avg or METRIC=PERCENTILE, and :LIMIT if more is not wanted"
+
+
+def front(
+    trace: Annotated[
+        str, typer.Option(metavar="FILE|NAME", help="A file, a generator or a public trace.")
+    ],
+    cluster: Annotated[str, typer.Option(metavar="SPEC", help="1x64, or a YAML file.")],
+    prefer: Annotated[
+        list[str],
+        typer.Option(
+            metavar="M=HOW[:LIMIT]", help="jct, pred_err or unfairness; avg or a percentile."
+        ),
+    ],
+    format: Annotated[
+        str | None, typer.Option(metavar="F", help="Format of the file (`repro trace formats`).")
+    ] = None,
+    train: Annotated[
+        int | None, typer.Option(metavar="N", help="Search on the first N jobs, test on the rest.")
+    ] = None,
+    method: Annotated[
+        str, typer.Option(metavar="NAME", help="spea2, nsga2, gaussian-process or random.")
+    ] = "spea2",
+    budget: Annotated[int, typer.Option(metavar="N", help="Configurations to simulate.")] = 370,
+    population: Annotated[
+        int, typer.Option(metavar="N", help="Of them, those to begin with.")
+    ] = 70,
+    heuristics: Annotated[
+        bool, typer.Option(help="Cut classes by two numbers, or search each bound and weight.")
+    ] = True,
+    speedups: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Speed-up curves of divisible jobs.")
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of what is drawn.")] = 0,
+    jobs: Annotated[
+        int | None, typer.Option("-j", metavar="N", help="Processes; by default one per CPU.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, nothing else.")] = False,
+    out: Annotated[Path | None, typer.Option(metavar="FRONT.csv", help="Write the front.")] = None,
+) -> None:
+    """Search for configurations of PCS that no other beats in what is preferred."""
+    if seed < 0:
+        raise ParamError(f"--seed {seed}: give a whole number of 0 or more")
+    if jobs is not None and jobs < 1:
+        raise ParamError(f"-j {jobs}: give a whole number of 1 or more")
+    if out is not None and not out.parent.is_dir():
+        # said before the search, not after it
+        raise ParamError(f"--out {out}: no folder {out.parent}; make it first")
+    wishes = parse([_objective(text) for text in prefer])
+    how = Method(method, budget, population)
+    options: dict[str, Any] = {} if speedups is None else {"speedups": speedups}
+    if Path(trace).exists():
+        frame = load(trace, format, **options)
+    elif format is not None:
+        raise ParamError(f"--format {format}: there is no file {trace!r}")
+    else:
+        frame = open_trace(trace, seed)[0]
+    curves = None if speedups is None else load_speedups(speedups)
+    pcs = Preferences(frame, cluster, train=train, perf=curves, workers=jobs)
+    pcs.set_preference(wishes)
+    names = [one.name for one in wishes]
+    with contextlib.redirect_stdout(io.StringIO() if as_json else sys.stderr):
+        found = pcs.pareto_front(
+            how, seed=seed, heuristics=heuristics, watch=lambda table: _progress(table, names)
+        )
+        if len(pcs.test):
+            tested = pcs.evaluate(found)[names].add_prefix("test_")
+            found = pd.concat([found[names], tested, found[list(CONFIGURATION)]], axis=1)
+    shown = found.assign(
+        **{name: [" ".join(map(repr, one)) for one in found[name]] for name in CONFIGURATION[:2]}
+    )
+    if out is not None:
+        write_whole(out, shown.to_csv(index=False, lineterminator="\n").encode(), parents=False)
+    rows = json.loads(found.to_json(orient="records", double_precision=15))
+    report = {"objectives": names, "evaluations": budget, "front": rows}
+    typer.echo(to_json(report).decode().rstrip() if as_json else _text(found))
+
+
+def _objective(text: str) -> Objective:
+    """Return the objective of METRIC=MEASURE[:LIMIT]."""
+    metric, equals, rest = text.partition("=")
+    measure, colon, limit = rest.partition(":")
+    try:
+        parts: tuple[Any, ...] = (
+            measure if measure == "avg" else float(measure),
+            float(limit) if colon else None,
+        )
+    except ValueError:
+        raise ParamError(f"--prefer {text}: {_FORM}, such as pred_err=99:20") from None
+    if not equals:
+        raise ParamError(f"--prefer {text}: {_FORM}, such as pred_err=99:20")
+    return Objective(metric, *parts)
+
+
+def _progress(table: pd.DataFrame, names: list[str]) -> None:
+    """Say how far the search is and how the front grows."""
+    front = table[table["front"]]
+    least = ", ".join(f"{name} {front[name].min():,.6g}" for name in names)
+    print(f"{len(table)} evaluated, {len(front)} on the front; least {least}", flush=True)
+
+
+def _text(front: pd.DataFrame) -> str:
+    """Return a front as lines, each with the settings of ``repro simulate --policy pcs``."""
+    lines = []
+    for row in front.to_dict("records"):
+        parts = {str(name): value for name, value in row.items()}
+        given = [parts.pop(name) for name in CONFIGURATION]
+        lists = [",".join(f"{one:.6g}" for one in np.atleast_1d(values)) for values in given]
+        how = [f"--set {name}={text}" for name, text in zip(CONFIGURATION, lists, strict=True)]
+        values = [f"{name} {value:,.6g}" for name, value in parts.items()]
+        # one class has no threshold
+        lines.append("  ".join([*values, " ".join(one for one in how if not one.endswith("="))]))
+    return "\n".join(lines)

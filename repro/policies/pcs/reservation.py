@@ -1,0 +1,119 @@
+"""Reservations: conservative backfilling, a job gets its interval on arrival and keeps it."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from repro.compiled import njit
+from repro.core.elastic import (
+    ASKED,
+    HOLDERS,
+    NOW,
+    WAKE,
+    Elastic,
+    Jobs,
+    State,
+    give,
+    in_parts,
+    pop,
+    push,
+    speed,
+)
+from repro.core.policy import register
+from repro.policies.pcs.in_order import leave
+from repro.sim.elastic import ruled
+
+#: Rows of own memory: where a job's interval begins and ends as far as is known, and where it ended
+#: when it was reserved (instants). Then the heap of waiting jobs, their rows, how many they are.
+_START, _END, _PROMISED = range(3)
+_HEAP, _ROW, _NUMBER = range(3)
+#: Seconds by which rounding may move a completion: who starts no later than that starts on time.
+_ON_TIME_S = 1e-3
+
+
+@njit()
+def _earliest(jobs: Jobs, s: State, gpus: int, length: float) -> float:
+    """Return from when on so many GPUs are free for so long, next to everyone's interval.
+
+    One late to start is taken to begin now, one late to end to be late as long again.
+    """
+    now, held, number = s.clock[NOW], s.tally[HOLDERS], s.whole[_NUMBER, 0]
+    times, change = np.empty(2 * (held + number)), np.empty(2 * (held + number), np.int64)
+    for place in range(held + number):
+        job = s.holders[place] if place < held else s.whole[_HEAP, place - held]
+        start, end = s.real[_START, job], s.real[_END, job]
+        taken = min(jobs.asked[job], jobs.gpus)
+        end = max(end, 2.0 * now - end) if place < held else end + max(now - start, 0.0)
+        times[2 * place], times[2 * place + 1] = max(start, now), end
+        change[2 * place], change[2 * place + 1] = -taken, taken
+    order, free, start, at = np.argsort(times), jobs.gpus, now, 0
+    while at < len(order):
+        moment = times[order[at]]
+        if start >= 0.0 and moment - start >= length:
+            break
+        while at < len(order) and times[order[at]] == moment:
+            free += change[order[at]]
+            at += 1
+        if free < gpus:
+            start = -1.0
+        elif start < 0.0:
+            start = moment
+    return float(start)
+
+
+@njit()
+def _admit(jobs: Jobs, how: int, s: State, job: int) -> None:
+    """Reserve the GPUs a job asks for, for as long as it is believed to take."""
+    gpus = min(jobs.asked[job], jobs.gpus)
+    seconds = s.left[job] * jobs.error[job] / speed(jobs, job, gpus)
+    length = jobs.pause + in_parts(jobs, seconds)
+    start = _earliest(jobs, s, gpus, length)
+    s.real[_START, job], s.whole[_ROW, job] = start, job
+    s.real[_END, job] = s.real[_PROMISED, job] = start + length
+    push(s.whole[_HEAP], s.real[_START], s.whole[_ROW], 0, s.whole[_NUMBER, 0], job)
+    s.whole[_NUMBER, 0] += 1
+
+
+@njit()
+def _share(jobs: Jobs, how: int, s: State) -> None:
+    """Start those whose interval has begun, in this order; nobody passes one without GPUs."""
+    now, free, count = s.clock[NOW], jobs.gpus, s.tally[HOLDERS]
+    heap, start, rows = s.whole[_HEAP], s.real[_START], s.whole[_ROW]
+    for job in s.holders[:count]:
+        free -= min(jobs.asked[job], jobs.gpus)
+    while s.whole[_NUMBER, 0] > 0 and start[heap[0]] <= now:
+        gpus = min(jobs.asked[heap[0]], jobs.gpus)
+        if gpus > free:
+            break
+        job = pop(heap, start, rows, 0, s.whole[_NUMBER, 0])
+        s.whole[_NUMBER, 0] -= 1
+        if now - start[job] > _ON_TIME_S * jobs.per_second:
+            s.real[_END, job] += now - start[job]
+            start[job] = now
+        give(jobs, s, job, float(gpus))
+        s.holders[count] = job
+        count += 1
+        free -= gpus
+    s.tally[HOLDERS], s.clock[ASKED] = count, jobs.gpus - free
+    waits = s.whole[_NUMBER, 0] > 0 and start[heap[0]] > now
+    s.clock[WAKE] = start[heap[0]] if waits else np.inf
+
+
+@register("reservation")
+@dataclass(frozen=True)
+class Reservation(Elastic):
+    """Each job reserves all it asks for, for the first interval in which it is free, and keeps it.
+
+    Conservative backfilling: a later job may begin before an earlier one, but moves nobody. What
+    is predicted is the end of the interval, which with exact sizes is always right. With a size
+    error a job that ends early leaves its GPUs to later arrivals. One that ends late keeps them,
+    and those who were to follow begin as soon as GPUs are free, in order of their intervals; for
+    new intervals it is taken to be late as long again.
+
+    Reference: PCS, arXiv 2401.10354, discussion; Mu'alem, Feitelson, IEEE TPDS 12 (6), 2001.
+    """
+
+    needs = frozenset({"duration"})
+    promised = _PROMISED
+    rule: ClassVar[Any] = ruled(_admit, leave, _share, 3, 3)

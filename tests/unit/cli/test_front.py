@@ -1,0 +1,101 @@
+"""`repro front`: a front on the terminal, in a file and as JSON; bad input in one line."""
+
+import csv
+import json
+
+import pytest
+
+from repro import load, make, simulate
+from repro.cli import main
+from repro.trace import synth
+
+PREFER = ("--prefer", "jct=avg", "--prefer", "pred_err=99")
+SMALL = ("--budget", "12", "--population", "6", "-j", "1")
+
+
+@pytest.fixture(scope="module")
+def jobs(tmp_path_factory):
+    path = tmp_path_factory.mktemp("jobs") / "jobs.csv"
+    synth.make("pcs-workload", 3, jobs=80, load=1.4, num_gpus=16).to_csv(path, index=False)
+    return path
+
+
+def front(capsys, jobs, *words, code=0):
+    assert (
+        main(
+            [
+                "front",
+                "--trace",
+                str(jobs),
+                "--format",
+                "repro",
+                "--cluster",
+                "1x16",
+                *map(str, words),
+            ]
+        )
+        == code
+    )
+    return capsys.readouterr()
+
+
+def test_json_is_one_object_whose_rows_give_what_they_say(capsys, jobs):
+    shown = front(capsys, jobs, *PREFER, *SMALL, "--json")
+    told = json.loads(shown.out)
+    assert shown.err == "" and told["evaluations"] == 12
+    assert told["objectives"] == ["avg_jct_s", "p99_pred_err_pct"]
+    for row in told["front"][:3]:
+        bounds, weights = tuple(row["thresholds"]), tuple(row["weights"])
+        rest = {name: row[name] for name in ("zeta_min", "delta")}
+        policy = make("pcs", "pcs", thresholds=bounds, weights=weights, **rest)
+        summary = simulate(load(jobs, "repro"), "1x16", policy, rules="pcs").summary()
+        assert summary["avg_jct"] == pytest.approx(row["avg_jct_s"])
+        assert summary["p99_pred_err"] == pytest.approx(row["p99_pred_err_pct"])
+
+
+def test_lines_are_settings_of_a_simulation_and_the_front_is_a_file(capsys, jobs, tmp_path):
+    out = tmp_path / "front.csv"
+    shown = front(capsys, jobs, *PREFER, *SMALL, "--train", 60, "--out", out)
+    assert "12 evaluated, " in shown.err
+    rows = list(csv.DictReader(out.open()))
+    assert len(rows) == len(shown.out.splitlines()) > 1
+    assert {"avg_jct_s", "test_avg_jct_s", "thresholds", "weights"} <= set(rows[0])
+    line = shown.out.splitlines()[0]
+    words = line.split(" --set ")[1:]
+    words = [word for one in words for word in ("--set", one.strip())]
+    simulation = [
+        "simulate",
+        "--trace",
+        str(jobs),
+        "--format",
+        "repro",
+        "--cluster",
+        "1x16",
+        "--policy",
+        "pcs",
+    ]
+    assert main([*simulation, "--rules", "pcs", *words]) == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--prefer", "jct=101"], "jct: the measure is 101.0; give avg or a percentile, 0 to 100"),
+        (["--prefer", "speed=avg"], "no metric 'speed'; accepted: jct, pred_err, unfairness"),
+        (["--prefer", "jct"], "--prefer jct: give METRIC=avg or METRIC=PERCENTILE"),
+        (["--prefer", "jct=avg:much"], "--prefer jct=avg:much: give METRIC=avg"),
+        ([*PREFER, "--prefer", "jct=avg:5"], "names avg_jct_s twice"),
+        ([*PREFER, "--budget", "60"], "budget is 60; give at least the population, which is 70"),
+        ([*PREFER, "--train", "1"], "1 of 80 jobs to search on; give at least 2"),
+        ([*PREFER, "--method", "tabu"], "no search 'tabu'"),
+        ([*PREFER, "-j", "0"], "-j 0: give a whole number of 1 or more"),
+        ([*PREFER, "--seed", "-1"], "--seed -1"),
+        ([*PREFER, "--out", "nowhere/front.csv"], "no folder nowhere; make it first"),
+        (["--prefer", "jct=avg:1", *SMALL], "no configuration found is within all limits"),
+    ],
+)
+def test_bad_input_is_one_line(capsys, jobs, words, said):
+    shown = front(capsys, jobs, *words, code=2)
+    *progress, line = shown.err.splitlines()
+    assert said in line and shown.out == ""
+    assert all("evaluated" in one for one in progress)
