@@ -172,9 +172,8 @@ def _text(report: dict[str, Any]) -> str:
     for told in report["jobs"]:
         line = f"{told['job_id']}  waits"
         if told["tasks"] is not None:
-            line = "{job_id}  nodes {nodes}  cost {cost:g}  score {score:g}".format(
-                **told, nodes=" ".join(map(str, told["tasks"]))
-            )
+            nodes = " ".join(map(str, told["tasks"]))
+            line = "{job_id}  nodes {}  cost {cost:g}  score {score:g}".format(nodes, **told)
         lines.append(line if told["run_s"] is None else f"{line}  {told['run_s']:,.1f} s")
     total = "sum of scores {sum_score:g}, {num_nodes} nodes, objective {objective:g}"
     return "\n".join([*lines, total.format(**report)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from repro.typing import Floats, Ints
 #: Regressors by name, in the order of the paper's Fig 10.
 REGRESSORS = ("random_forest", "linear_regression", "adaboost", "gbdt", "decision_tree")
 _TRAINING, _JOBS = Origin("training set"), Origin("jobs")
-_TYPE = "model"
+_TYPE, _FNV = "model", 2166136261
 
 
 @dataclass(frozen=True)
@@ -88,15 +89,11 @@ def encode(column: pd.Series[Any]) -> Floats:
     """
     if pd.api.types.is_numeric_dtype(column.dtype):
         return column.to_numpy(float)
-    codes = {text: _fnv1a(str(text)) / 2**32 for text in column.unique()}
-    return column.map(codes).to_numpy(float)
-
-
-def _fnv1a(text: str) -> int:
-    value = 2166136261
-    for byte in text.encode():
-        value = (value ^ byte) * 16777619 % 2**32
-    return value
+    codes = {
+        text: reduce(lambda code, byte: (code ^ byte) * 16777619 % 2**32, str(text).encode(), _FNV)
+        for text in column.unique()
+    }
+    return column.map(codes).to_numpy(float) / 2**32
 
 
 @dataclass
@@ -229,13 +226,11 @@ class RequirementEstimator:
 
 def _filled(jobs: pd.DataFrame) -> pd.DataFrame:
     """Return jobs with the columns that may be left out."""
-    rows = jobs.copy()
-    if "num_ps" not in rows:
-        rows["num_ps"] = rows["num_gpus"].map(num_servers) if "num_gpus" in rows else 0
-    if "num_workers" not in rows:
-        rows["num_workers"] = rows["num_gpus"] - rows["num_ps"] if "num_gpus" in rows else 1
-    if "gpus_per_task" not in rows:
-        rows["gpus_per_task"] = 1
-    if "num_batches" not in rows and "iterations" in rows:
-        rows["num_batches"] = rows["iterations"] - WARM_UP
+    rows = pd.DataFrame({"gpus_per_task": 1, "num_ps": 0, "num_workers": 1}, jobs.index)
+    if "num_gpus" in jobs:
+        rows["num_ps"] = jobs["num_ps"] if "num_ps" in jobs else jobs["num_gpus"].map(num_servers)
+        rows["num_workers"] = jobs["num_gpus"] - rows["num_ps"]
+    if "iterations" in jobs:
+        rows["num_batches"] = jobs["iterations"] - WARM_UP
+    rows[jobs.columns] = jobs
     return rows

@@ -71,8 +71,7 @@ def marginal_utility(seconds: Sequence[float] | Floats, eps: float = 0.05) -> in
 def image_s(model: IterationModel, name: str, batch: float, num_ps: int = 1) -> Floats:
     """Return the time (s) per image with each of `WORKERS`, every task on a node of its own."""
     steps = [sum(model.iteration_s(name, range(num_ps + n), batch, num_ps)) for n in WORKERS]
-    times: Floats = np.array(steps) / (batch * np.array(WORKERS))
-    return times
+    return np.asarray(np.divide(steps, batch * np.array(WORKERS)))
 
 
 def step_s(model: IterationModel, name: str, batch: float) -> Floats:
@@ -81,8 +80,7 @@ def step_s(model: IterationModel, name: str, batch: float) -> Floats:
         replace(model, pair_mb_s=mb_s, node_mb_s=mb_s).iteration_s(name, (0, 1), batch)
         for mb_s in BANDWIDTHS_MB_S
     ]
-    times: Floats = np.sum(links, axis=1)
-    return times
+    return np.asarray(np.sum(links, axis=1))
 
 
 def synthetic(

@@ -3,7 +3,7 @@
 import copy
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -132,10 +132,10 @@ def search(
     >>> search(Site(Cluster.parse("3x2")), [Gang(1, 2), Gang(1, 2)]).objective
     4.25
     """
-    how = how or Genetic()
-    room = room_of(site, gangs)
-    rng = np.random.default_rng(seed)
-    count, size = len(room.job), _size(how, room)
+    how, room = how or Genetic(), room_of(site, gangs)
+    rng, count = np.random.default_rng(seed), len(room.job)
+    size = how.population or 30 + count // 2
+    how = replace(how, population=size)
     shuffled = rng.permuted(np.tile(np.arange(count), (size, 1)), axis=1)
     first = _fit(room, shuffled, rng.random((size, count)))
     if how.best_fit and (plan := best_fit(site, gangs, weight)) is not None:
@@ -146,11 +146,6 @@ def search(
 
     value = functools.partial(site.objectives, gangs=gangs, weight=weight)
     return _evolve(value, gangs, how, room, plans, rng, watch)
-
-
-def _size(how: Genetic, room: Room) -> int:
-    """Return the number of individuals."""
-    return how.population or 30 + len(room.job) // 2
 
 
 def room_of(site: Site, gangs: Sequence[Gang]) -> Room:
@@ -201,7 +196,7 @@ def _evolve(
 
     mating, unlike = _mating(gangs, how, room, rng)
     algorithm = GA(
-        pop_size=_size(how, room),
+        pop_size=how.population,
         sampling=plans,
         mating=mating,
         survival=FitnessSurvival() if how.elitist else Children(),

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import pandas as pd
 
 from repro.errors import ParamError
@@ -77,7 +78,6 @@ def configurations(throughputs: ThroughputTable, gpu_type: str, unit: str) -> pd
     sizes = ["one size" if one.batch_size is None else str(one.batch_size) for one in job_types()]
     frame["batch_size"] = frame["batch_size"].astype("Int64")
     frame["rank"] = frame.groupby("model").cumcount() + 1
-    frame["steps_per_s"] = speeds
-    frame["speedup"] = frame["steps_per_s"] / pd.Series(units)
+    frame["steps_per_s"], frame["speedup"] = speeds, np.divide(speeds, units)
     frame["text"] = [f"{size}\n{speed:.3g}/s" for size, speed in zip(sizes, speeds, strict=True)]
     return frame

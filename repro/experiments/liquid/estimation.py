@@ -45,10 +45,9 @@ def compare(
             seed = int(rng.integers(2**31))
             estimator = RequirementEstimator(name, [label], features, per_type, seed)
             guess = estimator.fit(pool[-size:]).estimates(held)[label].to_numpy(float)
-            mse, spread = float(np.mean((guess - truth) ** 2)), float(truth.std())
-            row = {"rows": size, "series": name, "rmse": mse**0.5, "r2": 1 - mse / truth.var()}
-            found.append(row | {"spread": spread})
-    return pd.DataFrame(found)
+            mse = float(np.mean((guess - truth) ** 2))
+            found.append((size, name, mse**0.5, 1 - mse / truth.var(), float(truth.std())))
+    return pd.DataFrame(found, columns=["rows", "series", "rmse", "r2", "spread"])
 
 
 def synthetic_comparison(fig: FigureRun) -> pd.DataFrame:

@@ -31,11 +31,8 @@ def rows(name: str, path: str | Path) -> pd.DataFrame:
 def launch_and_save(pause: pd.DataFrame, models: Sequence[str]) -> Phases:
     """Return the seconds each model launches and saves; of one not measured, the mean of all."""
     known = pause.assign(save=pause[list(_SAVE)].sum(axis=1)).set_index("job")
-    launch, save = known["launch_total_s"], known["save"]
-    return Phases(
-        {model: float(launch.get(model, launch.mean())) for model in models},
-        {model: float(save.get(model, save.mean())) for model in models},
-    )
+    seconds = known[["launch_total_s", "save"]]
+    return Phases(*seconds.reindex(list(models)).fillna(seconds.mean()).to_dict().values())
 
 
 def alone(isolated: pd.DataFrame, mode: str = "timeslice") -> pd.DataFrame:

@@ -83,8 +83,7 @@ class Panel:
     @property
     def phases(self) -> Phases:
         """Launch, save and hand-over of the panel."""
-        launch, save = {self.model: self.launch_s}, {self.model: self.save_s}
-        return Phases(launch, save, self.handover_s)
+        return Phases({self.model: self.launch_s}, {self.model: self.save_s}, self.handover_s)
 
 
 @dataclass(frozen=True)

@@ -35,10 +35,7 @@ def claim(figure: str, quantity: str) -> float:
 def curves(figure: str) -> pd.DataFrame:
     """Return a figure's curves in long form: job, gpu, series, t_s (whole seconds), value."""
     table = _CURVES.frame
-    table = table[table["figure"] == figure].drop(columns=["figure", "unit"])
-    values = table["values"].str.split().map(lambda row: [float(one) for one in row])
-    table = table.assign(value=values).drop(columns="values").explode("value")
-    after = table.groupby(level=0).cumcount()
-    return table.assign(t_s=table["first_s"] + after, value=table["value"].astype(float)).drop(
-        columns="first_s"
-    )
+    table = table[table["figure"] == figure].assign(value=table["values"].str.split())
+    table = table.explode("value").astype({"value": float})
+    table["t_s"] = table.pop("first_s") + table.groupby(level=0).cumcount()
+    return table.drop(columns=["figure", "unit", "values"])

@@ -46,7 +46,7 @@ class OverSeeds:
         for name, values in (("avg_jct_s", jct), ("makespan_s", span)):
             spread = float(values.std(ddof=1)) if len(values) > 1 else 0.0
             found |= {name: float(values.mean()), f"{name}_sd": spread}
-            found |= {f"{name}_lowest": float(values.min())}
+            found[f"{name}_lowest"] = float(values.min())
         return found
 
 

@@ -62,11 +62,10 @@ class Containers(Policy):
         """Return the nodes of each job, in order; ``site`` then holds them."""
         plans: list[Plan | None] = [None] * len(gangs)
         for number, gang in enumerate(gangs):
-            plan = self.plan(site, gang, rng)
+            plans[number] = plan = self.plan(site, gang, rng)
             if plan is None:
                 break
             site.hold(plan, gang)
-            plans[number] = plan
         return plans
 
     def per_node(self) -> float:

@@ -89,9 +89,8 @@ class LiquidBatch(Containers):
             )
             if found is not None:
                 for number, gang in enumerate(gangs[:count]):
-                    plan = found.plan[ends[number] - gang.size : ends[number]]
+                    plans[number] = plan = found.plan[ends[number] - gang.size : ends[number]]
                     site.hold(plan, gang)
-                    plans[number] = plan
                 break
             # GPUs there are enough, but memory, bandwidth or a domain bars the last
             count -= 1
