@@ -216,12 +216,18 @@ def _judge_series(claim: Claim, points: Sequence[Point]) -> Verdict:
     return judge(claim.model_copy(update={"published": published}), ours)
 
 
-def points_of(verdicts: Sequence[Verdict], *, data: str, rules: str) -> list[Point]:
-    """Return the published numbers of claims as points, where no series of points holds them."""
+def points_of(
+    verdicts: Sequence[Verdict], given: Sequence[Point] = (), *, data: str, rules: str
+) -> list[Point]:
+    """Return the published numbers of claims as points, where no series of points holds them.
+
+    Beside points that are ``given``, derived claims hold no further published numbers.
+    """
     points = []
     for verdict in verdicts:
         claim = verdict.claim
-        if claim.kind != "number" or claim.series is not None:
+        again = bool(given) and claim.certainty.startswith("derived")
+        if claim.kind != "number" or claim.series is not None or again:
             continue
         published, ours = list(flat(claim.published)), list(flat(verdict.ours))
         numbers = all(is_number(one) for one in published if one is not None)

@@ -209,7 +209,7 @@ class FigureRun:
         ``values`` holds what this run found, ``{claim id: number, bool or list}``, None where not
         comparable; a ClaimError if they do not match the claims. ``points`` are published numbers
         beside ours: columns series, x, quantity, published, ours, unit, certainty; data and rules
-        where they are not the figure's. Claims add their own.
+        where they are not the figure's; aside for those not to be counted. Claims add their own.
         """
         stand_in = self._stand_in()
         facts = {
@@ -218,7 +218,7 @@ class FigureRun:
         }
         given = [] if points is None else read_points(points, **facts)
         verdicts = judge_all(self._spec.claims, values or {}, given)
-        judged = [*given, *points_of(verdicts, **facts)]
+        judged = [*given, *points_of(verdicts, given, **facts)]
         run = {name: getattr(self, name) for name in ("id", "profile", "seed")}
         run |= {"stand_in": stand_in, "notes": self._notes, "params": dict(self.inputs)}
         caption(plot, saved.title_line(self._spec, run, verdicts))
@@ -226,7 +226,8 @@ class FigureRun:
         files[f"{self._stem}.csv"] = saved.table_bytes(table, run)
         points_file = f"{self._stem}.points.csv"
         if judged:
-            shown = pd.DataFrame([point.row() for point in judged], columns=list(COLUMNS))
+            columns = [*COLUMNS, *["aside"] * any(point.aside for point in judged)]
+            shown = pd.DataFrame([point.row() for point in judged], columns=columns)
             files[points_file] = saved.table_bytes(shown, run)
         used = sorted(self._used.values(), key=lambda one: (one.name, one.kind, one.seed or 0))
         result = saved.result(self._spec, run, verdicts, judged, list(map(asdict, used)))

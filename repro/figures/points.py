@@ -1,9 +1,10 @@
 """Points: every published number of a figure beside the value of this run."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 from pydantic import ValidationError, field_validator
 
@@ -33,6 +34,8 @@ class Point(Strict):
     certainty: Certainty
     data: Data
     rules: Text
+    #: shown beside the others and not counted: under rules that the paper is not judged by
+    aside: bool = False
 
     @field_validator("published")
     @classmethod
@@ -44,6 +47,9 @@ class Point(Strict):
     def row(self) -> dict[str, Any]:
         """Return the point as ``result.json`` and the points file hold it."""
         row: dict[str, Any] = dict.fromkeys(COLUMNS) | dict(self)
+        if not self.aside:
+            # rare
+            del row["aside"]
         if self.ours is not None and math.isfinite(self.ours) and self.published != 0:
             row["distance"] = self.ours / self.published - 1
         return row
@@ -58,6 +64,8 @@ def read_points(frame: pd.DataFrame, **default: str) -> list[Point]:
         for name in ("published", "ours", "x"):
             if is_number(values.get(name)):
                 values[name] = float(values[name])
+        if values.get("aside") is None:
+            values.pop("aside", None)
         try:
             points.append(Point.model_validate({**default, **values}))
         except ValidationError as error:
@@ -70,9 +78,33 @@ def read_points(frame: pd.DataFrame, **default: str) -> list[Point]:
     return points
 
 
+def thinned(frame: pd.DataFrame, by: Sequence[str], most: int = 11) -> pd.DataFrame:
+    """Return at most so many rows of each curve, evenly spaced, its first and last among them.
+
+    A curve is the rows that agree in columns ``by``, in their order.
+
+    Examples
+    --------
+    >>> curve = pd.DataFrame({"series": "LAS", "x": range(21)})
+    >>> thinned(curve, ["series"])["x"].tolist()
+    [0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20]
+    """
+    groups = frame.groupby(list(by), sort=False, dropna=False)
+    place, size = groups.cumcount(), groups[frame.columns[0]].transform("size")
+    step = (size - 1).clip(lower=1) / (most - 1)
+    # the place that is nearest to a multiple of the step
+    kept = (size <= most) | (place == (np.round(place / step) * step).round())
+    chosen: pd.DataFrame = frame[kept]
+    return chosen
+
+
 def shares(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return how many points were judged and which share lies within 1, 2 and 10 %."""
-    found = [abs(row["distance"]) for row in rows if row["distance"] is not None]
+    """Return how many points were judged and which share lies within 1, 2 and 10 %.
+
+    Points that stand aside are not counted.
+    """
+    counted = [row for row in rows if row["distance"] is not None and not row.get("aside")]
+    found = [abs(row["distance"]) for row in counted]
     within = {
         f"{100 * limit:g} %": sum(one <= limit for one in found) / len(found) if found else 0.0
         for limit in SHARES

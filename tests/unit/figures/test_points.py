@@ -7,7 +7,7 @@ import pytest
 
 from repro.errors import ClaimError
 from repro.figures.claims import Claim, judge, judge_all, points_of
-from repro.figures.points import COLUMNS, Point, read_points, shares
+from repro.figures.points import COLUMNS, Point, read_points, shares, thinned
 
 FACTS = {"quantity": "average JCT", "unit": "h", "certainty": "artifact", "data": "public"}
 
@@ -28,6 +28,35 @@ def test_a_row_has_all_columns_and_a_signed_distance():
     assert points[1].row()["ours"] is None and points[1].row()["distance"] is None
     again = read_points(pd.DataFrame([point.row() for point in points]))
     assert again == points
+
+
+def test_points_that_stand_aside_are_shown_and_not_counted():
+    frame = curve(10.0, 40.0).assign(aside=[None, True])
+    first, second = read_points(frame, rules="gavel", **FACTS)
+    assert "aside" not in first.row() and second.row()["aside"] is True
+    rows = [first.row(), second.row()]
+    assert read_points(pd.DataFrame(rows)) == [first, second]
+    assert shares(rows) == {"judged": 1, "within": {"1 %": 1.0, "2 %": 1.0, "10 %": 1.0}}
+
+
+@pytest.mark.parametrize("length", [1, 2, 10, 11, 12, 19, 58, 1000])
+def test_a_thinned_curve_keeps_its_ends(length):
+    both = pd.DataFrame({"x": [*range(length), *range(3)]}).assign(
+        series=["long"] * length + ["short"] * 3
+    )
+    kept = thinned(both, ["series"])
+    long = kept.loc[kept["series"] == "long", "x"].tolist()
+    assert len(long) == min(length, 11) and {0, length - 1} <= {*long} and long == sorted(long)
+    assert (kept["series"] == "short").sum() == 3
+
+
+def test_beside_points_derived_claims_are_no_further_numbers():
+    gain = claim(published=2.0, accept={"rel": 0.1}, certainty="derived")
+    (verdict,) = judge_all([gain], {"las": 2.1})
+    facts = {"data": "public", "rules": "gavel"}
+    given = read_points(curve(10.0, 20.0), rules="gavel", **FACTS)
+    assert [point.published for point in points_of([verdict], **facts)] == [2.0]
+    assert points_of([verdict], given, **facts) == []
 
 
 def test_the_largest_distance_of_a_series_decides():
