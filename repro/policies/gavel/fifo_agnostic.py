@@ -29,18 +29,21 @@ class FifoAgnostic(InOrder):
         too much share it. The first job in line takes the type of one that finishes if it can run
         there and fits beside the older jobs, and steps aside for this decision if not. Default:
         ``drawn`` under the paper's rules, ``last`` under Gavel's.
+    stream : int
+        Which draw of types on the same trace; 0 is that of the public simulator.
 
     Reference: Gavel, OSDI 2020, section 4.2 (FIFO).
     """
 
     assign: Literal["drawn", "last"] | None = None
+    stream: int = 0
 
     tells_types = False
     rule_values: ClassVar = {"paper": {"assign": "drawn"}, "gavel": {"assign": "last"}}
 
     def formula(self, view: View) -> Callable[[Kinds], Floats]:
         """Return X of one run, which remembers who is where."""
-        types = DrawnTypes(view.seed, last=self.assign == "last")
+        types = DrawnTypes(view.seed + self.stream, last=self.assign == "last")
         return lambda jobs: whole_time(jobs, types.update(jobs))
 
 

@@ -31,12 +31,15 @@ class GandivaSS(Policy):
     any_pair : bool, optional
         Any two jobs, not only each alone, may take GPUs that are left over, as in the public
         simulator; a row per pair of jobs. Default: under Gavel's rules.
+    stream : int
+        Which draw of pairs on the same trace; 0 is that of the public simulator.
 
     Reference: Gavel, OSDI 2020, section 7.1; Gandiva, OSDI 2018.
     """
 
     worth: float = 1.0
     any_pair: bool | None = None
+    stream: int = 0
 
     rule_values: ClassVar = {"paper": {"any_pair": False}, "gavel": {"any_pair": True}}
     needs = frozenset({"throughput"})
@@ -48,7 +51,7 @@ class GandivaSS(Policy):
         """Return the decision function of one run, which remembers the pairs."""
         gpus = np.asarray(view.gpu_counts, dtype=float)
         kinds: dict[int, Hashable] = {}
-        pairs = RandomPairs(view.seed, pair_gains(view, kinds), self.worth)
+        pairs = RandomPairs(view.seed + self.stream, pair_gains(view, kinds), self.worth)
 
         def decide(view: View) -> Shares:
             jobs = view.jobs

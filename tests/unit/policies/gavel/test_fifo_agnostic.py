@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from repro import simulate
+from repro import make, simulate
 from repro.perf.throughput_files import load_throughputs
 from repro.policies.gavel.fifo_agnostic import FifoAgnostic
 from repro.trace.synth.gavel import PUBLIC, gavel_single, gavel_static
@@ -62,15 +62,17 @@ def test_a_job_stays_on_the_type_it_was_given():
     assert run.summary()["makespan"] == pytest.approx(3600.0)
 
 
-def test_the_draw_depends_on_the_seed_alone(table):
+def test_the_draw_depends_on_seed_and_stream_alone(table):
     trace = gavel_single(0, jobs=60, rate=1.0)
 
-    def average(seed):
-        run = simulate(trace, "2xk80,2xp100,2xv100", "fifo-agnostic", seed=seed, perf=table)
+    def average(seed, stream=0):
+        policy = make("fifo-agnostic", stream=stream)
+        run = simulate(trace, "2xk80,2xp100,2xv100", policy, seed=seed, perf=table)
         return run.summary()["avg_jct"]
 
     assert average(1) == average(1)
     assert average(1) != average(2)
+    assert average(1) != average(1, stream=1)
 
 
 class Window:

@@ -44,16 +44,17 @@ def test_pairs_are_remembered_while_all_fit():
     assert groups.update([0, 1, 2, 3], [1] * 4, 2) == packed
 
 
-def test_any_pair_may_take_what_is_left_over():
+def test_any_pair_may_take_what_is_left_over_and_streams_draw_others():
     trace = synth.make("gavel-single", 1, jobs=40, rate=1.5)
 
-    def ends(any_pair, interval_s):
-        policy = make("gandiva-ss", "gavel", any_pair=any_pair)
+    def ends(any_pair, interval_s, stream=0):
+        policy = make("gandiva-ss", "gavel", any_pair=any_pair, stream=stream)
         rounds = {"min_realloc_interval_s": interval_s}
         found = simulate(trace, "3xv100,3xp100,3xk80", policy, rules="gavel", rounds=rounds)
         return found.jobs["end_time"].tolist()
 
     assert ends(True, 1920.0) != ends(False, 1920.0)
+    assert ends(True, 1920.0) != ends(True, 1920.0, stream=1)
 
 
 def test_pairs_that_do_not_run_are_dissolved():
