@@ -206,8 +206,8 @@ def judge_all(
 
 
 def _judge_series(claim: Claim, points: Sequence[Point]) -> Verdict:
-    """Judge a claim by every point of its series; the largest distance decides."""
-    chosen = [point for point in points if point.series == claim.series]
+    """Judge a claim by every point of its series but those aside; the largest distance decides."""
+    chosen = [point for point in points if point.series == claim.series and not point.aside]
     if not chosen:
         known = ", ".join(sorted({point.series for point in points})) or "none"
         raise ClaimError(f"claim {claim.id}: no point of series {claim.series!r} (series: {known})")

@@ -71,6 +71,18 @@ def percentile_table(jobs: pd.DataFrame, metric: str, percents: Sequence[float])
     return found.rename_axis(["rules", "policy", "percent"]).reset_index(name=metric)
 
 
+def points(table: pd.DataFrame, judged: str, **columns: str) -> pd.DataFrame:
+    """Return rows with a published value as points, those of rules other than ``judged`` aside.
+
+    ``columns`` name those of the table that hold what a point needs, or give a value for all.
+    """
+    columns = {"published": "published", "certainty": "certainty", **columns}
+    values = {name: table[source] if source in table else source for name, source in columns.items()}
+    rules = {"rules": table["rules"], "aside": table["rules"] != judged}
+    rows = pd.DataFrame(values | rules, index=table.index)
+    return rows[rows["published"].notna()]
+
+
 def count_bins(traces: Mapping[int, pd.DataFrame], small_gpus: int, short_s: float) -> pd.DataFrame:
     """Return how many jobs of each seed's workload are in each bin: seed, bin, jobs, share (%)."""
     rows = []

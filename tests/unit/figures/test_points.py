@@ -67,6 +67,8 @@ def test_the_largest_distance_of_a_series_decides():
         assert verdict.outcome == outcome
         assert verdict.row()["published"] == [10.0, 20.0] and verdict.row()["series"] == "LAS"
         assert points_of([verdict], data="public", rules="gavel") == []
+    aside = read_points(curve(10.0, 40.0).assign(aside=[None, True]), rules="gavel", **FACTS)
+    assert judge_all([near], {}, aside)[0].outcome == "reproduced"
     with pytest.raises(ClaimError, match=r"claim las: no point of series 'LAS' \(series: none\)"):
         judge_all([near], {})
 

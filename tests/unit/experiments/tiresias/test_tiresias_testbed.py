@@ -16,6 +16,7 @@ from repro.experiments.tiresias.testbed import (
     over_tiresias,
     percentile_table,
     placement_ratios,
+    points,
     run_table,
     training_time,
 )
@@ -125,3 +126,24 @@ def test_bins_of_a_trace(trace):
     assert table.set_index("bin")["share"].to_dict() == {
         "Bin1": 0.0, "Bin2": 50.0, "Bin3": 50.0, "Bin4": 0.0,
     }  # fmt: skip
+
+
+def test_rows_with_a_published_value_are_points_and_those_of_other_rules_stand_aside():
+    table = pd.DataFrame(
+        {
+            "rules": ["tiresias", "paper", "tiresias"],
+            "policy": ["srtf", "srtf", "yarn-cs"],
+            "published": [2.0, 2.0, np.nan],
+            "jct": [1.9, 2.1, 5.0],
+        }
+    )
+    rows = points(table, "tiresias", series="policy", ours="jct", unit="s", certainty="paper")
+    assert rows.to_dict("list") == {
+        "published": [2.0, 2.0],
+        "certainty": ["paper", "paper"],
+        "series": ["srtf", "srtf"],
+        "ours": [1.9, 2.1],
+        "unit": ["s", "s"],
+        "rules": ["tiresias", "paper"],
+        "aside": [False, True],
+    }
