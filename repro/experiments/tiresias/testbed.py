@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -77,9 +78,9 @@ def points(table: pd.DataFrame, judged: str, **columns: str) -> pd.DataFrame:
     ``columns`` name those of the table that hold what a point needs, or give a value for all.
     """
     columns = {"published": "published", "certainty": "certainty", **columns}
-    values = {name: table[source] if source in table else source for name, source in columns.items()}
-    rules = {"rules": table["rules"], "aside": table["rules"] != judged}
-    rows = pd.DataFrame(values | rules, index=table.index)
+    values: dict[str, Any] = {name: table.get(source, source) for name, source in columns.items()}
+    values |= {"rules": table["rules"], "aside": table["rules"] != judged}
+    rows = pd.DataFrame(values, index=table.index)
     return rows[rows["published"].notna()]
 
 
