@@ -11,9 +11,17 @@ import pandas as pd
 from repro import paths
 from repro.errors import refuse_unknown
 from repro.experiments.tiresias.production import falls
+from repro.figures.points import thinned
 from repro.perf.throughput_files import is_stand_in
 
-_CURVES = "gavel_curves.csv"
+_CURVES, _CDFS = "gavel_curves.csv", "gavel_cdfs.csv"
+#: What is published of a curve: column, what it adds to the series' name, what it is of. The mean
+#: over the seeds is drawn in the paper's figures; the artifact's notebooks print seed 0.
+_NUMBERS = {
+    "mean": ("", "mean of the seeds"),
+    "seed0": (", seed 0", "seed 0"),
+    "ftf_seed0": (", fairness", "mean finish-time fairness, seed 0"),
+}
 #: Decimals in which places on the horizontal axis agree.
 _PLACES = 3
 
@@ -27,6 +35,12 @@ def curves(*figures: str) -> pd.DataFrame:
     return chosen.drop_duplicates(["series", "x"], ignore_index=True)
 
 
+def distribution(figure: str) -> pd.DataFrame:
+    """Return points of a figure's published distributions (seed 0): series, fraction, value."""
+    table = pd.read_csv(paths.params_dir() / _CDFS, comment="#")
+    return table[table["figure"] == figure].drop(columns="figure").reset_index(drop=True)
+
+
 def comparable(inputs: Mapping[str, Any], seed: int = 0) -> bool:
     """Tell whether a run has size, speeds and seeds of the published one (``published_at``)."""
     same = all(inputs[name] == at for name, at in inputs["published_at"].items())
@@ -36,13 +50,13 @@ def comparable(inputs: Mapping[str, Any], seed: int = 0) -> bool:
 def means(
     jobs: pd.DataFrame, value: str = "jct_h", known: pd.DataFrame | None = None
 ) -> pd.DataFrame:
-    """Return the average of a value over the jobs of each point, and over its seeds, ± one s.d."""
+    """Return the average of a value over a point's jobs, and over its seeds, ± sample s.d."""
     # A point with jobs that have no value has no average.
     whole = jobs[value].isna().groupby([jobs["series"], jobs["x"]]).transform("sum").eq(0)
     each = jobs[whole].groupby(["series", "x", "seed"], sort=False)[value].mean().reset_index()
     each = each.sort_values(["x", "seed"], kind="stable")
     points = each.groupby(["series", "x"], sort=False)[value]
-    spread = points.std(ddof=0)
+    spread = points.std(ddof=1)
     table: pd.DataFrame = points.agg(mean="mean", seed0="first", seeds="size").reset_index()
     table["low"] = table["mean"] - spread.to_numpy()
     table["high"] = table["mean"] + spread.to_numpy()
@@ -56,28 +70,81 @@ def means(
     return table.merge(beside, how="left", on=["series", "at"]).drop(columns="at")
 
 
-def distance(
-    table: pd.DataFrame, series: str, low: float = 0.0, high: float = math.inf,
-    first_seed: bool = True,
-) -> float:  # fmt: skip
-    """Return a series' largest relative distance from the published one where low < x <= high."""
+def fairness(table: pd.DataFrame, jobs: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
+    """Return the table with ``ftf_seed0``, the mean finish-time fairness of a seed's jobs."""
+    mean = means(jobs[jobs["seed"] == seed], "ftf").rename(columns={"mean": "ftf_seed0"})
+    return table.merge(mean[["series", "x", "ftf_seed0"]], how="left", on=["series", "x"])
+
+
+def points(
+    known: pd.DataFrame, table: pd.DataFrame, compare: bool = True,
+    quantity: str = "average JCT", unit: str = "h",
+) -> pd.DataFrame:  # fmt: skip
+    """Return the numbers published of curves beside ours, 11 of each, without ours if not alike.
+
+    The mean over the seeds, seed 0 and finish-time fairness are series of their own.
+    """
+    ours = table.assign(x=table["x"].round(_PLACES)).set_index(["series", "x"])
+    parts = []
+    for column, (name, what) in _NUMBERS.items():
+        kept = thinned(known[known[column].notna()], ["series"])
+        where = pd.MultiIndex.from_frame(kept[["series", "x"]].round(_PLACES))
+        is_ftf = column == "ftf_seed0"
+        part = kept[["series", "x"]].assign(
+            quantity=what if is_ftf else f"{quantity}, {what}",
+            published=kept[column],
+            ours=ours[column].reindex(where).to_numpy() if compare and column in ours else None,
+            unit="" if is_ftf else unit,
+            certainty="artifact",
+        )
+        parts.append(part.assign(series=part["series"] + name))
+    return pd.concat(parts, ignore_index=True)
+
+
+def quantiles(
+    known: pd.DataFrame, jobs: pd.DataFrame, value: str, quantity: str, unit: str = "h",
+    compare: bool = True,
+) -> pd.DataFrame:  # fmt: skip
+    """Return points of a published :func:`distribution` beside the quantiles of these jobs."""
+    each = jobs[value].fillna(math.inf).groupby(jobs["series"])
+    places = zip(known["series"], known["fraction"], strict=True)
+    found = [np.quantile(each.get_group(s), at, method="inverted_cdf") for s, at in places]
+    return pd.DataFrame({
+        "series": known["series"] + ", distribution", "x": known["fraction"],
+        "quantity": f"{quantity} of this fraction of the jobs, seed 0",
+        "published": known["value"], "ours": found if compare else None, "unit": unit,
+        "certainty": "artifact",
+    })  # fmt: skip
+
+
+def distance(table: pd.DataFrame, series: str, low: float = 0.0, high: float = math.inf) -> float:
+    """Return a series' largest relative distance from the published one where low < x <= high.
+
+    Of the mean over the seeds and of seed 0, whichever is farther.
+    """
     rows = table[(table["series"] == series) & (table["x"] > low) & (table["x"] <= high + 1e-9)]
-    ratio = rows["mean"] / rows["published"]
-    if first_seed:
-        ratio = (rows["seed0"] / rows["published_seed0"]).fillna(ratio)
-    return float((ratio - 1).abs().max())
+    mean, first = rows["mean"] / rows["published"], rows["seed0"] / rows["published_seed0"]
+    return float((pd.concat([mean, first]) - 1).abs().max())
 
 
 def distances(
-    table: pd.DataFrame, knees: Mapping[str, float], compare: bool, first_seed: bool = True
+    table: pd.DataFrame, knees: Mapping[str, float], compare: bool
 ) -> dict[str, float | None]:
     """Return :func:`distance` of each series below and above its knee, by claim id."""
     values: dict[str, float | None] = {}
     for series, knee in knees.items():
         for side, (low, high) in {"below": (0.0, knee), "above": (knee, math.inf)}.items():
-            far = distance(table, series, low, high, first_seed) if compare else None
+            far = distance(table, series, low, high) if compare else None
             values[re.sub(r"\W+", "_", series).strip("_") + f"_{side}"] = far
     return values
+
+
+def outside(draws: pd.DataFrame, known: pd.DataFrame, series: str) -> list[float]:
+    """Return how far seed 0 of a series is published outside the range of draws, at each place."""
+    each = draws.groupby(draws["x"].round(_PLACES))["jct_h"]
+    rows = known[known["series"] == series]
+    stored = rows.set_index(rows["x"].round(_PLACES))["seed0"].reindex(each.min().index)
+    return (stored.clip(each.min(), each.max()) / stored - 1).tolist()
 
 
 def at(table: pd.DataFrame, series: str, x: float) -> float:

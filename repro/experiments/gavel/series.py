@@ -108,6 +108,20 @@ def jobs(fig: FigureRun, cases: Mapping[Label, Case]) -> pd.DataFrame:
     return table.reindex(columns=[*order, *table.columns.difference(order, sort=False)])
 
 
+def draws(fig: FigureRun) -> pd.DataFrame:
+    """Return x, series (number of the draw) and jct_h of seed 0: other streams of one policy.
+
+    ``draws`` of the parameter file: its name (``of``), rates, and how many streams.
+    """
+    of, rates, streams = (fig.inputs.draws[name] for name in ("of", "rates", "streams"))
+    series = {
+        str(stream): {"policy": of, "settings": {"stream": stream}, "rates": rates, "seeds": [0]}
+        for stream in range(streams)
+    }
+    runs = jobs(fig, cases(fig, series=series))
+    return runs.groupby(["x", "series"], sort=False)["jct_h"].mean().reset_index()
+
+
 def solvable(
     fig: FigureRun, settings: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, dict[str, Any]]:
