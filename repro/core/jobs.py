@@ -95,7 +95,11 @@ class JobTable:
         if rules.steps:
             self._require(trace, "iterations", "give the training steps")
             self.work = list(map(float, self.column("iterations")))
-            self.solo = [s / n for s, n in zip(self.duration, self.work, strict=True)]
+            if "iteration_time" in self.frame:
+                # durations are rounded
+                self.solo = list(map(float, self.column("iteration_time")))
+            else:
+                self.solo = [s / n for s, n in zip(self.duration, self.work, strict=True)]
         #: rows below this number have arrived
         self.arrived = 0
         #: `models` for those whom it does not influence

@@ -288,6 +288,11 @@ class View:
         self._require("duration")
         return self._table.units_left(jobs, self.now) * self._speeds.steps_per_unit(jobs)
 
+    def step_s(self, jobs: Sequence[int]) -> Floats | float:
+        """Return the seconds of a step where no table tells speeds, else 1; needs "duration"."""
+        self._require("duration")
+        return 1.0 if self._speeds.known else self._speeds.steps_per_unit(jobs)
+
     def capacity(self) -> Mapping[str | None, int]:
         """Return GPUs per type; a cluster without types has the one key None."""
         return gpus_by_type(self.cluster)

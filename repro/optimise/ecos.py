@@ -181,7 +181,7 @@ def _solve(
     import ecos
 
     matrix.data = np.concatenate([one.ravel() for one in entries])
-    if not cones and not matrix.data.all():
+    if not matrix.data.all():
         # as in the simulator: zeros change the order of elimination, and with it the last bits
         matrix = matrix.copy()
         matrix.eliminate_zeros()

@@ -67,7 +67,7 @@ class Engine:
         self.holdings = Holdings(self.table, cluster, policy.name, self.placer, typed, settings)
         self.view.places = self.holdings
         #: more columns of the job records, and GPU-seconds held where no intervals tell
-        self.columns: dict[str, Floats] = {}
+        self.columns: dict[str, Any] = {}
         self.held_s: float | None = None
         self._poked: simpy.Event | None = None
         with self._naming_the_policy():
@@ -424,6 +424,9 @@ class Engine:
             "overhead_s": holdings.overhead_s,
             "held_s": self.held_s,
         }
+        rounds = self.driver.rounds
+        if rounds is not None and rounds.settings.gang_tries:
+            self.columns["given_up"] = rounds.rule.lost >= rounds.settings.gang_tries
         result = collect(table, holdings.intervals, table.positions, meta | known)
         order = np.argsort(table.positions.to_numpy())
         return dataclasses.replace(

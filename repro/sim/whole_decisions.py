@@ -108,7 +108,7 @@ class DecidedDriver:
         if rounds:
             if not rounds.boundary(now):
                 return NOTHING
-            rounds.settle(now)
+            self._changed |= rounds.settle(now)
             if rounds.has_shares and not (self._changed and rounds.may_compute(now)):
                 return rounds.next_round(now, self._changed)
         if not self.table.active:

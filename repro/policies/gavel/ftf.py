@@ -42,11 +42,13 @@ class GavelFtf(MayBeBlind):
         isolated = IsolatedTime()
 
         def shares(jobs: Kinds) -> Floats:
-            left = jobs.steps_left
-            alone = (jobs.speeds * isolated_shares(jobs.widths, jobs.gpus)).sum(axis=1)
+            # in steps, as the public simulator counts: solvers stop where the scale lets them
+            step = np.reshape(view.step_s(jobs.jobs), (-1, 1))
+            left, speeds = jobs.steps_left / step[:, 0], jobs.speeds / step
+            alone = (speeds * isolated_shares(jobs.widths, jobs.gpus)).sum(axis=1)
             due = isolated.update(jobs.jobs, left, alone) + left / alone
             spent = view.now - np.array([view.submit(job) for job in jobs.jobs])
-            crowd = Crowd(jobs.speeds, jobs.counts, jobs.widths, jobs.gpus, jobs.name)
+            crowd = Crowd(speeds, jobs.counts, jobs.widths, jobs.gpus, jobs.name)
             return ftf_shares(crowd, left, due, spent, self.lp_backend)[0]
 
         return shares

@@ -35,12 +35,13 @@ class Ideal(RoundMechanism):
         """Return when progress is looked at next by itself (s)."""
         return super().next_boundary(now) if self._whole else math.inf
 
-    def settle(self, now: float) -> None:
-        """Book whole steps since the last decision."""
+    def settle(self, now: float) -> bool:
+        """Book whole steps since the last decision; tell whether X is too old."""
         if self._whole:
             state = self.table.state
             state.left[self._jobs] = np.maximum(0.0, state.left[self._jobs] - self._steps)
             state.since[self._jobs], self._until = now, -math.inf
+        return super().settle(now)
 
     def next_round(self, now: float, changed: bool = False) -> RunSet:
         """Let every job run at its shares until the next event; raise if jobs share GPUs."""

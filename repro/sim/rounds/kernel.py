@@ -267,7 +267,8 @@ class Rule(NamedTuple):
     """How rounds go; the settings of `repro.sim.rounds.settings.RoundSettings` that matter here.
 
     ``widths``, ``solo`` (seconds per unit of work) and ``reference`` (steps per second on the type
-    of the durations) are those of all jobs, ``taken`` is scratch, all false between calls. With
+    of the durations) are those of all jobs, ``taken`` is scratch, all false between calls, ``lost``
+    counts the rounds that each job lost, of which it has ``tries`` (0: it loses none). With
     ``books``, what jobs hold and held is written to the state, otherwise the engine does so; with
     ``moves``, a hold ends where the GPU type changes.
     """
@@ -276,6 +277,8 @@ class Rule(NamedTuple):
     solo: Floats
     reference: Floats
     taken: Flags
+    lost: Ints
+    tries: int
     books: bool
     moves: bool
     capacity: Ints
@@ -473,6 +476,10 @@ def _begin(rows: Rows, jobs: State, rule: Rule, choice: Choice, who: Ints, now: 
             done = min(most, jobs.left[job])
             # both of a pair are done when the later one is
             end = max(end, begin + done / pace)
+            if rule.tries and done < rule.widths[job]:
+                # a GPU of the gang gets no step; the last such round ends the job
+                rule.lost[job] += 1
+                done = jobs.left[job] if rule.lost[job] >= rule.tries else 0.0
             slot = n if member == 0 else at
             steps[slot] = done
         ends[n] = end
@@ -518,7 +525,7 @@ def play(
         until = last.ends.max() if len(chosen) else -np.inf
         event = not len(chosen) or until >= limit or number == len(orders)
         for n in range(len(last.jobs)):
-            event = event or last.steps[n] >= jobs.left[last.jobs[n]]
+            event = event or last.steps[n] >= jobs.left[last.jobs[n]] or last.steps[n] == 0
         if event or pairs + len(rows.members) > most:
             return last, Played(number, until, gap, fresh, began[:pairs], ended)
         book(rows, jobs, last, gap, until)

@@ -121,6 +121,8 @@ class RoundMechanism(ABC):
             solo=self._solo,
             reference=reference,
             taken=np.zeros(table.count, dtype=np.bool_),
+            lost=np.zeros(table.count, dtype=np.int64),
+            tries=settings.gang_tries,
             books=books,
             moves=spans is not None,
             capacity=speeds.gpu_counts.astype(np.int64),
@@ -170,9 +172,9 @@ class RoundMechanism(ABC):
     def next_round(self, now: float, changed: bool = False) -> RunSet:
         """Choose the runs of the round that begins now; ``changed`` if X waits to be computed."""
 
-    def settle(self, now: float) -> None:
-        """Book the round that has just ended."""
-        return
+    def settle(self, now: float) -> bool:
+        """Book the round that has just ended; tell whether X has to be computed for that."""
+        return 0 < self.settings.max_realloc_interval_s <= now - self._computed
 
     def may_compute(self, now: float) -> bool:
         """Tell whether enough time has passed since X was computed."""

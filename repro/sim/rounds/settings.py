@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from repro.errors import ParamError
 
-_TIMES = ("round_s", "min_realloc_interval_s", "preemption_overhead_s")
+_TIMES = ("round_s", "min_realloc_interval_s", "max_realloc_interval_s", "preemption_overhead_s")
 _SWITCHES = ("whole_steps", "whole_queue", "shuffle_types", "drop_unallocated", "lease_renewal")
 
 
@@ -45,6 +45,11 @@ class RoundSettings:
     lease_renewal: bool = True
     #: time lost when a job resumes on other GPUs, or without a lease at every round (s)
     preemption_overhead_s: float = 0.0
+    #: X is computed anew when it is so old (s), also if no job arrived or ended; 0: never
+    max_realloc_interval_s: float = 0.0
+    #: a round with fewer steps than the job has GPUs is lost, and X computed anew; a job that has
+    #: lost so many is given up; 0: no round is lost
+    gang_tries: int = 0
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> RoundSettings:
@@ -65,6 +70,12 @@ class RoundSettings:
                 raise ParamError(
                     f"round setting {name} is {getattr(made, name)!r}; give true or false"
                 )
+        tries = made.gang_tries
+        if not isinstance(tries, int) or tries < 0 or (tries and not made.whole_steps):
+            raise ParamError(
+                f"round setting gang_tries is {tries!r}; give a whole number of 0 or more, above 0 "
+                "only under rules that count training steps"
+            )
         if made.ideal not in (None, "fluid", "artifact"):
             raise ParamError(f"round setting ideal is {made.ideal!r}; accepted: fluid, artifact")
         if made.ideal == "artifact" and not made.whole_steps:
@@ -83,7 +94,7 @@ class RoundSettings:
         """Return the settings that change nothing, given whether the policy tells types apart."""
         if self.ideal is None:
             return {"shuffle_types"} if tells_types else set()
-        of_rounds = {*_SWITCHES, "round_s", "prior_rounds"} - {"whole_steps"}
+        of_rounds = {*_SWITCHES, "round_s", "prior_rounds", "gang_tries"} - {"whole_steps"}
         return of_rounds | ({"preemption_overhead_s"} if self.whole_steps else set())
 
     def stretched(self, factor: float) -> dict[str, float]:

@@ -24,15 +24,17 @@ class WholeSteps(RoundMechanism):
         self._round: kernel.Round | None = None
         self._running = np.empty(0, dtype=np.int64)
 
-    def settle(self, now: float) -> None:
-        """Book the steps and the time of the round that has ended."""
+    def settle(self, now: float) -> bool:
+        """Book the round that has ended; tell whether X is too old or a gang lost its steps."""
         if self._round is None:
-            return
+            return super().settle(now)
+        lost = bool((self._round.steps == 0).any())
         kernel.book(self.ledger.rows, self.table.state, self._round, self._gap, now)
         if len(self._round.rows):
             # an idle gap before a round counts to its first steps
             self._gap = self._until
         self._round, self._until = None, -math.inf
+        return lost or super().settle(now)
 
     def next_round(self, now: float, changed: bool = False) -> RunSet:
         """Simulate a round, or all until the next event if they are booked here."""
@@ -42,6 +44,8 @@ class WholeSteps(RoundMechanism):
         limit = table.submit[table.arrived] if table.arrived < table.count else math.inf
         if changed:
             limit = min(limit, self._computed + self.settings.min_realloc_interval_s)
+        if self.settings.max_realloc_interval_s:
+            limit = min(limit, self._computed + self.settings.max_realloc_interval_s)
         orders = self._orders[: AT_ONCE if self.takes_late_events else 1]
         before = before[state.on_type[before] >= 0]
         # events closer to the round's end than float rounding count as inside it

@@ -47,6 +47,7 @@ def test_progress_counts_as_the_time_it_would_have_taken_alone():
         gpus=lambda job: 1,
         submit=lambda job: 0.0,
         steps_left=lambda jobs: left[jobs],
+        step_s=lambda jobs: 1.0,
     )
     decide = make("gavel-ftf").session(view)
     np.testing.assert_allclose(decide(view).fractions.ravel(), 0.5, atol=1e-9)

@@ -241,6 +241,15 @@ def test_x_may_be_computed_again_after_a_while():
     assert found.may_compute(1.0)
 
 
+def test_shares_that_are_too_old_are_computed_anew():
+    found = mechanism(jobs([1]), steps=True, max_realloc_interval_s=1000.0)
+    found.adopt(shares((0,), [[1.0, 0.0]]), 5.0)
+    assert [found.settle(now) for now in (5.0, 1004.0, 1005.0)] == [False, False, True]
+    never = mechanism(jobs([1]), steps=True)
+    never.adopt(shares((0,), [[1.0, 0.0]]), 5.0)
+    assert not never.settle(1e9)
+
+
 def test_whole_steps_foretell_completions_once():
     found = mechanism(jobs([80, 16_000]), {"v100": 2}, steps=True)
     found.adopt(shares((0, 1), [[1.0], [1.0]], ("v100",)), 0.0)
@@ -278,6 +287,7 @@ def crowds(draw):
         {
             "round_s": st.sampled_from([60.0, 360.0]),
             "min_realloc_interval_s": st.sampled_from([0.0, 500.0]),
+            "max_realloc_interval_s": st.sampled_from([0.0, 700.0]),
             "drop_unallocated": st.booleans(),
             "whole_queue": st.booleans(),
             "prior_rounds": st.sampled_from([0, 0.5]),

@@ -58,10 +58,11 @@ def test_zero_is_a_setting(name):
 
 
 def test_all_settings_in_seconds_stretch():
-    made = RoundSettings(100.0, 50.0, preemption_overhead_s=3.0)
+    made = RoundSettings(100.0, 50.0, preemption_overhead_s=3.0, max_realloc_interval_s=150.0)
     assert made.stretched(2.0) == {
         "round_s": 200.0,
         "min_realloc_interval_s": 100.0,
+        "max_realloc_interval_s": 300.0,
         "preemption_overhead_s": 6.0,
     }
     assert set(made.stretched(2.0)) == {n for n in vars(made) if n.endswith("_s")}

@@ -220,3 +220,24 @@ def test_a_run_stops_at_an_instant(keep_intervals):
     found = run(trace, "2xv100", Told((1.0,), ("v100",)), stop_time=5000.0,
                 keep_intervals=keep_intervals)  # fmt: skip
     assert found.jobs["end_time"].tolist() == pytest.approx([10, float("nan")], nan_ok=True)
+
+
+# a gang with fewer steps than GPUs, as in the public simulator -----------------------------------
+
+
+def test_a_gang_without_a_step_for_each_gpu_loses_them_and_is_given_up():
+    # rounds of 8 steps; the last of 17 is too little for two GPUs, five times an eighth of a second
+    trace = jobs([17, 17], model="even", gang=[2, 1])
+    how = {"round_s": 1.0, "gang_tries": 5}
+    found = run(trace, "3xv100", Told((1.0,), ("v100",)), rounds=how).jobs
+    assert found["end_time"].tolist() == pytest.approx([2 + 5 / 8, 2 + 1 / 8])
+    assert found["given_up"].tolist() == [True, False]
+    whole = run(trace, "3xv100", Told((1.0,), ("v100",)), rounds={"round_s": 1.0}).jobs
+    assert whole["end_time"].tolist() == pytest.approx([2 + 1 / 8, 2 + 1 / 8])
+    assert "given_up" not in whole
+
+
+def test_steps_last_as_long_as_the_trace_says_where_durations_are_rounded():
+    trace = jobs([1000], model="even").assign(duration=125.0, iteration_time=0.1254)
+    found = simulate(trace, "1x1", "gavel-las", rules="gavel", rounds={"round_s": 1e6})
+    assert found.jobs["end_time"].tolist() == pytest.approx([125.4])
