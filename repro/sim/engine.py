@@ -29,7 +29,7 @@ from repro.placement.by_type import by_type
 from repro.sim.holdings import Holdings, RunSettings
 from repro.sim.select.ranked import RankedDriver
 from repro.sim.whole_decisions import DecidedDriver
-from repro.typing import Flags, Floats
+from repro.typing import Flags
 
 if TYPE_CHECKING:
     from repro.sim.rounds.mechanism import RoundMechanism
