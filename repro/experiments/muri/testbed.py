@@ -1,75 +1,49 @@
-"""Muri's testbed over time: queue length, blocking index, and how busy each resource is (Fig 8)."""
+"""Muri's testbed over time: queue, blocking index, how busy each resource is (Fig 8)."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from repro.core.records import Result, durations
+from repro.core.records import Result
+from repro.files.tables import ModelTable
+from repro.perf.muri_models import muri_profiles
 from repro.typing import Floats
 
-#: Resource to the stage column of a trace.
-STAGES = {"data": "stage_storage", "gpu": "stage_gpu", "network": "stage_network"}
-#: Columns of Figure 8 and what they are called.
+#: What the testbed measured and what it is called here.
 LABELS = {
     "queue_length": "jobs waiting",
     "blocking_index": "blocking index",
     "gpu_percent": "GPU busy (%)",
-    "data_percent": "data stage busy (%)",
+    "cpu_percent": "CPU busy (%)",
+    "io_mb_s": "reads (MB/s per node)",
 }
+#: Stages of a trace that keep a resource busy: kernels of the all-reduce run on the GPU.
+STAGES = {"gpu_percent": ["stage_gpu", "stage_network"], "cpu_percent": ["stage_storage"]}
 HOUR_S = 3600.0
+_LOGS = ModelTable("muri_logs.csv", ("policy", "hour", *LABELS))
+_IMAGES = "ImageNet-1k"
+_NODE_GPUS = 8
 
 
-def series(
-    results: Mapping[str, Result], trace: pd.DataFrame, step: float, drawn: float
-) -> pd.DataFrame:
-    """Return `over_time` under several policies, averaged over spans of ``drawn`` seconds."""
-    parts = []
-    for policy, result in results.items():
-        table = over_time(result, trace, step)
-        spans = (table["hours"] * HOUR_S // drawn * drawn / HOUR_S).rename("hours")
-        mean = table.drop(columns="hours").groupby(spans).mean().reset_index()
-        mean.insert(0, "policy", policy)
-        parts.append(mean)
-    return pd.concat(parts, ignore_index=True)
+def logs() -> pd.DataFrame:
+    """Return what the testbed logged, at the instants that the paper draws, by policy and hour."""
+    return _LOGS.frame
 
 
-def means(
-    results: Mapping[str, Result],
-    trace: pd.DataFrame,
-    step: float,
-    published: Sequence[Mapping[str, Any]] = (),
-) -> pd.DataFrame:
-    """Return means over each run, and those of the testbed's logs (``<column>_log``)."""
-    rows = []
-    for policy, result in results.items():
-        mean, longest = queue_summary(result)
-        row = {"policy": policy, "queue_length": mean, "queue_max": longest}
-        row["blocking_index"] = float(blocking_index(result, _instants(result, step)).mean())
-        for name in STAGES:
-            row[f"{name}_percent"] = 100 * float(busy_share(result, trace, name))
-        rows.append(row)
-    logs = pd.DataFrame(list(published), columns=["policy", *LABELS])
-    return pd.DataFrame(rows).merge(logs, on="policy", how="left", suffixes=("", "_log"))
-
-
-def over_time(result: Result, trace: pd.DataFrame, step: float) -> pd.DataFrame:
+def over_time(result: Result, trace: pd.DataFrame, step: float, image_bytes: float) -> pd.DataFrame:
     """Return the state of the cluster every ``step`` seconds up to the last completion."""
-    times = _instants(result, step)
+    times = np.arange(0.0, result.jobs["end_time"].max(), step)
     columns = {
         "hours": times / HOUR_S,
         "queue_length": queue_length(result, times),
         "blocking_index": blocking_index(result, times),
     }
-    for name in STAGES:
-        columns[f"{name}_percent"] = 100 * busy_share(result, trace, name, times)
+    for name, stages in STAGES.items():
+        columns[name] = 100 * busy_share(result, trace, stages, times)
+    columns["io_mb_s"] = image_bytes * images_read(result, trace, times) / 2**20
     return pd.DataFrame(columns)
-
-
-def _instants(result: Result, step: float) -> Floats:
-    return np.arange(0.0, result.jobs["end_time"].max(), step)
 
 
 def queue_length(result: Result, times: npt.ArrayLike) -> Floats:
@@ -77,14 +51,6 @@ def queue_length(result: Result, times: npt.ArrayLike) -> Floats:
     jobs, spans = result.jobs, result.intervals
     here = _level(times, jobs["submit_time"], jobs["end_time"], np.ones(len(jobs)))
     return here - _level(times, spans["start"], spans["end"], np.ones(len(spans)))
-
-
-def queue_summary(result: Result) -> tuple[float, float]:
-    """Return the mean from time 0 to the last completion, and the maximum, of the queue length."""
-    jobs, spans = result.jobs, result.intervals
-    waited = float(jobs["jct"].sum()) - float(durations(result).sum())
-    events = np.unique(np.concatenate([jobs["submit_time"], spans["start"], spans["end"]]))
-    return waited / float(jobs["end_time"].max()), float(queue_length(result, events).max())
 
 
 def blocking_index(result: Result, times: npt.ArrayLike) -> Floats:
@@ -111,25 +77,33 @@ def blocking_index(result: Result, times: npt.ArrayLike) -> Floats:
 
 
 def busy_share(
-    result: Result, trace: pd.DataFrame, resource: str, times: npt.ArrayLike | None = None
+    result: Result, trace: pd.DataFrame, stages: Sequence[str], times: npt.ArrayLike
 ) -> Floats:
-    """Return the share of GPUs whose group uses a resource of `STAGES`; its mean without times.
+    """Return the share of GPUs whose group is in one of some stages of a trace.
 
     A model, not a measurement: members of a group use it one after the other in every period.
     """
-    alone = result.jobs.set_index("job_id")["duration"]
+    spans, alone = result.intervals, result.jobs.set_index("job_id")["duration"]
     jobs = trace.set_index("job_id")
-    stage = jobs[STAGES[resource]] * jobs["iterations"] / alone
-    spans = result.intervals
+    stage = jobs[list(stages)].sum(axis=1) * jobs["iterations"] / alone
     share = spans["rate"] * spans["job_id"].map(stage)
     keys = [spans["group"], spans["start"], spans["end"]]
     grouped = share.groupby(keys).sum().clip(upper=1).rename("share")
     held = spans["used"].groupby(keys).first()
     part = (grouped * held / result.meta["num_gpus"]).reset_index(name="share")
-    if times is None:
-        length = part["end"] - part["start"]
-        return np.asarray((part["share"] * length).sum() / result.jobs["end_time"].max())
     return _level(times, part["start"], part["end"], part["share"])
+
+
+def images_read(result: Result, trace: pd.DataFrame, times: npt.ArrayLike) -> Floats:
+    """Return the images that the jobs of a node read per second, none of them kept in memory."""
+    profiles, jobs = muri_profiles(), trace.set_index("job_id")
+    image = jobs["model"].isin(profiles.loc[profiles["dataset"] == _IMAGES, "model"])
+    alone = result.jobs.set_index("job_id")["duration"]
+    batches = (jobs["batch_size"] * jobs["iterations"] / alone).where(image, 0.0)
+    spans = result.intervals
+    read = spans["rate"] * spans["used"] * spans["job_id"].map(batches)
+    per_node = read * _NODE_GPUS / result.meta["num_gpus"]
+    return _level(times, spans["start"], spans["end"], per_node)
 
 
 def _level(times: npt.ArrayLike, start: pd.Series, end: pd.Series, weight: npt.ArrayLike) -> Floats:

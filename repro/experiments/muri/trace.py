@@ -54,6 +54,14 @@ def compare(
     return table
 
 
+def points(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of `compare` that have a published value as points, in seconds."""
+    known = table[table["published"].notna()]
+    return known.rename(columns={"policy": "series", "trace": "x", "value": "ours"}).assign(
+        quantity=known["metric"].map(LABELS), unit="s", certainty="artifact"
+    )[["series", "x", "quantity", "published", "ours", "unit", "certainty"]]
+
+
 def over_noise(results: Mapping[tuple[float, str, int], Result]) -> pd.DataFrame:
     """Return metrics by (noise, policy, seed) over those of the policy without noise (Fig 14)."""
     rows = [

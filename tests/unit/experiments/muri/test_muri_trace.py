@@ -59,6 +59,13 @@ def test_bars_are_over_the_reference_on_the_same_trace(runs):
     assert math.isnan(cell(table, "1", "srtf", "makespan", "published_ratio"))
 
 
+def test_points_are_the_values_that_are_published(runs):
+    points = trace.points(trace.compare(runs, "muri-s", PUBLISHED))
+    assert len(points) == 5
+    row = points[(points["series"] == "srtf") & (points["quantity"] == "makespan")].iloc[0]
+    assert row[["x", "published", "ours", "unit"]].tolist() == ["1", 50.0, 50.0, "s"]
+
+
 def test_distances_are_the_largest(runs):
     table = trace.compare(runs, "muri-s", PUBLISHED)
     assert trace.farthest(table, "srtf") == pytest.approx(1 / 24)
