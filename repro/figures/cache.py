@@ -81,8 +81,22 @@ def files_hash(files: Collection[Path]) -> str:
 
 def tables_hash() -> str:
     """Return a hash over the checkout's tables: ``traces/*.csv`` and every CSV in ``params/``."""
-    tables = [*paths.traces_dir().glob("*.csv"), *paths.params_dir().rglob("*.csv")]
-    return files_hash(sorted(tables))
+    return files_hash(_tables())
+
+
+def simulated_tables_hash(readers: Iterable[Path] = ()) -> str:
+    """Return `tables_hash` without what no source of simulations and no reader names.
+
+    Published values, which only figures read, make no simulation old.
+    """
+    code = "".join(path.read_text() for path in (*_sources(), *readers))
+    top = paths.traces_dir()
+    return files_hash([path for path in _tables() if path.parent == top or path.name in code])
+
+
+def _tables() -> list[Path]:
+    """Return the checkout's tables."""
+    return sorted([*paths.traces_dir().glob("*.csv"), *paths.params_dir().rglob("*.csv")])
 
 
 def content_hash(frame: pd.DataFrame) -> str:

@@ -147,7 +147,7 @@ def named_files(policy: object) -> list[str]:
 
 def digests(cases: Iterable[Case]) -> list[str | None]:
     """Return the keys of resolved cases, equal exactly for the same run; None: cannot be told."""
-    tables, state, sources = cache.tables_hash(), functools.cache(_state), functools.cache(_sources)
+    state, sources = functools.cache(_state), functools.cache(_sources)
     found: list[str | None] = []
     for case in cases:
         named = [case.settings.get("perf"), *case.options.values(), *named_files(case.policy)]
@@ -157,7 +157,7 @@ def digests(cases: Iterable[Case]) -> list[str | None]:
         files = [(text, state(text)) for text in named if isinstance(text, str)]
         label = getattr(case.trace, "attrs", {}).get("name")
         try:
-            found.append(cache.key(case, label, files, sources(case.measure.__module__), tables))
+            found.append(cache.key(case, label, files, *sources(case.measure.__module__)))
         except cache.NotCacheable:
             found.append(None)
     return found
@@ -170,13 +170,14 @@ def _state(text: str) -> str | bool | None:
     return data.own_file(text).sha256 if data.is_own(text) else None
 
 
-def _sources(module: str) -> str | None:
-    """Return a hash of what a measure of another module may depend on."""
+def _sources(module: str) -> tuple[str | None, str]:
+    """Return hashes of the code that a measure of another module may run, and of its tables."""
     if module == __name__ or not module.startswith("repro."):
-        return None
+        return None, cache.simulated_tables_hash()
     from repro.compiled import sources
 
-    return cache.files_hash(sources(module).values())
+    files = sources(module).values()
+    return cache.files_hash(files), cache.simulated_tables_hash(files)
 
 
 def outcome(case: Case, digest: str | None = None) -> Any:

@@ -303,3 +303,19 @@ def test_a_simulation_is_filed_under_the_versions_it_was_made_with(monkeypatch):
     monkeypatch.setattr(cache, "versions", lambda: {"numpy": "99"})
     again = cache.remembered("one", lambda: results[1])
     assert again.meta["policy"] == "sf"
+
+
+def test_published_values_make_no_simulation_old(tmp_path, monkeypatch):
+    read, published = tmp_path / "muri_profiles.csv", tmp_path / "only_published.csv"
+    for path in (read, published):
+        path.write_text("a\n1\n")
+    monkeypatch.setattr(paths, "params_dir", lambda: tmp_path)
+    before, every = cache.simulated_tables_hash(), cache.tables_hash()
+    published.write_text("a\n2\n")
+    assert cache.simulated_tables_hash() == before
+    assert cache.tables_hash() != every
+    reader = tmp_path / "reader.py"
+    reader.write_text('TABLE = "only_published.csv"\n')
+    assert cache.simulated_tables_hash([reader]) != before
+    read.write_text("a\n2\n")
+    assert cache.simulated_tables_hash() != before
