@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from repro import paths
 from repro.cluster.spec import Cluster
 from repro.core.policy import Order, make
 from repro.core.records import Result
