@@ -109,15 +109,13 @@ def jobs(fig: FigureRun, cases: Mapping[Label, Case]) -> pd.DataFrame:
 
 
 def draws(fig: FigureRun) -> pd.DataFrame:
-    """Return x, series (number of the draw) and jct_h of seed 0: other streams of one policy.
+    """Return x, series and jct_h of seed 0 for draws from other streams of one policy.
 
     ``draws`` of the parameter file: its name (``of``), rates, and how many streams.
     """
     of, rates, streams = (fig.inputs.draws[name] for name in ("of", "rates", "streams"))
-    series = {
-        str(stream): {"policy": of, "settings": {"stream": stream}, "rates": rates, "seeds": [0]}
-        for stream in range(streams)
-    }
+    how = {"policy": of, "rates": rates, "seeds": [0]}
+    series = {f"{of}, stream {n}": {**how, "settings": {"stream": n}} for n in range(streams)}
     runs = jobs(fig, cases(fig, series=series))
     return runs.groupby(["x", "series"], sort=False)["jct_h"].mean().reset_index()
 

@@ -237,7 +237,10 @@ def test_quantiles_stand_beside_the_published_ones_and_a_job_without_end_is_the_
 def test_draws_are_other_streams_and_how_far_a_stored_value_lies_outside_them():
     given = {"of": "fifo-agnostic", "rates": [6.0], "streams": 2}
     draws = gavel.draws(figure(rules="paper", draws=given))
-    assert draws["series"].tolist() == ["0", "1"] and draws["jct_h"].nunique() == 2
+    assert (
+        draws["series"].tolist() == [f"fifo-agnostic, stream {n}" for n in (0, 1)]
+        and draws["jct_h"].nunique() == 2
+    )
     low, high = sorted(draws["jct_h"])
     known = pd.DataFrame({"series": "fifo-agnostic", "x": [6.0], "seed0": [(low + high) / 2]})
     assert published.outside(draws, known, "fifo-agnostic") == [0]
