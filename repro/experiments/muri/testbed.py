@@ -1,6 +1,6 @@
 """Muri's testbed over time: queue, blocking index, how busy each resource is (Fig 8)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -8,7 +8,6 @@ import pandas as pd
 
 from repro.core.records import Result
 from repro.files.tables import ModelTable
-from repro.perf.muri_models import muri_profiles
 from repro.typing import Floats
 
 #: What the testbed measured and what it is called here.
@@ -23,7 +22,6 @@ LABELS = {
 STAGES = {"gpu_percent": ["stage_gpu", "stage_network"], "cpu_percent": ["stage_storage"]}
 HOUR_S = 3600.0
 _LOGS = ModelTable("muri_logs.csv", ("policy", "hour", *LABELS))
-_IMAGES = "ImageNet-1k"
 _NODE_GPUS = 8
 
 
@@ -32,7 +30,9 @@ def logs() -> pd.DataFrame:
     return _LOGS.frame
 
 
-def over_time(result: Result, trace: pd.DataFrame, step: float, image_bytes: float) -> pd.DataFrame:
+def over_time(
+    result: Result, trace: pd.DataFrame, step: float, sample_kb: Mapping[str, float]
+) -> pd.DataFrame:
     """Return the state of the cluster every ``step`` seconds up to the last completion."""
     times = np.arange(0.0, result.jobs["end_time"].max(), step)
     columns = {
@@ -42,7 +42,7 @@ def over_time(result: Result, trace: pd.DataFrame, step: float, image_bytes: flo
     }
     for name, stages in STAGES.items():
         columns[name] = 100 * busy_share(result, trace, stages, times)
-    columns["io_mb_s"] = image_bytes * images_read(result, trace, times) / 2**20
+    columns["io_mb_s"] = reads(result, trace, sample_kb, times)
     return pd.DataFrame(columns)
 
 
@@ -86,24 +86,25 @@ def busy_share(
     spans, alone = result.intervals, result.jobs.set_index("job_id")["duration"]
     jobs = trace.set_index("job_id")
     stage = jobs[list(stages)].sum(axis=1) * jobs["iterations"] / alone
-    share = spans["rate"] * spans["job_id"].map(stage)
-    keys = [spans["group"], spans["start"], spans["end"]]
-    grouped = share.groupby(keys).sum().clip(upper=1).rename("share")
-    held = spans["used"].groupby(keys).first()
-    part = (grouped * held / result.meta["num_gpus"]).reset_index(name="share")
-    return _level(times, part["start"], part["end"], part["share"])
+    part = spans.assign(share=spans["rate"] * spans["job_id"].map(stage)).sort_values("end")
+    # a member that ends between two decisions leaves the others to go on
+    members = part.groupby(["group", "start"])
+    begin = members["end"].shift().fillna(part["start"])
+    left = part[::-1].groupby(["group", "start"])["share"].cumsum().clip(upper=1)
+    held = part["used"] / result.meta["num_gpus"]
+    return _level(times, begin, part["end"], left.loc[part.index] * held)
 
 
-def images_read(result: Result, trace: pd.DataFrame, times: npt.ArrayLike) -> Floats:
-    """Return the images that the jobs of a node read per second, none of them kept in memory."""
-    profiles, jobs = muri_profiles(), trace.set_index("job_id")
-    image = jobs["model"].isin(profiles.loc[profiles["dataset"] == _IMAGES, "model"])
-    alone = result.jobs.set_index("job_id")["duration"]
-    batches = (jobs["batch_size"] * jobs["iterations"] / alone).where(image, 0.0)
-    spans = result.intervals
-    read = spans["rate"] * spans["used"] * spans["job_id"].map(batches)
-    per_node = read * _NODE_GPUS / result.meta["num_gpus"]
-    return _level(times, spans["start"], spans["end"], per_node)
+def reads(
+    result: Result, trace: pd.DataFrame, sample_kb: Mapping[str, float], times: npt.ArrayLike
+) -> Floats:
+    """Return what the jobs of a node read (MB/s), as logged: samples times their mean size."""
+    spans, alone = result.intervals, result.jobs.set_index("job_id")["duration"]
+    jobs = trace.set_index("job_id")
+    size = jobs["model"].map(sample_kb).fillna(0.0) / 1024
+    rate = spans["job_id"].map(size * jobs["batch_size"] * jobs["iterations"] / alone)
+    gpus = spans["used"] * _NODE_GPUS / result.meta["num_gpus"]
+    return _level(times, spans["start"], spans["end"], spans["rate"] * rate * gpus)
 
 
 def _level(times: npt.ArrayLike, start: pd.Series, end: pd.Series, weight: npt.ArrayLike) -> Floats:

@@ -87,14 +87,24 @@ def test_a_resource_is_never_more_than_busy(group):
     assert testbed.busy_share(result, crowded, ["stage_gpu"], [5.0])[0] == pytest.approx(4 / 8)
 
 
-def test_only_models_of_images_read_from_storage(group):
-    # 128 images per GPU and second alone, on 4 GPUs of one node, at 0.8 of the speed
-    found = testbed.images_read(*group, [5.0, 15.0])
-    np.testing.assert_allclose(found, [0.8 * 128 * 4, 0.0])
+def test_members_left_in_a_group_are_capped_together(group):
+    result, trace = group
+    ended = result.intervals.iloc[:2].assign(end=[4.0, 10.0])
+    found = testbed.busy_share(
+        Result(result.jobs, ended, result.meta), trace.assign(stage_gpu=[1.0, 3.0]),
+        ["stage_gpu"], [2.0, 6.0],
+    )  # fmt: skip
+    np.testing.assert_allclose(found, [0.5, 0.25])
+
+
+def test_jobs_read_their_samples(group):
+    # 128 samples of 2 MB per GPU and second alone, on 4 GPUs of one node, at 0.8 of the speed
+    found = testbed.reads(*group, {"resnet18": 2048.0}, [5.0, 15.0])
+    np.testing.assert_allclose(found, [0.8 * 128 * 4 * 2, 0.0])
 
 
 def test_over_time_has_one_row_per_step(group):
-    table = testbed.over_time(*group, step=5.0, image_bytes=2.0**20)
+    table = testbed.over_time(*group, step=5.0, sample_kb={"resnet18": 1024.0})
     assert table["hours"].tolist() == [0.0, 5 / 3600, 10 / 3600, 15 / 3600]
     assert list(table) == ["hours", "queue_length", "blocking_index", "gpu_percent",
                            "cpu_percent", "io_mb_s"]  # fmt: skip
