@@ -12,6 +12,7 @@ import marks
 
 from repro.batch.check import headline_lines, stored
 from repro.figures import params
+from repro.figures.points import shares
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "README.md"
@@ -38,18 +39,20 @@ def table() -> str:
     found = stored(params.discover(ROOT), ROOT / "figures")
     order = {"tiresias": 0, "muri": 1, "gavel": 2}
     rows = [
-        f"| figure | paper | rules | {' | '.join(f'{kind}s' for kind in KINDS)} "
-        "| partial | missed | n. c. |",
-        f"|{'---|' * 10}",
+        "| figure | paper | rules | points within 2 % "
+        f"| {' | '.join(f'{kind}s' for kind in KINDS)} | partial | missed | n. c. |",
+        f"|{'---|' * 11}",
     ]
     claims = []
     for one in sorted(found, key=lambda one: order.get(one.entry.paper, len(order))):
         result = json.loads((one.folder / "result.json").read_text())
         rules = params.judged_rules(result["params"]) if "rules" in result["params"] else ""
-        facts = [f"`{one.entry.id}`", result["reference"], rules, *cells(result["claims"])]
+        near = shares(result["points"])
+        points = f"{near['within']['2 %']:.0%} of {near['judged']}" if near["judged"] else ""
+        facts = [f"`{one.entry.id}`", result["reference"], rules, points, *cells(result["claims"])]
         rows.append(f"| {' | '.join(facts)} |")
         claims += result["claims"]
-    rows.append(f"| **all** | | | {' | '.join(f'**{cell}**' for cell in cells(claims))} |")
+    rows.append(f"| **all** | | | | {' | '.join(f'**{cell}**' for cell in cells(claims))} |")
     return "\n".join([*(f"- {line}" for line in headline_lines(found)), "", *rows])
 
 

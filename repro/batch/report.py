@@ -10,6 +10,8 @@ import jinja2
 
 from repro import paths
 from repro.batch.check import INDEX, Stored, headline_lines, tally_line, verdicts
+from repro.figures.params import judged_rules
+from repro.figures.points import shares
 from repro.figures.saved import RESULT, paper_name
 from repro.figures.tolerance import show
 from repro.files.whole import write_whole
@@ -30,6 +32,8 @@ def write_report(out: Path, found: Sequence[Stored]) -> Path:
         verdicts=verdicts,
         paper_name=paper_name,
         show=show,
+        shares=shares,
+        judged_rules=judged_rules,
         lock=_lock,
         links=_links,
     )
