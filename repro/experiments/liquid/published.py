@@ -20,15 +20,13 @@ _CURVES = ModelTable("liquid_curves.csv", ("figure", "job", "gpu", "series", "fi
 
 def bars(figure: str) -> pd.DataFrame:
     """Return a figure's bars: quantity, group and series (text), published, certainty."""
-    table = _BARS.frame
-    table = table[(table["figure"] == figure) & table["series"].notna()]
+    table = _BARS.frame.query("figure == @figure and series.notna()")
     return table.rename(columns={"value": "published"}).drop(columns="figure")
 
 
 def claim(figure: str, quantity: str) -> float:
     """Return a percentage or ratio that the text prints; ``figure`` may be a section."""
-    table = _BARS.frame
-    found = table[(table["figure"] == figure) & (table["quantity"] == quantity)]
+    found = _BARS.frame.query("figure == @figure and quantity == @quantity")
     return float(found["value"].item())
 
 
