@@ -77,7 +77,10 @@ def cases(fig: FigureRun, **changes: Any) -> dict[Label, Case]:
 
 
 def part_cases(fig: FigureRun) -> dict[str, dict[Label, Case]]:
-    """Return ``V100s: <part> <role>`` over job rates, and ``all <role>`` over parts of V100s."""
+    """Return ``V100s: <part> <role>`` over job rates, and ``all <role>`` over parts of V100s.
+
+    ``<number> jobs <role>`` is the same as ``all`` with the jobs and parts of ``beside``.
+    """
     jct, static = dict(fig.inputs.jct), dict(fig.inputs.makespan)
     found: dict[str, dict[Label, Case]] = {"jct": {}, "makespan": {}}
     for part, rates in jct["rates"].items():
@@ -86,11 +89,15 @@ def part_cases(fig: FigureRun) -> dict[str, dict[Label, Case]]:
             for role in ("agnostic", "aware")
         }
         found["jct"] |= cases(fig, **{**jct, "series": series, "rates": rates})
-    for part, cluster in fig.inputs.clusters.items():
-        series = {f"all {role}": static[role] for role in ("agnostic", "aware")}
-        changes = {**static, "cluster": cluster, "series": series, "jobs": [static["jobs"]]}
-        for (label, _, seed), case in cases(fig, **changes).items():
-            found["makespan"][label, float(part), seed] = case
+    beside = fig.inputs.beside
+    counts = {"all": static["jobs"], f"{beside['jobs']} jobs": beside["jobs"]}
+    for name, parts in zip(counts, (fig.inputs.clusters, beside["parts"]), strict=True):
+        series = {f"{name} {role}": static[role] for role in ("agnostic", "aware")}
+        for part in parts:
+            changes = {"cluster": fig.inputs.clusters[part], "series": series}
+            runs = cases(fig, **{**static, **changes, "jobs": [counts[name]]})
+            for (label, _, seed), case in runs.items():
+                found["makespan"][label, float(part), seed] = case
     return found
 
 
