@@ -254,9 +254,10 @@ def test_cluster_sweep_pairs_policies_at_each_part():
         clusters={0.5: "8xv100,8xk80"},
         jct={"trace": "gavel-single", **roles, "measured": [3, 5], "rates": {0.5: [1.0]}},
         makespan={"trace": "gavel-static", **roles, "jobs": 30},
+        beside={"jobs": 40, "parts": [0.5]},
     )
     found = gavel.part_cases(fig)
     jobs = gavel.jobs(fig, found["makespan"])
     pairs = gavel.quotients(gavel.makespans(jobs), "makespan_h")
-    assert pairs[["series", "x"]].to_numpy().tolist() == [["all", 0.5]]
+    assert pairs[["series", "x"]].to_numpy().tolist() == [["40 jobs", 0.5], ["all", 0.5]]
     assert {label for label, *_ in found["jct"]} == {"V100s: 0.5 agnostic", "V100s: 0.5 aware"}
