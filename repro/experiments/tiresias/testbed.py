@@ -77,7 +77,7 @@ def points(table: pd.DataFrame, judged: str, **columns: str) -> pd.DataFrame:
 
     ``columns`` name those of the table that hold what a point needs, or give a value for all.
     """
-    columns = {"published": "published", "certainty": "certainty", **columns}
+    columns = {"published": "published", "certainty": "certainty", "unit": "", **columns}
     values: dict[str, Any] = {name: table.get(source, source) for name, source in columns.items()}
     values |= {"rules": table["rules"], "aside": table["rules"] != judged}
     rows = pd.DataFrame(values, index=table.index)
