@@ -43,7 +43,7 @@ def list_(
     if broken and not specs:
         raise next(iter(broken.values()))
     if as_json:
-        texts = ("title", "reference", "shows")
+        texts = ("kind", "title", "reference", "shows")
         rows = [
             {"id": entry.id, "paper": entry.paper}
             | {name: getattr(spec, name) for name in texts}
@@ -54,7 +54,8 @@ def list_(
     else:
         width = max((len(entry.id) for entry in specs), default=0)
         for entry, spec in specs.items():
-            say(f"{entry.id:<{width}}  {spec.title} ({spec.reference})")
+            diagram = ", diagram" * (spec.kind == "diagram")
+            say(f"{entry.id:<{width}}  {spec.title} ({spec.reference}{diagram})")
     for error in broken.values():
         complain(str(error))
 

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
@@ -28,6 +28,8 @@ class FigureSpec(Strict):
 
     title: str
     paper: str
+    #: a diagram is drawn again, each box naming what of this package does its work
+    kind: Literal["figure", "diagram"] = "figure"
     reference: str
     shows: str
     inputs: dict[str, Any] = Field(default_factory=dict)

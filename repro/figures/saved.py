@@ -142,7 +142,7 @@ def result(
     used: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
     """Return the content of ``result.json``, all but fingerprint, files and wall time."""
-    about = {name: getattr(spec, name) for name in ("paper", "title", "reference", "shows")}
+    about = {name: getattr(spec, name) for name in ("paper", "kind", "title", "reference", "shows")}
     return {
         **{"id": run["id"], **about, **run},
         "data": used,

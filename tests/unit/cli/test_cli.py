@@ -112,9 +112,16 @@ def test_list(root, capsys):
     ]
     rows = json.loads(run(capsys, "list", "--json").out)
     assert [row["id"] for row in rows] == ["gavel/fig10_ftf", "tiresias/fig10_testbed"]
-    assert rows[0]["paper"] == "gavel" and rows[0]["claims"] == 1
+    assert rows[0]["paper"] == "gavel" and rows[0]["claims"] == 1 and rows[0]["kind"] == "figure"
     assert len(json.loads(run(capsys, "list", "--paper", "gavel", "--json").out)) == 1
     assert "unknown paper 'muri'" in refused(capsys, "list", "--paper", "muri")
+
+
+def test_list_tells_diagrams(root, capsys):
+    path = root / "params/gavel/fig10_ftf.yaml"
+    path.write_text(f"kind: diagram\n{path.read_text()}")
+    assert "(Fig 10, diagram)" in run(capsys, "list").out.splitlines()[0]
+    assert json.loads(run(capsys, "list", "--json").out)[0]["kind"] == "diagram"
 
 
 def break_gavel(root, how):

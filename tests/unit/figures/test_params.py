@@ -52,7 +52,7 @@ def write(root, paper, stem, text):
 
 def test_reading_and_merging(root):
     spec = params.load(root / "params/tiresias/fig10_testbed.yaml")
-    assert spec.inputs["gap"] == 1000.0
+    assert spec.inputs["gap"] == 1000.0 and spec.kind == "figure"
     assert spec.claims[0].accept.high == 5.8
     assert spec.merged("paper", {})["seeds"] == [0, 1, 2]
     assert spec.merged("quick", {"gap": None})["seeds"] == [0]
@@ -91,6 +91,7 @@ def test_reading_and_merging(root):
         ("certainty: paper", "certainty: no", ClaimError, r"bad\.yaml:20:claims\.0\.certainty"),
         ("    certainty: paper\n", "", ClaimError, r"bad\.yaml:14:claims\.0\.certainty: Field req"),
         ("shows: completion times", 'shows: ""', ParamError, r"bad\.yaml:4:shows: must be one"),
+        ("title: Testbed", "title: T\nkind: chart", ParamError, r"bad\.yaml:2:kind: .*'figure' or"),
     ],
 )
 def test_errors_name_file_line_and_key(root, old, new, kind, message):
