@@ -94,7 +94,7 @@ def _arrow(
     hidden = (np.abs(curve[:, None] - middles) <= halves).all(axis=2).any(axis=1)
     x, y = curve[~hidden][(~hidden).sum() // 2]
     white = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
-    _text(axes, x, y, textwrap.wrap(words, 11, break_long_words=False), size=5.8, bbox=white)
+    _text(axes, x, y, textwrap.wrap(words, 10, break_long_words=False), size=5.8, bbox=white)
 
 
 def _text(axes: Axes, x: float, y: float, lines: Sequence[str], **style: Any) -> None:
