@@ -7,6 +7,8 @@ import numpy as np
 import pandas as pd
 
 from repro.core.records import Result
+from repro.experiments.gavel.published import curves
+from repro.figures.points import thinned
 from repro.optimise.entities import Hierarchy, hierarchical_shares
 from repro.optimise.max_min import normalised
 from repro.perf.throughput import ThroughputTable
@@ -89,3 +91,36 @@ def throughput_steps(
         for job, entity in zip(here["job_id"], here["entity"], strict=True):
             rows.append((start + 1, job, entity, float(rates.get(job, 0.0)) * scale[job]))
     return pd.DataFrame(rows, columns=["timestep", "job_id", "entity", "throughput"])
+
+
+def beside(
+    totals: Mapping[str, pd.DataFrame],
+    steps: Mapping[tuple[str, str], pd.DataFrame],
+    ours: Mapping[str, str],
+    compare: bool,
+) -> pd.DataFrame:
+    """Return the published totals and throughputs of single jobs beside ours, as points.
+
+    ``steps`` are `throughput_steps` by inner policy and instance, with the series that ``ours``
+    names for each published one.
+    """
+    parts = []
+    for (inner, instance), rows in steps.items():
+        marks = curves(f"hierarchical_{inner}_{instance}")
+        marks[["series", "job"]] = marks["series"].str.extract(r"(.*), job (\d+)")
+        names = f"{inner}, {instance}, " + marks["series"]
+        what = "throughput of job " + marks["job"]
+        each = rows.set_index(["series", "timestep", "job_id"])["throughput"]
+        places = [marks["series"].map(ours), marks["x"], marks["job"].astype(int)]
+        found = each.reindex(pd.MultiIndex.from_arrays(places)).to_numpy()
+        parts.append(marks.assign(series=names, quantity=what, ours=found))
+        if instance == next(iter(steps))[1]:
+            marks = thinned(totals[inner], ["series"])
+            places = [marks["series"].map(ours), marks["x"]]
+            total = each.groupby(["series", "timestep"]).sum()
+            found = total.reindex(pd.MultiIndex.from_arrays(places)).to_numpy()
+            names = f"{inner}, " + marks["series"]
+            parts.append(marks.assign(series=names, quantity="total throughput", ours=found))
+    points = pd.concat(parts).rename(columns={"mean": "published"}).assign(certainty="artifact")
+    points = points[["series", "x", "quantity", "published", "ours", "certainty"]]
+    return points if compare else points.assign(ours=None)
