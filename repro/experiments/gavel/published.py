@@ -35,9 +35,9 @@ def curves(*figures: str) -> pd.DataFrame:
     return chosen.drop_duplicates(["series", "x"], ignore_index=True)
 
 
-def distribution(figure: str) -> pd.DataFrame:
-    """Return points of a figure's published distributions (seed 0): series, fraction, value."""
-    table = pd.read_csv(paths.params_dir() / _CDFS, comment="#")
+def distribution(figure: str, value: str) -> pd.DataFrame:
+    """Return points of a published distribution (seed 0): series, fraction and the value."""
+    table = pd.read_csv(paths.params_dir() / _CDFS, comment="#").rename(columns={"value": value})
     return table[table["figure"] == figure].drop(columns="figure").reset_index(drop=True)
 
 
@@ -112,7 +112,7 @@ def quantiles(
     return pd.DataFrame({
         "series": known["series"] + ", distribution", "x": known["fraction"],
         "quantity": f"{quantity} of this fraction of the jobs, seed 0",
-        "published": known["value"], "ours": found if compare else None, "unit": unit,
+        "published": known[value], "ours": found if compare else None, "unit": unit,
         "certainty": "artifact",
     })  # fmt: skip
 

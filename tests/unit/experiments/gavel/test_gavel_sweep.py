@@ -226,7 +226,7 @@ def test_fairness_is_that_of_one_seed():
 
 
 def test_quantiles_stand_beside_the_published_ones_and_a_job_without_end_is_the_longest():
-    known = published.distribution("ftf_multiple")
+    known = published.distribution("ftf_multiple", "ftf")
     jobs = pd.DataFrame({"series": "gavel-ftf", "ftf": [*range(1, 20), None]})
     jobs = pd.concat([jobs, jobs.assign(series="ftf-agnostic")])
     points = published.quantiles(known, jobs, "ftf", "fairness")
