@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from repro import figure, make, simulate
 from repro.errors import ParamError, PolicyError
-from repro.experiments.gavel import examples
+from repro.experiments.gavel import examples, published
 from repro.experiments.gavel import models as motivation
 from repro.experiments.gavel.cost import at_every_round, lost_time
 from repro.experiments.gavel.decisions import (
@@ -21,7 +21,7 @@ from repro.experiments.gavel.decisions import (
     first_view,
     policy_table,
 )
-from repro.experiments.gavel.hierarchy import entity_shares, stages
+from repro.experiments.gavel.hierarchy import beside, entity_shares, stages
 from repro.experiments.gavel.models import configurations
 from repro.experiments.gavel.rounds import realised
 from repro.optimise.counted import counted_solves
@@ -264,3 +264,14 @@ def test_the_table_of_policies_tells_what_they_declare_and_solve():
 def test_a_policy_that_is_not_registered_is_named():
     with pytest.raises(PolicyError, match="'gavel-lsa'"):
         policy_table({"LAS": "gavel-lsa"}, three_jobs(), "1xv100,1xk80", {"v100": 1})
+
+
+def test_published_totals_and_single_jobs_stand_beside_ours():
+    given = {"series": "mine", "timestep": 1, "job_id": [0, 1], "throughput": [0.25, 0.5]}
+    steps = {("fairness", "jobs"): pd.DataFrame(given)}
+    totals = {"fairness": published.curves("hierarchical_fairness")}
+    found = beside(totals, steps, {"agnostic": "mine"}, True).set_index(["series", "x"])
+    assert found.loc[("fairness, agnostic", 1), ["published", "ours"]].tolist() == [1.0, 0.75]
+    first = found.loc[[("fairness, jobs, agnostic", 1)]]
+    assert first[["quantity", "ours"]].to_numpy().tolist() == [["throughput of job 0", 0.25]]
+    assert beside(totals, steps, {"agnostic": "mine"}, False)["ours"].isna().all()
