@@ -110,6 +110,19 @@ def beside(
     return table.assign(unit=unit if isinstance(unit, str) else table["quantity"].map(unit))
 
 
+def at_pauses(
+    table: pd.DataFrame, theirs: pd.DataFrame, unit: str | Mapping[str, str], comparable: bool
+) -> pd.DataFrame:
+    """Return `beside` for each ``pause_s`` of a `summary`; those with a pause stand aside."""
+    parts = []
+    pauses: list[float] = table.index.unique("pause_s").tolist()
+    for pause in pauses:
+        part = beside(table.loc[[pause]].droplevel("pause_s"), theirs, unit, comparable)
+        rules = f"pcs, {pause:g} s of pause" if pause else "pcs"
+        parts.append(part.assign(aside=bool(pause), rules=rules))
+    return pd.concat(parts, ignore_index=True)
+
+
 def contention(jobs: pd.DataFrame) -> Floats:
     """Return how many jobs each job sees on average over the events of its life (N in PCS).
 

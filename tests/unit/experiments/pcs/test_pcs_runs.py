@@ -81,3 +81,13 @@ def test_beside_keeps_what_both_tables_have() -> None:
     assert (point["published"], point["ours"]) == (1.5, 2.0)
     assert runs.beside(ours, theirs, {"a": "%"}, comparable=False)["ours"].isna().all()
     assert runs.beside(ours, theirs, {"a": "%"})["unit"].tolist() == ["%"]
+
+
+def test_points_with_a_pause_stand_aside() -> None:
+    index = pd.MultiIndex.from_product([[0, 12], ["afs"]], names=["pause_s", "series"])
+    table = pd.DataFrame({"avg_jct_s": [1.0, 2.0]}, index=index)
+    theirs = pd.DataFrame({"avg_jct_s": [1.5]}, index=["afs"])
+    points = runs.at_pauses(table, theirs, "s", True)
+    assert points["ours"].tolist() == [1.0, 2.0]
+    assert points["aside"].tolist() == [False, True]
+    assert points["rules"].tolist() == ["pcs", "pcs, 12 s of pause"]
