@@ -87,7 +87,12 @@ def points(
     ours = table.assign(x=table["x"].round(_PLACES)).set_index(["series", "x"])
     parts = []
     for column, (name, what) in _NUMBERS.items():
-        kept = thinned(known[known[column].notna()], ["series"])
+        kept = known[known[column].notna()]
+        if compare and column in ours:
+            # beyond the last place that was run there is nothing to judge
+            reach = ours[column].dropna().reset_index().groupby("series")["x"].max()
+            kept = kept[kept["x"] <= kept["series"].map(reach) + 1e-9]
+        kept = thinned(kept, ["series"])
         where = pd.MultiIndex.from_frame(kept[["series", "x"]].round(_PLACES))
         is_ftf = column == "ftf_seed0"
         part = kept[["series", "x"]].assign(
