@@ -87,12 +87,12 @@ class JobTable:
         #: units of work (seconds at the reference allocation, or iterations), and the seconds one
         #: unit takes alone
         self.counts_iterations = rules.iterations is not None
+        self.counts_steps = rules.steps
         if rules.iterations is not None:
             self.work, self.solo = self._in_iterations(trace, rules.iterations)
-        else:
+        elif not rules.steps:
             self.work, self.solo = self.duration, [1.0] * n
-        self.counts_steps = rules.steps
-        if rules.steps:
+        else:
             self._require(trace, "iterations", "give the training steps")
             self.work = list(map(float, self.column("iterations")))
             if "iteration_time" in self.frame:
