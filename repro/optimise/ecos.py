@@ -78,10 +78,13 @@ def ecos_point(crowd: Any, floor: Floats) -> Floats | None:
     return _by_job(answer["x"], crowd, each)
 
 
-def ecos_ratio(crowd: Any, left: Floats, due: Floats, spent: Floats) -> tuple[Floats, float] | None:
+def ecos_ratio(
+    crowd: Any, left: Floats, due: Floats, spent: Floats, zeros: bool = True
+) -> tuple[Floats, float] | None:
     """Return ECOS's shares and ratio for `max_min.central_ratio`, one job per row; None if none.
 
-    1 / u_k is an unknown q_k of its own, with u_k q_k >= 1 as a second-order cone.
+    1 / u_k is an unknown q_k of its own, with u_k q_k >= 1 as a second-order cone; ``zeros`` hands
+    over the entries of the matrix that are zero, too.
     """
     SOLVED["convex"] += 1
     jobs = len(crowd.value)
@@ -98,7 +101,7 @@ def ecos_ratio(crowd: Any, left: Floats, due: Floats, spent: Floats) -> tuple[Fl
         np.column_stack([left / due, -one, one, zero]),
     ]
     tops = np.concatenate([-spent / due, heights, np.tile([0.0, 0.0, 2.0], jobs)])
-    answer = _solve(1.0, matrix, entries, tops, cones=jobs)
+    answer = _solve(1.0, matrix, entries, tops, cones=jobs, zeros=zeros)
     if answer is None:
         return None
     found = _by_job(answer["x"][1 : 1 + len(rows)], crowd, each)
@@ -166,8 +169,9 @@ def _by_job(found: Floats, crowd: Any, each: Ints) -> Floats:
 
 
 def _solve(
-    level: float, matrix: Any, entries: list[Floats], heights: Floats, cones: int = 0
-) -> Any:
+    level: float, matrix: Any, entries: list[Floats], heights: Floats, cones: int = 0,
+    zeros: bool = False,
+) -> Any:  # fmt: skip
     """Minimise ``level`` times the first unknown, heights - G x in the cones; None if it fails.
 
     ``entries`` are those of G at the places of ``matrix``, column by column; the last of
@@ -181,7 +185,7 @@ def _solve(
     import ecos
 
     matrix.data = np.concatenate([one.ravel() for one in entries])
-    if not matrix.data.all():
+    if not zeros and not matrix.data.all():
         # as in the simulator: zeros change the order of elimination, and with it the last bits
         matrix = matrix.copy()
         matrix.eliminate_zeros()

@@ -119,7 +119,7 @@ def test_themis_as_published_is_that_of_gavels_rounds(mirror):
     pytest.importorskip("ecos", reason="the package ecos (extra) is not installed")
     trace = load(mirror / FOLDER / "trace3.csv", "muri")
     rounds = {"min_realloc_interval_s": 0.0, "max_realloc_interval_s": 1920.0, "gang_tries": 5}
-    policy = make("gavel-ftf", "gavel", lp_backend="ecos")
+    policy = make("gavel-ftf", "gavel", lp_backend="ecos", zeros=False)
     jobs = repro.simulate(trace, "8x8", policy, rules="gavel", rounds=rounds).jobs
     done = jobs[~jobs["given_up"]]
     assert len(done) == len(jobs) - 18

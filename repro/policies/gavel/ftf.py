@@ -29,11 +29,15 @@ class GavelFtf(MayBeBlind):
     lp_backend : {"centre", "highs", "ecos"}
         Which of many optima: the analytic centre, a vertex found by bisection of the ratio, or that
         of Gavel's own solver (extra ``ecos``).
+    zeros : bool
+        ECOS is handed explicit zeros, as by Gavel's simulator; False: as by the copy of it behind
+        Themis of Muri's Fig 10. Where optima are many, that decides which comes out.
 
     Reference: Gavel, OSDI 2020, section 4.2 (finish-time fairness); Themis, NSDI 2020.
     """
 
     lp_backend: Backend = "centre"
+    zeros: bool = True
 
     needs = frozenset({"throughput", "duration"})
 
@@ -49,7 +53,7 @@ class GavelFtf(MayBeBlind):
             due = isolated.update(jobs.jobs, left, alone) + left / alone
             spent = view.now - np.array([view.submit(job) for job in jobs.jobs])
             crowd = Crowd(speeds, jobs.counts, jobs.widths, jobs.gpus, jobs.name)
-            return ftf_shares(crowd, left, due, spent, self.lp_backend)[0]
+            return ftf_shares(crowd, left, due, spent, self.lp_backend, self.zeros)[0]
 
         return shares
 
@@ -81,7 +85,12 @@ class IsolatedTime:
 
 
 def ftf_shares(
-    crowd: Crowd, left: Floats, due: Floats, spent: Floats, backend: Backend = "centre"
+    crowd: Crowd,
+    left: Floats,
+    due: Floats,
+    spent: Floats,
+    backend: Backend = "centre",
+    zeros: bool = True,
 ) -> tuple[Floats, float]:
     """Return the shares with the least ratio max_i (spent_i + left_i / thr_i) / due_i, and it.
 
@@ -91,8 +100,8 @@ def ftf_shares(
     left = np.maximum(left, 1e-9 * max(float(left.max()), 1e-300))
     due = np.maximum(due, 1e-9 * max(float(due.max()), 1e-300))
     if backend != "highs":
-        solve = central_ratio if backend == "centre" else ecos_ratio
-        answer = solve(crowd, left, due, spent)
+        given = (crowd, left, due, spent)
+        answer = central_ratio(*given) if backend == "centre" else ecos_ratio(*given, zeros)
         if answer is not None:
             return answer
     return vertex_ratio(crowd, left, due, spent)
