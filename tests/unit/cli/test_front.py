@@ -20,22 +20,13 @@ def jobs(tmp_path_factory):
     return path
 
 
+def on(jobs):
+    """Return the words that name the trace and the cluster."""
+    return ["--trace", str(jobs), "--format", "repro", "--cluster", "1x16"]
+
+
 def front(capsys, jobs, *words, code=0):
-    assert (
-        main(
-            [
-                "front",
-                "--trace",
-                str(jobs),
-                "--format",
-                "repro",
-                "--cluster",
-                "1x16",
-                *map(str, words),
-            ]
-        )
-        == code
-    )
+    assert main(["front", *on(jobs), *map(str, words)]) == code
     return capsys.readouterr()
 
 
@@ -63,18 +54,8 @@ def test_lines_are_settings_of_a_simulation_and_the_front_is_a_file(capsys, jobs
     line = shown.out.splitlines()[0]
     words = line.split(" --set ")[1:]
     words = [word for one in words for word in ("--set", one.strip())]
-    simulation = [
-        "simulate",
-        "--trace",
-        str(jobs),
-        "--format",
-        "repro",
-        "--cluster",
-        "1x16",
-        "--policy",
-        "pcs",
-    ]
-    assert main([*simulation, "--rules", "pcs", *words]) == 0
+    simulation = ["simulate", *on(jobs), "--policy", "pcs", "--rules", "pcs"]
+    assert main([*simulation, *words]) == 0
 
 
 @pytest.mark.parametrize(
