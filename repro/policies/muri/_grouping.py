@@ -162,6 +162,8 @@ class Profiles:
         #: row of each kind in the table of gamma in whole numbers
         self._row: dict[Kind, int] = {}
         self._values = np.zeros((64, 64), np.int64)
+        #: sets of kinds all of which have met
+        self._met_whole: set[frozenset[Kind]] = set()
         self._matchers: dict[Line, KindMatcher] = {}
         #: matchings of lines, and of numbers per kind
         self._solved: dict[tuple[Any, ...], Any] = {}
@@ -191,9 +193,13 @@ class Profiles:
     def _learn(self, lines: Sequence[Sequence[Kind]]) -> None:
         """Let all kinds of each line have met."""
         met, members = self.met, self.members
+        strange = set(map(frozenset, lines)) - self._met_whole
+        if not strange:
+            return
+        self._met_whole |= strange
         new = {
             (min(one, other), max(one, other))
-            for present in map(set, lines)
+            for present in strange
             for one in present
             for other in present - met[one].keys()
         }
@@ -413,11 +419,12 @@ class GroupsByList:
         #: lines that merged whole then and now, by width and round: line, result, who with whom
         self._before: dict[tuple[int, int], Merging] = {}
         self._now: dict[tuple[int, int], Merging] = {}
+        #: by width: the jobs of the last decision, and what `_line` made of them
+        self._lines: dict[int, tuple[list[int], Nodes]] = {}
 
     def match(self, buckets: Mapping[int, list[int]], gpus: int) -> dict[int, list[Group]]:
         """Return the groups of each bucket; merging ends when they need no more than ``gpus``."""
-        alone, kind = self._alone.__getitem__, self._profiles.alone.__getitem__
-        lines = {w: ([*map(alone, jobs)], [*map(kind, jobs)]) for w, jobs in buckets.items()}
+        lines = {width: self._line(width, jobs) for width, jobs in buckets.items()}
         lack = sum(width * len(jobs) for width, jobs in buckets.items()) - gpus
         self._mates, self._merged_now = self._merged_now, {}
         self._before, self._now = self._now, {}
@@ -425,6 +432,14 @@ class GroupsByList:
             if lack > 0:
                 lines[width], lack = self._merged(lines[width], (width, turn), lack)
         return {width: groups for width, (groups, _) in lines.items()}
+
+    def _line(self, width: int, jobs: list[int]) -> Nodes:
+        """Return the jobs of a width as groups of one, and their kinds."""
+        before = self._lines.get(width)
+        if before is None or before[0] != jobs:
+            alone, kind = self._alone.__getitem__, self._profiles.alone.__getitem__
+            before = self._lines[width] = jobs, ([*map(alone, jobs)], [*map(kind, jobs)])
+        return before[1]
 
     def _merged(self, line: Nodes, turn: tuple[int, int], lack: int) -> tuple[Nodes, int]:
         """Merge matched nodes of one bucket while GPUs lack; return how many still do, too."""
