@@ -34,6 +34,8 @@ _LONGEST_SOCKET_PATH = 90
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 #: A warning of ours as it stands in the JSON of an executed notebook.
 _WARNING = re.compile(r"(?:BrokenFile|Cache|StandIn)Warning: (.+?)(?:\\n|\",?$)", re.MULTILINE)
+#: The committed picture below a notebook's title.
+_PICTURE = re.compile(r"^!\[.*\]\(.*figures/.*\)\n*", re.MULTILINE)
 
 
 def execute(task: Task) -> Outcome:
@@ -131,7 +133,7 @@ def _papermill(task: Task, scratch: Path) -> None:
                 return KernelSpec(argv=command, display_name="Python 3", language="python")
 
         papermill.execute_notebook(
-            nbformat.read(task.entry.notebook, as_version=4),  # type: ignore[no-untyped-call]
+            _without_picture(task.entry.notebook),
             scratch / EXECUTED,
             parameters=dict(task.parameters),
             kernel_name="python3",
@@ -143,6 +145,15 @@ def _papermill(task: Task, scratch: Path) -> None:
             # The folder of the kernel alone; papermill's own cwd= would move this whole process.
             resources={"metadata": {"path": str(task.entry.notebook.parent)}},
         )
+
+
+def _without_picture(path: Path) -> Any:
+    """Read a notebook to run, which shows the picture that it draws, not the committed one."""
+    notebook: Any = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            cell.source = _PICTURE.sub("", cell.source)
+    return notebook
 
 
 def _environment(task: Task, scratch: Path) -> dict[str, str]:

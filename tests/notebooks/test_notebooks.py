@@ -3,8 +3,10 @@
 import ast
 import json
 import os
+import re
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pandas as pd
@@ -57,6 +59,20 @@ def test_shape(entry):
     assert len(cells) <= 7
     assert sum(len(source(cell).splitlines()) for cell in cells) <= 90
     assert f'figure("{entry.id}"' in "".join(map(source, cells)).replace("\n    ", "")
+
+
+@each_figure
+def test_opens_with_its_picture_and_names_its_steps(entry):
+    cells = json.loads(entry.notebook.read_text(encoding="utf-8"))["cells"]
+    title, _, picture = cells[0]["source"][:3]
+    assert title.startswith("# ")
+    link = re.fullmatch(r"!\[.+\]\((.+)\)", picture.strip())
+    shown = (entry.notebook.parent / link[1]).resolve()
+    assert shown == ROOT / "figures" / entry.id / f"{entry.stem}.png"
+    assert shown.is_file()
+    for before, cell in pairwise(cells):
+        if cell["cell_type"] == "code" and "parameters" not in cell["metadata"].get("tags", []):
+            assert source(before).startswith("## "), "each step has a heading"
 
 
 @each_figure
