@@ -6,6 +6,7 @@ from repro.plot.heatmap import heatmap_chart
 from repro.plot.lines import cdf_chart, line_chart
 from repro.plot.panel import Panel, new_figure, shared_legend
 from repro.plot.series_styles import Look, look, looks
+from repro.plot.table import table_chart
 
 __all__ = [
     "Look",
@@ -20,4 +21,5 @@ __all__ = [
     "new_figure",
     "shared_legend",
     "stacked_chart",
+    "table_chart",
 ]

@@ -1,0 +1,392 @@
+"""Tables: a paper's rows and columns, in each cell ours and published, shaded by distance."""
+
+import functools
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Unpack
+
+import pandas as pd
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
+from matplotlib.lines import Line2D
+from matplotlib.patches import Rectangle
+from matplotlib.textpath import text_to_path
+
+from repro.errors import ParamError
+from repro.plot.panel import COLUMN_INCHES, Panel, owner, panel_axes
+from repro.plot.series_styles import look
+from repro.plot.style import RC, styled
+
+
+class Level(NamedTuple):
+    """What a cell is shaded by: its sign, its shade and the words of the key."""
+
+    sign: str
+    shade: str
+    words: str
+
+
+#: By the relative distance up to which they hold; each is darker than the one before.
+LEVELS = {
+    0.02: Level("≈", "#e3f0fa", "within 2 %"),
+    0.1: Level("~", "#f1d581", "within 10 %"),
+    float("inf"): Level("≠", "#e39a6f", "farther"),
+}
+NEAR, *_, FAR = LEVELS.values()
+OURS_ONLY = Level("", "#ffffff", "nothing published")
+PUBLISHED_ONLY = Level("–", "#ebebeb", "published, not computed")
+
+
+class _Type(NamedTuple):
+    """Points, weight and colour of text, and inches from line to line."""
+
+    size: float
+    weight: str
+    ink: str
+    line: float
+
+
+_OURS = _Type(RC["font.size"], "bold", "#000000", 0.122)
+_WORDS = _OURS._replace(weight="normal")
+_PUBLISHED = _Type(6.0, "normal", "#3a3a3a", 0.105)
+#: Inches: beside the text of a column, above that of a row, around all, the widest column.
+_BESIDE, _ABOVE, _PAD, _WIDEST = 0.06, 0.04, 0.1, 2.2
+
+
+class _Cell(NamedTuple):
+    """The two texts of a cell, and what shades it (None: not to be compared)."""
+
+    ours: str
+    published: str = ""
+    level: Level | None = None
+
+    @property
+    def texts(self) -> tuple[tuple[str, _Type], tuple[str, _Type]]:
+        return (self.ours, _OURS if self.level else _WORDS), (self.published, _PUBLISHED)
+
+
+@dataclass
+class _Column:
+    """Cells under each other, and the heads above them."""
+
+    heads: tuple[str, ...]
+    cells: list[_Cell]
+    beside: bool = False
+    width: float = 0.0
+
+    @property
+    def starts_left(self) -> bool:
+        """Whether it has words only, which nothing is compared with."""
+        return not any(cell.level for cell in self.cells)
+
+    def halves(self) -> list[float]:
+        """Return the widths left and right of the middle of pairs beside each other."""
+        gap = _BESIDE / 2 * any(cell.published for cell in self.cells)
+        return [gap + max(_wide(*cell.texts[side]) for cell in self.cells) for side in (0, 1)]
+
+    def least(self) -> float:
+        """Return the width below which a word or a pair would be cut."""
+        texts = [text for cell in self.cells for text in cell.texts if not self.beside]
+        words = max(_wide(w, kind) for text, kind in [(self.heads[-1], _WORDS), *texts]
+                    for w in text.split() or [""])  # fmt: skip
+        return max(words, sum(self.halves()) if self.beside else 0.0) + 2 * _BESIDE
+
+    def natural(self) -> float:
+        """Return the width that leaves a head two lines and a text one, if it is not too long."""
+        texts = max(_wide(*text) for cell in self.cells for text in cell.texts)
+        wanted = max(0.6 * _wide(self.heads[-1], _WORDS), texts) + 2 * _BESIDE
+        return max(self.least(), min(wanted, _WIDEST))
+
+    def lines(self, cell: _Cell) -> list[tuple[str, _Type]]:
+        """Return the lines of a cell, from the top."""
+        room = self.width - 2 * _BESIDE
+        return [(line, kind) for text, kind in cell.texts for line in _wrapped(text, kind, room)]
+
+
+@styled
+def table_chart(
+    ours: pd.DataFrame,
+    published: pd.DataFrame | None = None,
+    *,
+    form: str | Mapping[Any, str] = "{:.3g}",
+    **panel: Unpack[Panel],
+) -> Figure:
+    """Draw a table as a table: ours in bold, published beside or below it, smaller.
+
+    A cell that has both is shaded by their distance and has a sign for it, ``=`` where they are
+    near and read the same. Words are compared as they are; words without a published value are not
+    compared and stay plain.
+
+    Parameters
+    ----------
+    ours : DataFrame
+        Rows and columns as printed, heads with units. A second level of columns is a head that
+        spans them, one of rows gathers them. NaN was not computed. Known policies in the index
+        get their labels.
+    published : DataFrame, optional
+        The same rows and columns, or some of them; NaN where nothing is published.
+    form : str or mapping, optional
+        How numbers are written, in all columns or by column.
+
+    Raises
+    ------
+    ParamError
+        If the table has no cell or a name twice, something published is not in it, or it is too
+        wide.
+
+    Examples
+    --------
+    >>> hours = pd.DataFrame({"average JCT (h)": [19.2, 31.0]}, index=["Gavel", "LAS"])
+    >>> known = pd.DataFrame({"average JCT (h)": [19.4]}, index=["Gavel"])
+    >>> chart = table_chart(hours, known)
+    >>> [text.get_text() for text in chart.axes[0].texts if "19" in text.get_text()]
+    ['19.2', '≈ 19.4']
+    """
+    if ours.empty or not (ours.index.is_unique and ours.columns.is_unique):
+        raise ParamError("a table needs a row, a column, and each name once")
+    published = ours.iloc[:0, :0] if published is None else published
+    for axis, held, given in zip(("row", "column"), ours.axes, published.axes, strict=True):
+        if unknown := [name for name in given if name not in held]:
+            raise ParamError(f"published {axis} {unknown[0]!r} is not one of the table")
+    columns = list(_columns(ours, published, form))
+    sheet = _Sheet(_room(panel))
+    _fit(columns, sheet.inches)
+    sheet.top(panel.get("title", ""), pairs=not published.empty)
+    sheet.rule(0.9)
+    for depth in range(ours.columns.nlevels):
+        sheet.heads(list(_spans(columns, depth)), last=depth == ours.columns.nlevels - 1)
+    for row in range(len(ours)):
+        if row == 0 or (ours.index.nlevels > 1 and columns[0].cells[row].ours):
+            sheet.rule(0.3 if row else 0.6)
+        sheet.row(columns, row)
+    sheet.rule(0.9)
+    if not published.empty:
+        sheet.key({cell.level for column in columns for cell in column.cells})
+    axes = panel_axes(panel, height=sheet.y + _PAD)
+    axes.set(xlim=(0, sheet.inches), ylim=(sheet.y, 0), aspect="equal", anchor="N")
+    axes.set_axis_off()
+    for draw in sheet.marks:
+        draw(axes).set_in_layout(False)
+    return owner(axes)
+
+
+class _Sheet:
+    """A table as it is set from the top down: its marks, in inches, and how far it has come."""
+
+    def __init__(self, inches: float) -> None:
+        self.inches, self.y = inches, 0.0
+        self.marks: list[Callable[[Axes], Artist]] = []
+
+    def text(self, x: float, y: float, text: str, kind: _Type, align: str = "left") -> None:
+        """Write one line with its middle at a height."""
+        how: Any = {
+            "size": kind.size,
+            "weight": kind.weight,
+            "color": kind.ink,
+            "parse_math": False,
+        }
+        below = y + 0.36 * kind.size / 72
+        self.marks.append(lambda axes: axes.text(x, below, text, ha=align, **how))
+
+    def box(self, x: float, wide: float, high: float, level: Level, edge: str = "white") -> None:
+        """Shade a rectangle that begins here."""
+        at = (x, self.y)
+        how: Any = {"facecolor": level.shade, "edgecolor": edge, "linewidth": 0.6}
+        self.marks.append(lambda axes: axes.add_patch(Rectangle(at, wide, high, **how)))
+
+    def rule(self, width: float, left: float = 0.0, right: float | None = None) -> None:
+        """Draw a line here, across the table or between two ends."""
+        ends, y = [left, self.inches if right is None else right], [self.y] * 2
+        how: Any = {"color": "#1c1c1c", "lw": width, "clip_on": False, "solid_capstyle": "butt"}
+        self.marks.append(lambda axes: axes.add_line(Line2D(ends, y, **how)))
+
+    def top(self, title: str, *, pairs: bool) -> None:
+        """Write the title and, at the right, how the two texts of a cell are told apart."""
+        sample = [("in a cell: ", _PUBLISHED), ("ours", _OURS), ("  published", _PUBLISHED)] * pairs
+        x = self.inches - sum(_wide(*part) for part in sample)
+        lines = _wrapped(title, _WORDS, x - 0.1)
+        for number, line in enumerate(lines):
+            self.text(0, _WORDS.line * (number + 0.5), line, _WORDS)
+        self.y += _WORDS.line * max(len(lines), pairs) + _ABOVE
+        for text, kind in sample:
+            self.text(x, self.y - _ABOVE - _WORDS.line / 2, text, kind)
+            x += _wide(text, kind)
+
+    def heads(self, spans: list[tuple[str, float, float, bool]], *, last: bool) -> None:
+        """Write a line of heads, those that span others with a rule below."""
+        wrapped = [_wrapped(text, _WORDS, wide - 2 * _BESIDE) for text, _, wide, _ in spans]
+        self.y += _WORDS.line * max(map(len, wrapped)) + 2 * _ABOVE
+        for lines, (text, x, wide, left) in zip(wrapped, spans, strict=True):
+            at = (x + _BESIDE, "left") if left else (x + wide / 2, "center")
+            for up, line in enumerate(reversed(lines)):
+                self.text(at[0], self.y - _ABOVE - _WORDS.line * (up + 0.5), line, _WORDS, at[1])
+            if text and not last:
+                self.rule(0.3, x + _BESIDE, x + wide - _BESIDE)
+
+    def row(self, columns: Sequence[_Column], number: int) -> None:
+        """Write a row."""
+        cells = [(column, column.cells[number]) for column in columns]
+        high = 2 * _ABOVE + max(
+            _OURS.line if column.beside else sum(kind.line for _, kind in column.lines(cell))
+            for column, cell in cells
+        )
+        x = 0.0
+        for column, cell in cells:
+            if cell.level:
+                self.box(x, column.width, high, cell.level)
+            if column.beside:
+                self._pair(x, self.y + high / 2, column, cell)
+            else:
+                self._stack(x, self.y + high / 2, column, cell)
+            x += column.width
+        self.y += high
+
+    def _pair(self, x: float, y: float, column: _Column, cell: _Cell) -> None:
+        """Write ours and published beside each other, left and right of the column's middle."""
+        left, right = column.halves()
+        middle = x + (column.width + left - right) / 2
+        gap = _BESIDE / 2 * any(one.published for one in column.cells)
+        (ours, bold), (published, small) = cell.texts
+        self.text(middle - gap, y, ours, bold, "right")
+        self.text(middle + gap, y, published, small)
+
+    def _stack(self, x: float, y: float, column: _Column, cell: _Cell) -> None:
+        """Write ours above published, or words, around a height."""
+        at = (x + _BESIDE, "left") if column.starts_left else (x + column.width / 2, "center")
+        lines = column.lines(cell)
+        y -= sum(kind.line for _, kind in lines) / 2
+        for text, kind in lines:
+            self.text(at[0], y + kind.line / 2, text, kind, at[1])
+            y += kind.line
+
+    def key(self, found: set[Level | None]) -> None:
+        """Say below the table what the shades and signs of its cells mean."""
+        x, self.y = 0.0, self.y + 0.06
+        for level in (*LEVELS.values(), OURS_ONLY, PUBLISHED_ONLY):
+            wide = 0.27 + _wide(level.words, _PUBLISHED)
+            if level not in found or (level is OURS_ONLY and len(found - {None}) == 1):
+                continue
+            if x and x + wide > self.inches:
+                x, self.y = 0.0, self.y + _OURS.line
+            self.box(x, 0.22, _PUBLISHED.line, level, "#9a9a9a")
+            middle = self.y + _PUBLISHED.line / 2
+            self.text(x + 0.11, middle, level.sign, _PUBLISHED, "center")
+            self.text(x + 0.27, middle, level.words, _PUBLISHED)
+            x += wide + 0.15
+        self.y += _OURS.line
+
+
+def _columns(
+    ours: pd.DataFrame, published: pd.DataFrame, form: str | Mapping[Any, str]
+) -> Iterator[_Column]:
+    """Yield the columns of a table from the left, first the names of its rows."""
+    rows, above = [_whole(name) for name in ours.index], ("",) * (ours.columns.nlevels - 1)
+    for depth, head in enumerate(ours.index.names):
+        upto = [row[: depth + 1] for row in rows]
+        # what gathers rows is named once
+        once = depth < ours.index.nlevels - 1
+        names = [
+            "" if once and at and one == upto[at - 1] else look(one[-1]).label
+            for at, one in enumerate(upto)
+        ]
+        yield _Column((*above, str(head or "")), [_Cell(name) for name in names])
+    beside = published.reindex(index=ours.index, columns=ours.columns)
+    for number, name in enumerate(ours.columns):
+        written = form if isinstance(form, str) else form.get(name, "{:.3g}")
+        pairs = zip(ours.iloc[:, number], beside.iloc[:, number], strict=True)
+        yield _Column(_whole(name), [_cell(*pair, written) for pair in pairs])
+
+
+def _whole(name: Any) -> tuple[str, ...]:
+    """Return the parts of the name of a row or a column."""
+    return tuple(map(str, name if isinstance(name, tuple) else (name,)))
+
+
+def _cell(ours: Any, published: Any, form: str) -> _Cell:
+    """Return the texts and the level of a cell."""
+    if pd.isna(published):
+        words = isinstance(ours, str) or pd.isna(ours)
+        return _Cell(_written(ours, form), level=None if words else OURS_ONLY)
+    if pd.isna(ours):
+        return _Cell(PUBLISHED_ONLY.sign, _written(published, form), PUBLISHED_ONLY)
+    if isinstance(ours, str) or isinstance(published, str):
+        level = NEAR if ours == published else FAR
+    else:
+        gap = abs(ours - published) - 1e-9
+        level = next(one for upto, one in LEVELS.items() if not gap > upto * abs(published))
+    texts = _written(ours, form), _written(published, form)
+    sign = "=" if level is NEAR and texts[0] == texts[1] else level.sign
+    return _Cell(texts[0], f"{sign} {texts[1]}", level)
+
+
+def _written(value: Any, form: str) -> str:
+    """Return what is written for a value."""
+    if isinstance(value, str):
+        return value
+    return "" if pd.isna(value) else form.format(value)
+
+
+def _room(panel: Panel) -> float:
+    """Return the inches that a table may be wide."""
+    if "axes" in panel:
+        axes = panel["axes"]
+        return owner(axes).get_figwidth() * axes.get_position().width
+    return COLUMN_INCHES.get(panel.get("columns", 1), 0.0) - _PAD
+
+
+def _fit(columns: Sequence[_Column], inches: float) -> None:
+    """Give columns their widths, pairs beside each other if nothing has to be wrapped for it."""
+    for column in columns:
+        column.beside = not column.starts_left
+    if sum(column.natural() for column in columns) > inches:
+        for column in columns:
+            column.beside = False
+    least = [column.least() for column in columns]
+    if sum(least) > inches:
+        raise ParamError(
+            f"a table of {len(columns)} columns needs {sum(least):.1f} inches "
+            f"and has {inches:.1f}; give it `columns=2`, shorter words or fewer columns"
+        )
+    wanted = [column.natural() for column in columns]
+    part = min(1.0, (inches - sum(least)) / (sum(wanted) - sum(least) or 1.0))
+    spare = max(0.0, inches - sum(wanted)) / len(columns)
+    for column, low, high in zip(columns, least, wanted, strict=True):
+        column.width = low + part * (high - low) + spare
+
+
+def _spans(columns: Sequence[_Column], depth: int) -> Iterator[tuple[str, float, float, bool]]:
+    """Yield the heads of a line: text, left end, width, whether it begins at the left."""
+    last, x = depth == len(columns[0].heads) - 1, 0.0
+
+    def same(one: tuple[int, _Column]) -> tuple[Any, ...]:
+        number, column = one
+        return column.heads[: depth + 1], number if last or not column.heads[depth] else None
+
+    for _, group in itertools.groupby(enumerate(columns), same):
+        held = [column for _, column in group]
+        wide = sum(column.width for column in held)
+        yield held[0].heads[depth], x, wide, last and held[0].starts_left
+        x += wide
+
+
+@functools.cache
+def _wide(text: str, kind: _Type) -> float:
+    """Return the width of a line in inches, the same on every machine."""
+    font = FontProperties(family=RC["font.family"], size=kind.size, weight=kind.weight)
+    points: float = text_to_path.get_text_width_height_descent(text, font, ismath=False)[0]
+    return points / 72
+
+
+def _wrapped(text: str, kind: _Type, room: float) -> list[str]:
+    """Return the lines of a text that is broken at blanks to fit."""
+    lines: list[str] = []
+    for word in text.split():
+        longer = f"{lines[-1]} {word}" if lines else word
+        if lines and _wide(longer, kind) <= room + 1e-9:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    return lines
