@@ -31,7 +31,7 @@ class Level(NamedTuple):
 
 #: By the relative distance up to which they hold; each is darker than the one before.
 LEVELS = {
-    0.02: Level("≈", "#e3f0fa", "within 2 %"),
+    0.02: Level("≈", "#e3f0fa", "within 2 % (= as printed)"),
     0.1: Level("~", "#f1d581", "within 10 %"),
     float("inf"): Level("≠", "#e39a6f", "farther"),
 }
