@@ -32,6 +32,8 @@ class FigureSpec(Strict):
     kind: Literal["figure", "diagram"] = "figure"
     reference: str
     shows: str
+    #: what error bars, whiskers and bands of the picture mean
+    marks: str = ""
     inputs: dict[str, Any] = Field(default_factory=dict)
     profiles: dict[str, dict[str, Any]] = Field(default_factory=dict)
     stand_in: str | None = None

@@ -16,8 +16,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from repro import paths
 from repro.errors import ReproError
 from repro.figures.cache import RECORDED, versions
-from repro.figures.claims import Said, Verdict, worst
-from repro.figures.params import FigureSpec
+from repro.figures.claims import REPRODUCED, Said, Verdict, worst
+from repro.figures.params import FigureSpec, judged_rules
 from repro.figures.points import Point
 from repro.figures.tolerance import show
 from repro.files.spreadsheet import safe_cells
@@ -115,11 +115,27 @@ def paper_name(paper: str) -> str:
 
 
 def title_line(spec: FigureSpec, run: Mapping[str, Any], verdicts: Sequence[Verdict]) -> str:
-    """Return the line under a figure: paper, number, profile, seed, worst verdict, remarks."""
-    parts = [paper_name(spec.paper), spec.reference]
-    parts += [f"profile {run['profile']}", f"seed {run['seed']}"]
-    parts.append(worst(verdict.outcome for verdict in verdicts) or "no claims")
+    """Return the line under a figure: paper, number, seeds, rules, verdicts, what marks mean."""
+    parts = [paper_name(spec.paper), spec.reference, f"profile {run['profile']}"]
+    parts.append(_seeds_line(run))
+    if "rules" in run["params"]:
+        parts.append(f"{judged_rules(run['params'])} rules")
+    well = sum(verdict.outcome == REPRODUCED for verdict in verdicts)
+    parts.append(f"{well} of {len(verdicts)} claims reproduced" if verdicts else "no claims")
+    if not run["stand_in"]:
+        parts.append("model" if spec.data == "model" else f"{spec.data} data")
+    parts += [spec.marks] * bool(spec.marks)
     return " · ".join([*parts, *remarks(run).values()])
+
+
+def _seeds_line(run: Mapping[str, Any]) -> str:
+    """Return which seeds were run: those of the inputs, else that of the run."""
+    seeds = run["params"].get("seeds")
+    if isinstance(seeds, list) and seeds and seeds == [*range(seeds[0], seeds[0] + len(seeds))]:
+        return f"seeds {seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"seed {seeds[0]}"
+    if isinstance(seeds, list) and seeds:
+        return f"seeds {', '.join(map(str, seeds))}"
+    return f"{seeds} seeds" if isinstance(seeds, int) and seeds > 1 else f"seed {run['seed']}"
 
 
 def remarks(run: Mapping[str, Any]) -> dict[str, str]:

@@ -8,7 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
-from repro.plot.panel import Panel, finish, panel_axes, published_style, turn_long_labels
+from repro.plot.panel import Panel, finish, panel_axes, turn_long_labels
+from repro.plot.published import published_style
 from repro.plot.series_styles import by_series, look
 from repro.plot.style import styled
 
@@ -51,7 +52,9 @@ def bar_chart(
     >>> [round(bar.get_height()) for bar in chart.axes[0].patches]
     [27, 1]
     """
-    axes = panel_axes(panel)
+    axes, log = panel_axes(panel), panel.pop("log", False)
+    # on a logarithmic axis a bar has no natural foot but that of a ratio
+    foot = reference if log and reference else 0.0
     groups = list(dict.fromkeys(frame[group].astype(str)))
     (parts,) = by_series(series, frame)
     beside = 1 if series == group else len(parts)
@@ -61,7 +64,7 @@ def bar_chart(
         if beside > 1:
             at += (number - (beside - 1) / 2) * width
         axes.bar(
-            at, rows[value].to_numpy(float), width * 0.92,
+            at, rows[value].to_numpy(float) - foot, width * 0.92, bottom=foot,
             yerr=None if spread is None else rows[spread].to_numpy(float),
             error_kw={"elinewidth": 0.7, "capsize": 1.5}, **style.bar,
         )  # fmt: skip
@@ -69,7 +72,7 @@ def bar_chart(
             axes.plot(at, rows[published].to_numpy(float), **published_style(), clip_on=False)
     if reference is not None:
         axes.axhline(reference, color="#555555", linewidth=0.7, linestyle=":")
-    if panel.pop("log", False):
+    if log:
         axes.set_yscale("log")
         low, high = axes.get_ylim()
         # plain numbers, more of them where there are few decades
@@ -79,7 +82,7 @@ def bar_chart(
     axes.set_xticks(range(len(groups)), [look(name).label for name in groups])
     turn_long_labels(axes, groups)
     axes.grid(False, axis="x")
-    return finish(axes, panel, published=published is not None)
+    return finish(axes, panel)
 
 
 @styled
@@ -127,7 +130,7 @@ def stacked_chart(
     if cluster is not None:
         _name_clusters(axes, places)
     axes.grid(False, axis="x")
-    return finish(axes, panel, published=published is not None)
+    return finish(axes, panel)
 
 
 def _names(frame: pd.DataFrame, columns: list[str]) -> list[Key]:

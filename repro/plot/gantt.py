@@ -5,7 +5,8 @@ from typing import Unpack
 import pandas as pd
 from matplotlib.figure import Figure
 
-from repro.plot.panel import Panel, finish, panel_axes, published_style
+from repro.plot.panel import Panel, finish, panel_axes
+from repro.plot.published import published_style
 from repro.plot.series_styles import looks
 from repro.plot.style import styled
 
@@ -56,4 +57,4 @@ def gantt_chart(
     axes.set_ylim(len(lanes) - 0.4, -0.6)
     axes.grid(False, axis="y")
     panel.setdefault("xlabel", "time (s)")
-    return finish(axes, panel, published=published is not None)
+    return finish(axes, panel)

@@ -30,7 +30,7 @@ def matching_graph(
     axes = panel_axes(panel, height=2.4)
     graph = nx.from_pandas_edgelist(edges, *ends, [weight, chosen])
     at = nx.circular_layout(graph)
-    for picked, color, width, line in ((0, "#9a9a9a", 0.9, "--"), (1, "#1f5fb4", 2.6, "-")):
+    for picked, color, width, line in ((0, "#9a9a9a", 0.9, "--"), (1, "#514b8a", 2.6, "-")):
         some = [(one, other) for one, other, of in graph.edges(data=chosen) if of == picked]
         nx.draw_networkx_edges(
             graph, at, edgelist=some, ax=axes, edge_color=color, width=width, style=line,

@@ -1,12 +1,13 @@
 """Curves: lines over a numeric or named axis, and cumulative distributions."""
 
-from typing import Any, Unpack
+from typing import Unpack
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from repro.plot.panel import Panel, finish, panel_axes, published_style
+from repro.plot.panel import Panel, finish, panel_axes
+from repro.plot.published import draw_published
 from repro.plot.series_styles import by_series
 from repro.plot.style import styled
 from repro.typing import Floats
@@ -41,8 +42,8 @@ def line_chart(
     published : DataFrame, optional
         The same columns with published values.
     published_band : tuple of str, optional
-        Columns of ``published`` with the edges of its band; published values are then pale lines
-        under ours, not markers.
+        Columns of ``published`` with the edges of its band, drawn as whiskers; the published values
+        are then joined to a curve.
     band : tuple of str, optional
         Columns of the lower and upper edge of a shaded band.
     markers, steps : bool
@@ -65,19 +66,15 @@ def line_chart(
         if band is not None:
             below, above = (rows[edge] for edge in band)
             axes.fill_between(rows[x], below, above, color=style.color, alpha=0.18, linewidth=0)
-    if published_band is not None:
-        low, high = published_band
-        for style, rows in theirs:
-            pale: dict[str, Any] = {"color": style.color, "zorder": 1}
-            axes.plot(rows[x], rows[y], linewidth=3.2, alpha=0.4, **pale)
-            axes.fill_between(rows[x], rows[low], rows[high], alpha=0.13, linewidth=0, **pale)
-        if theirs:
-            label = "published curves" if low == high else "published, ±1 s.d."
-            axes.plot([], [], color="#555555", alpha=0.5, linewidth=3.2, label=label)
-        return finish(axes, panel)
     for style, rows in theirs:
-        axes.plot(rows[x], rows[y], **published_style("D", style.color))
-    return finish(axes, panel, published=published is not None)
+        at, values = rows[x].to_numpy(float), rows[y].to_numpy(float)
+        ends = None
+        if published_band is not None:
+            low, high = published_band
+            ends = rows[low].to_numpy(float), rows[high].to_numpy(float)
+        joined = published_band is not None
+        draw_published(axes, at, values, style.marker, band=ends, joined=joined)
+    return finish(axes, panel)
 
 
 @styled
@@ -105,14 +102,17 @@ def cdf_chart(
     for style, rows in ours:
         axes.plot(
             *_curve(rows[value].to_numpy(float)), color=style.color, linestyle=style.line,
-            label=style.label, drawstyle="steps-post",
+            label=style.label, drawstyle="steps-post", marker=style.marker,
+            # in the legend only: published points have the marker of their curve
+            markevery=[],
         )  # fmt: skip
     for style, points in theirs:
-        axes.plot(points[value], points["fraction"], **published_style(style.marker, style.color))
+        at, shares = points[value].to_numpy(float), points["fraction"].to_numpy(float)
+        draw_published(axes, at, shares, style.marker)
     panel["log"] = "x" if panel.get("log") else ""
     panel.setdefault("ylim", (0, 1.02))
     panel.setdefault("ylabel", "fraction of jobs")
-    return finish(axes, panel, published=published is not None)
+    return finish(axes, panel)
 
 
 def _curve(values: Floats) -> tuple[Floats, Floats]:

@@ -3,20 +3,22 @@
 from collections.abc import Sequence
 from typing import Any, TypedDict
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.legend_handler import HandlerTuple
-from matplotlib.lines import Line2D
+from matplotlib.markers import CARETDOWN, CARETUP
 from matplotlib.transforms import ScaledTranslation
 
 from repro.errors import ParamError
+from repro.plot.published import legend_keys
 from repro.plot.style import Chart, styled
 
 #: Width in inches of a figure over one and over two columns of a paper.
 COLUMN_INCHES = {1: 3.33, 2: 7.0}
 _TITLE_INCHES = 0.17
-_PUBLISHED = "published"
+_SIDE_BY_SIDE = {tuple: HandlerTuple(ndivide=None, pad=0.4)}
 
 
 class Panel(TypedDict, total=False):
@@ -60,15 +62,40 @@ def panel_axes(panel: Panel, height: float = 2.2) -> Axes:
     return new_figure(columns=panel.get("columns", 1), height=height)[1][0]
 
 
-def finish(axes: Axes, panel: Panel, *, published: bool = False) -> Figure:
+def finish(axes: Axes, panel: Panel) -> Figure:
     """Set scales, ranges, labels and legend of a drawn panel; return its figure."""
     log = str(panel.get("log") or "")
     axes.set(**{f"{axis}scale": "log" for axis in "xy" if axis in log})
     axes.set(**{name: limits for name, limits in panel.items() if name in ("xlim", "ylim")})
     axes.set(xlabel=panel.get("xlabel", ""), ylabel=panel.get("ylabel", ""))
     axes.set_title(panel.get("title", ""), loc="left")
-    legend(axes, published=published)
+    _mark_what_is_outside(axes)
+    legend(axes)
     return owner(axes)
+
+
+def _mark_what_is_outside(axes: Axes) -> None:
+    """Point at values beyond a given range with a small arrow at its edge, the value beside it."""
+    (low, high), (left, right) = axes.get_ylim(), axes.get_xlim()
+    for line in list(axes.lines):
+        x, y = (np.asarray(side, float) for side in (line.get_xdata(), line.get_ydata()))
+        if line.get_transform() != axes.transData or line.get_markevery() == []:
+            continue
+        for edge, marker, beyond in ((high, CARETUP, y > high), (low, CARETDOWN, y < low)):
+            beyond &= (left <= x) & (x <= right) & np.isfinite(y)
+            if line.get_marker() in ("None", "", None) or not beyond.any():
+                continue
+            color = line.get_color()
+            axes.plot(
+                x[beyond], np.full(beyond.sum(), edge), linestyle="none", marker=marker,
+                color=color, markersize=4, clip_on=False, label="_outside",
+            )  # fmt: skip
+            place = int(np.flatnonzero(beyond)[0])
+            axes.annotate(
+                f"{y[place]:.3g}", (x[place], edge), (-4, -1 if edge == high else 1),
+                textcoords="offset points", ha="right", va="top" if edge == high else "bottom",
+                fontsize=5.2, color=color,
+            )  # fmt: skip
 
 
 def owner(axes: Axes) -> Figure:
@@ -87,26 +114,18 @@ def turn_long_labels(axes: Axes, names: Sequence[str]) -> None:
             text.set(ha="right", rotation_mode="anchor")
 
 
-def published_style(marker: str = "D", color: str = "#000000") -> dict[str, Any]:
-    """Return the keywords of a published value: an open marker without a line."""
-    return {
-        "linestyle": "none", "marker": marker, "markerfacecolor": "white",
-        "markeredgecolor": color, "markeredgewidth": 0.9, "zorder": 5,
-    }  # fmt: skip
-
-
 def _grid(labels: Sequence[str], inches: float, handle_inches: float) -> dict[str, Any]:
     """Return the columns of a legend: as many as its labels leave room for."""
     width = handle_inches + 0.048 * max(map(len, labels), default=1)
     return {"ncols": max(1, min(len(labels), int(inches / width)))}
 
 
-def legend(axes: Axes, *, published: bool = False) -> None:
+def legend(axes: Axes) -> None:
     """Put the legend above the axes."""
     handles, labels = map(list, axes.get_legend_handles_labels())
-    if published:
-        handles.append(Line2D([], [], **published_style(color="#555555")))
-        labels.append(_PUBLISHED)
+    for keys, label in legend_keys([axes]):
+        handles.append(keys)
+        labels.append(label)
     if not handles:
         return
     figure = owner(axes)
@@ -120,6 +139,7 @@ def legend(axes: Axes, *, published: bool = False) -> None:
         handlelength=2.4,
         columnspacing=1.0,
         borderaxespad=0.2,
+        handler_map=_SIDE_BY_SIDE,
         **_grid(labels, figure.get_figwidth() * axes.get_position().width, 0.38),
     )
 
@@ -128,23 +148,22 @@ def legend(axes: Axes, *, published: bool = False) -> None:
 def shared_legend(figure: Figure) -> None:
     """Replace the legends of all panels by one above them; lines and bars stand side by side."""
     found: dict[str, dict[type, Any]] = {}
-    published = False
-    for axes in figure.axes:
-        if (held := axes.get_legend()) is None:
-            continue
-        published |= any(text.get_text() == _PUBLISHED for text in held.get_texts())
-        held.remove()
+    panels = [axes for axes in figure.axes if axes.get_legend() is not None]
+    for axes in panels:
+        axes.get_legend().remove()  # type: ignore[union-attr]
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             found.setdefault(label, {}).setdefault(type(handle), handle)
-    if published:
-        found[_PUBLISHED] = {Line2D: Line2D([], [], **published_style(color="#555555"))}
     handles: list[Any] = [tuple(by_type.values()) for by_type in found.values()]
+    labels = list(found)
+    for keys, label in legend_keys(panels):
+        handles.append(keys)
+        labels.append(label)
     figure.legend(
         handles,
-        list(found),
+        labels,
         loc="outside upper center",
         handlelength=4.0,
         columnspacing=1.4,
-        handler_map={tuple: HandlerTuple(ndivide=None, pad=0.4)},
-        **_grid(list(found), figure.get_figwidth(), 0.55),
+        handler_map=_SIDE_BY_SIDE,
+        **_grid(labels, figure.get_figwidth(), 0.55),
     )

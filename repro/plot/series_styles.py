@@ -50,13 +50,14 @@ class Look:
         return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
+#: For what is no policy; far from every colour of a policy (a test measures it).
 _COLORS = (
-    "#1f5fb4", "#e8891c", "#4f9d5b", "#b23a2e", "#6fb4e8", "#6a1b9a",
-    "#9a9a9a", "#00695c", "#e3b23c", "#1c1c1c", "#b583d8", "#8a5a34",
+    "#514b8a", "#989401", "#bb47ac", "#b3b6fd", "#671045", "#627127",
+    "#6398fd", "#081879", "#d9d36a", "#ec8fd6", "#846edb", "#354e03",
 )  # fmt: skip
 _MARKERS = ("o", "^", "s", "v", "D", "P", "X", "<", ">", "h", "*", "d")
 _HATCHES = ("", "//", "\\\\", "xx", "..", "++", "", "--", "///", "", "\\\\\\", "||")
-_SOLE = Look("", "#1f5fb4", "-", "o", "")
+_SOLE = Look("", _COLORS[0], "-", "o", "")
 
 
 def look(name: object) -> Look:

@@ -84,6 +84,13 @@ def test_functions_in_notebooks_are_short(entry):
 
 
 @each_figure
+def test_error_bars_and_bands_are_explained(entry):
+    code = "".join(map(source, code_cells(entry.notebook)))
+    drawn = re.search(r"\bspread=|(?<!published_)\bband=", code)
+    assert bool(drawn) == bool(entry.load().marks)
+
+
+@each_figure
 def test_parameters_and_claims_are_valid(entry):
     spec = entry.load()
     for profile in params.PROFILES:

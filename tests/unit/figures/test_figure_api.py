@@ -24,7 +24,7 @@ from repro.errors import (
     TraceError,
 )
 from repro.figures import data, params, sweep
-from repro.figures.saved import damaged
+from repro.figures.saved import damaged, title_line
 from repro.figures.sweep import Case, named_files
 from repro.files import public
 from repro.plot import line_chart
@@ -223,7 +223,7 @@ def test_saved_files(fig):
     assert shown["verdict"].tolist() == ["reproduced", "reproduced"]
     assert record["id"] == "tiresias/fig01_one" and record["verdict"] == "reproduced"
     assert record["wall_s"] > 0
-    title = "Tiresias · Fig 1 · profile quick · seed 0 · reproduced"
+    title = "Tiresias · Fig 1 · profile quick · seed 0 · 2 of 2 claims reproduced · author's"
     assert title in (fig.folder / "fig01_one.svg").read_text()
     assert [path.name for path in fig.folder.glob(".*")] == []
 
@@ -328,7 +328,7 @@ def test_a_note_stands_in_title_table_and_result(fig):
     _, record = saved(fig)
     assert record["notes"] == ["without the solver X: LAS"] and record["stand_in"] is None
     svg = re.sub(r"<[^>]*>", " ", (fig.folder / "fig01_one.svg").read_text())
-    assert "reproduced · without the solver X: LAS" in " ".join(svg.split())
+    assert "data · without the solver X: LAS" in " ".join(svg.split())
     rows = (fig.folder / "fig01_one.csv").read_text().splitlines()
     assert rows[0] == "x,y,notes" and rows[1].endswith(",without the solver X: LAS")
 
@@ -410,3 +410,23 @@ def test_a_dead_worker_is_replaced_and_its_simulation_repeated(fig, tmp_path, ca
 def test_workers_that_keep_dying_end_the_sweep_in_one_line(fig, tmp_path):
     with pytest.raises(ReproError, match="died 3 times in a row, 2 simulations are left"):
         fig.sweep(deadly(tmp_path / "dead", alive=False), workers=2)
+
+
+@pytest.mark.parametrize(
+    ("seeds", "line"),
+    [
+        ([0, 1, 2], "seeds 0 to 2"),
+        ([7], "seed 7"),
+        ([4567, 1954], "seeds 4567, 1954"),
+        (5, "5 seeds"),
+        ({"all": 3}, "seed 0"),
+        ([], "seed 0"),
+    ],
+)
+def test_the_line_under_a_picture_tells_the_seeds_that_were_run(seeds, line):
+    spec = params.FigureSpec(
+        title="T", paper="tiresias", reference="Fig 1", shows="s", marks="bands are ±1 s.d."
+    )
+    run = {"profile": "paper", "seed": 0, "stand_in": None, "notes": []}
+    shown = title_line(spec, {**run, "params": {"seeds": seeds, "rules": "muri"}}, [])
+    assert f" · {line} · muri rules · no claims · author's data · bands are ±1 s.d." in shown

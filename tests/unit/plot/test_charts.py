@@ -116,8 +116,9 @@ def test_files_carry_no_date_and_no_version():
 def test_published_values_are_open_markers():
     for name in ("cdf", "bars", "lines", "gantt"):
         (axes,) = every_chart()[name].axes
-        open_ones = [line for line in axes.lines if line.get_markerfacecolor() == "white"]
+        open_ones = [line for line in axes.lines if line.get_label() == "_published"]
         assert open_ones and all(line.get_linestyle() == "None" for line in open_ones)
+        assert all(line.get_markerfacecolor() in ("white", "none") for line in open_ones)
         if name != "gantt":
             assert "published" in [text.get_text() for text in axes.get_legend().get_texts()]
 

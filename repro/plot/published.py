@@ -1,0 +1,65 @@
+"""How published values look in every chart: dark open markers, dashed curves, whiskers."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+
+from repro.typing import Floats
+
+_DARK = "#262626"
+#: What marks published values among the artists; a leading underscore keeps it out of legends.
+_NAME, _WHISKERS = "_published", "_published, ±1 s.d."
+#: A curve of more points carries markers on about so many.
+_MARKERS_ON_CURVE = 12
+
+
+def published_style(marker: str = "D", *, joined: bool = False) -> dict[str, Any]:
+    """Return the keywords of published values: dark open markers, joined by dashes if a curve.
+
+    >>> published_style()["markerfacecolor"]
+    'white'
+    """
+    return {
+        "color": _DARK, "linestyle": (0, (3.2, 2.2)) if joined else "none", "linewidth": 0.8,
+        "marker": marker, "markersize": 4, "markerfacecolor": "white", "markeredgecolor": _DARK,
+        "markeredgewidth": 0.8, "zorder": 5, "label": _NAME,
+    }  # fmt: skip
+
+
+def draw_published(
+    axes: Axes,
+    x: Floats,
+    y: Floats,
+    marker: str,
+    *,
+    band: tuple[Floats, Floats] | None = None,
+    joined: bool = False,
+) -> None:
+    """Draw published values of one series over ours, with the marker of ours, so as to tell it.
+
+    The marker is an outline: ours shows in it where both agree. ``joined`` makes a dashed curve;
+    ``band`` holds the lower and upper end of a whisker at each value.
+    """
+    every = max(1, round(len(x) / _MARKERS_ON_CURVE))
+    style = {**published_style(marker, joined=joined), "markersize": 4.8, "markerfacecolor": "none"}
+    axes.plot(x, y, markevery=every, **style)
+    if band is not None and not all(np.array_equal(end, y, equal_nan=True) for end in band):
+        low, high = (end[::every] for end in band)
+        axes.vlines(x[::every], low, high, color=_DARK, linewidth=0.7, zorder=4, label=_WHISKERS)
+
+
+def legend_keys(panels: Iterable[Axes]) -> Iterator[tuple[tuple[Line2D, ...], str]]:
+    """Yield the legend's entry of the published values in some panels, with the markers used."""
+    panels = list(panels)
+    lines = [line for axes in panels for line in axes.lines if line.get_label() == _NAME]
+    lines = [line for line in lines if np.isfinite(np.asarray(line.get_ydata(), float)).any()]
+    if lines:
+        spread = any(one.get_label() == _WHISKERS for axes in panels for one in axes.collections)
+        joined = any(line.get_linestyle() != "None" for line in lines)
+        shapes = list(dict.fromkeys(str(line.get_marker()) for line in lines))[:3]
+        styles = [{**published_style(shape, joined=joined), "label": ""} for shape in shapes]
+        name = _WHISKERS if spread else _NAME
+        yield tuple(Line2D([], [], **style) for style in styles), name.removeprefix("_")

@@ -1,0 +1,95 @@
+"""Published values: never our colour, never under ours, the legend as the picture, none lost."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+from matplotlib.colors import to_rgb
+
+from repro.plot import bar_chart, cdf_chart, line_chart, look, new_figure, shared_legend
+from repro.plot.published import published_style
+
+RATES = [1.0, 2.0, 3.0]
+
+
+@pytest.fixture
+def ours():
+    rows = [(name, x, x * k) for k, name in ((1, "gavel-las"), (2, "allox")) for x in RATES]
+    return pd.DataFrame(rows, columns=["series", "x", "mean"])
+
+
+def curves(ours, half=0.5, **more):
+    published = ours.assign(low=ours["mean"] - half, high=ours["mean"] + half)
+    return line_chart(
+        ours, x="x", y="mean", series="series", published=published,
+        published_band=("low", "high"), **more,
+    ).axes[0]  # fmt: skip
+
+
+def of_published(axes):
+    return [line for line in axes.lines if line.get_label() == "_published"]
+
+
+def test_published_curves_are_dark_dashed_and_above_ours(ours):
+    axes = curves(ours)
+    own = [line for line in axes.lines if line not in of_published(axes)]
+    assert len(of_published(axes)) == 2
+    for line in of_published(axes):
+        assert max(to_rgb(line.get_color())) < 0.2
+        assert line.get_linestyle() == "--" and line.get_markerfacecolor() == "none"
+        assert line.get_zorder() > max(one.get_zorder() for one in own)
+
+
+def test_each_published_curve_has_the_marker_of_ours(ours):
+    markers = [line.get_marker() for line in of_published(curves(ours))]
+    assert markers == [look("gavel-las").marker, look("allox").marker]
+
+
+def test_whiskers_stand_at_the_published_values(ours):
+    axes = curves(ours)
+    spans = [part for one in axes.collections for part in one.get_segments()]
+    assert sorted(spans[0][:, 1]) == [0.5, 1.5] and len(spans) == 6
+    assert not curves(ours, half=0.0).collections
+
+
+def test_the_legend_shows_what_the_picture_shows(ours):
+    legend = curves(ours).get_legend()
+    assert [text.get_text() for text in legend.get_texts()] == [
+        "Gavel", "AlloX", "published, ±1 s.d.",
+    ]  # fmt: skip
+    figure, panels = new_figure(2)
+    points = pd.DataFrame({"series": ["allox"], "mean": [2.0], "fraction": [0.5]})
+    for axes in panels:
+        cdf_chart(ours, value="mean", series="series", published=points, axes=axes)
+    shared_legend(figure)
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["Gavel", "AlloX", "published"]
+    shapes = {str(line.get_marker()) for line in legend.get_lines()}
+    assert look("allox").marker in shapes
+
+
+def test_nothing_published_leaves_no_entry(ours):
+    missing = ours.assign(mean=float("nan"))
+    chart = line_chart(ours, x="x", y="mean", series="series", published=missing)
+    names = [text.get_text() for text in chart.axes[0].get_legend().get_texts()]
+    assert names == ["Gavel", "AlloX"]
+
+
+def test_values_outside_the_range_are_pointed_at(ours):
+    axes = curves(ours, ylim=(0, 5))
+    arrows = [line for line in axes.lines if line.get_label() == "_outside"]
+    # AlloX at 3: ours and published
+    assert [(line.get_xdata()[0], line.get_ydata()[0]) for line in arrows] == [(3.0, 5.0)] * 2
+    assert {text.get_text() for text in axes.texts} == {"6"}
+
+
+def test_bars_of_ratios_on_a_logarithmic_axis_start_at_the_reference():
+    rows = pd.DataFrame({"bin": ["a", "b"], "gain": [4.0, 0.25], "paper": [5.0, 0.2]})
+    chart = bar_chart(rows, group="bin", value="gain", published="paper", reference=1, log=True)
+    spans = [(bar.get_y(), bar.get_y() + bar.get_height()) for bar in chart.axes[0].patches]
+    assert spans == [(1.0, 4.0), (1.0, 0.25)]
+
+
+def test_no_series_of_ours_is_as_dark_and_open():
+    assert published_style("s")["markerfacecolor"] == "white"
+    assert look("anything").color != published_style()["color"]
