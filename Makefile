@@ -12,7 +12,7 @@ TEST := $(CORE:%.core=%.test)
 PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check \
 	$(if $(LOCK),-c $(LOCK),--upgrade --upgrade-strategy eager)
 
-.PHONY: figures test paper lab lab-filter bench lint architecture walk status clean help FORCE
+.PHONY: figures test paper lab lab-filter bench lint architecture walk status sheet clean help FORCE
 
 help:
 	@echo "make figures  every figure and table, quick profile, gallery under build/figures"
@@ -24,6 +24,7 @@ help:
 	@echo "make architecture  draw the floors and count the lines for docs/architecture.md"
 	@echo "make walk     follow one decision through the files, for docs/architecture.md"
 	@echo "make status   write README's status table from the committed results"
+	@echo "make sheet    contact sheets of all pictures, before and now, in build/sheet"
 	@echo "make clean    remove .venv, build and caches inside the checkout"
 	@echo "LOCK=         after any of them: the newest versions, not those of constraints.txt"
 	@echo "BIN=folder    after any of them: the environment of that folder, not .venv"
@@ -54,6 +55,11 @@ walk: $(TEST)
 
 status: $(TEST)
 	$(BIN)/python docs/status.py
+
+# BEFORE= another commit to compare with; this one has the pictures of the first review
+BEFORE ?= 4e0f6002164d1503de72a9bfbc64cd1bd9bd7782
+sheet: $(CORE)
+	$(BIN)/python docs/sheet.py $(BEFORE)
 
 lab: lab-filter
 	JUPYTER_CONFIG_PATH="$(CURDIR)/.jupyter$${JUPYTER_CONFIG_PATH:+:$$JUPYTER_CONFIG_PATH}" \
