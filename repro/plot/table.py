@@ -36,7 +36,7 @@ LEVELS = {
     float("inf"): Level("≠", "#e39a6f", "farther"),
 }
 NEAR, *_, FAR = LEVELS.values()
-OURS_ONLY = Level("", "#ffffff", "nothing published")
+OURS_ONLY = Level("", "#ffffff", "no published value at hand")
 PUBLISHED_ONLY = Level("–", "#ebebeb", "published, not computed")
 
 
