@@ -2,11 +2,14 @@
 
 import json
 import webbrowser
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from repro.batch import against as others
 from repro.batch import check as checks
 from repro.batch.report import write_report
 from repro.cli.lines import complain, say
@@ -25,6 +28,14 @@ Out = Annotated[
         metavar="DIR",
         help="Folder of results (default: build/figures once a batch has ended there, else the "
         "committed figures).",
+    ),
+]
+Against = Annotated[
+    Path | None,
+    typer.Option(
+        "--against",
+        metavar="DIR",
+        help="Other results to compare with, such as figures: what moved, what got worse.",
     ),
 ]
 
@@ -60,10 +71,17 @@ def list_(
         complain(str(error))
 
 
-def check(ids: Ids = None, paper: Paper = None, out: Out = None, as_json: Json = False) -> None:
+def check(
+    ids: Ids = None,
+    paper: Paper = None,
+    out: Out = None,
+    against: Against = None,
+    as_json: Json = False,
+) -> None:
     """Print the verdicts of the last results; exit 1 on a miss without a recorded deviation.
 
-    A parameter file that cannot be read counts as a miss.
+    A parameter file that cannot be read counts as a miss. With --against, exit 1 also where a point
+    left its tolerance or a verdict got worse.
     """
     entries = params.select(ids or [], params.discover(), paper=paper)
     specs, broken = params.loaded(entries)
@@ -73,8 +91,11 @@ def check(ids: Ids = None, paper: Paper = None, out: Out = None, as_json: Json =
     absent = [entry.id for entry in entries if entry not in [one.entry for one in found]]
     if ids and absent:
         raise ReproError(f"no result of {', '.join(absent)} in {folder}; `repro run` makes it")
+    changes = _changes(entries, folder, found, against)
     if as_json:
-        typer.echo(json.dumps(checks.as_json(folder, found), indent=2, ensure_ascii=False))
+        told = checks.as_json(folder, found)
+        told |= {"against": [asdict(one) for one in changes]} if against else {}
+        typer.echo(json.dumps(told, indent=2, ensure_ascii=False))
     else:
         for line in checks.lines(found):
             say(line)
@@ -85,22 +106,46 @@ def check(ids: Ids = None, paper: Paper = None, out: Out = None, as_json: Json =
             typer.echo(f"{len(absent)} figures have no result yet")
         if out is None and (note := checks.elsewhere(entries, folder)):
             typer.echo(note)
+        for one in changes:
+            for line in one.lines():
+                say(f"{one.id}  {line}")
+        if against:
+            typer.echo(f"against {against}: {others.totals(changes)}")
     for error in broken.values():
         complain(str(error))
-    if broken or not checks.is_fine(found):
+    if broken or not checks.is_fine(found) or any(one.worse for one in changes):
         raise typer.Exit(1)
 
 
 def report(
     out: Out = None,
+    against: Against = None,
     open_: Annotated[bool, typer.Option("--open", help="Show it in the browser.")] = False,
 ) -> None:
     """Write the gallery page beside the last results and print its path."""
     entries = params.discover()
     folder, found = checks.last_results(entries, out)
-    page = write_report(folder, found)
+    changes = _changes(entries, folder, found, against)
+    page = write_report(folder, found, {one.id: one.lines() for one in changes})
     typer.echo(str(page))
     if out is None and (note := checks.elsewhere(entries, folder)):
         typer.echo(f"repro: {note}", err=True)
     if open_:
         webbrowser.open(page.resolve().as_uri())
+
+
+def _changes(
+    entries: Sequence[params.Entry],
+    folder: Path,
+    found: Sequence[checks.Stored],
+    against: Path | None,
+) -> list[others.Change]:
+    """Return how results differ from those in the folder ``against``, if there is one."""
+    if against is None:
+        return []
+    if against.resolve() == folder.resolve():
+        raise ParamError(f"--against {against}: these are the results to judge; --out names others")
+    there = checks.stored(entries, against)
+    if not any(one.result for one in there):
+        raise ReproError(f"--against {against}: no results there; give a folder that has some")
+    return others.compare(found, there, params.loaded(entries)[0])
