@@ -53,7 +53,9 @@ def table() -> str:
         rows.append(f"| {' | '.join(facts)} |")
         claims += result["claims"]
     rows.append(f"| **all** | | | | {' | '.join(f'**{cell}**' for cell in cells(claims))} |")
-    return "\n".join([*(f"- {line}" for line in headline_lines(found)), "", *rows])
+    whole = [f"<details><summary>All {len(found)} figures and tables</summary>", "", *rows]
+    headline = [f"- {line}" for line in headline_lines(found)]
+    return "\n".join([*headline, "", *whole, "", "</details>"])
 
 
 def main() -> int:
