@@ -3,6 +3,7 @@
 import contextlib
 import contextvars
 import dataclasses
+import json
 import logging
 import os
 import re
@@ -23,6 +24,7 @@ from papermill.log import logger as papermill_log
 
 from repro.batch.task import DONE, FAILED, Outcome, Task
 from repro.figures.cache import PACKAGE
+from repro.figures.params import Entry
 from repro.figures.progress import ENV_POINTS, ENV_SCHEDULER
 from repro.figures.saved import ERROR, RESULT, read_json, to_json
 from repro.files.whole import write_whole
@@ -34,6 +36,8 @@ _LONGEST_SOCKET_PATH = 90
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 #: A warning of ours as it stands in the JSON of an executed notebook.
 _WARNING = re.compile(r"(?:BrokenFile|Cache|StandIn)Warning: (.+?)(?:\\n|\",?$)", re.MULTILINE)
+#: The same in what a kernel wrote: its place in the code, what it says, the code.
+_PLACED = re.compile(r"^.+?:\d+: (\w+Warning: .*\n)(?:  .*\n)?", re.MULTILINE)
 #: The committed picture below a notebook's title.
 _PICTURE = re.compile(r"^!\[.*\]\(.*figures/.*\)\n*", re.MULTILINE)
 
@@ -48,8 +52,7 @@ def execute(task: Task) -> Outcome:
     base = task.scratch if task.scratch.is_dir() else None
     with tempfile.TemporaryDirectory(prefix="nb-", dir=base, ignore_cleanup_errors=True) as name:
         failure = _run_twice_if_unstarted(task, Path(name))
-        executed = Path(name) / EXECUTED
-        notebook = executed.read_bytes() if executed.is_file() else b""
+        notebook = _tidied(read_json(Path(name) / EXECUTED), task.entry.root)
     task.points.unlink(missing_ok=True)
     if base is not None and not base.is_dir():
         # The batch is being stopped; what killed the kernel was no failure of the notebook.
@@ -135,7 +138,7 @@ def _papermill(task: Task, scratch: Path) -> None:
         papermill.execute_notebook(
             _without_picture(task.entry.notebook),
             scratch / EXECUTED,
-            parameters=dict(task.parameters),
+            parameters={**task.parameters, "out": _seen_from(task.entry, task.parameters["out"])},
             kernel_name="python3",
             language="python",
             progress_bar=False,
@@ -145,6 +148,32 @@ def _papermill(task: Task, scratch: Path) -> None:
             # The folder of the kernel alone; papermill's own cwd= would move this whole process.
             resources={"metadata": {"path": str(task.entry.notebook.parent)}},
         )
+
+
+def _tidied(executed: dict[str, Any], root: Path) -> bytes:
+    """Return an executed notebook that names each warning once and no folder of this machine."""
+    said: set[str] = set()
+    for name in ("input_path", "output_path"):
+        executed.get("metadata", {}).get("papermill", {}).pop(name, None)
+    for cell in executed.get("cells", []):
+        for output in cell.get("outputs", []):
+            if output.get("name") == "stderr":
+                told = _PLACED.sub(r"\1", "".join(output["text"])).replace(f"{root}{os.sep}", "")
+                output["text"] = []
+                for line in told.splitlines(keepends=True):
+                    if line not in said:
+                        output["text"].append(line)
+                    said |= {line} if "Warning: " in line else set()
+        if "outputs" in cell:
+            cell["outputs"] = [one for one in cell["outputs"] if one.get("text") != []]
+    text = f"{json.dumps(executed, indent=1, ensure_ascii=False)}\n" if executed else ""
+    return text.encode()
+
+
+def _seen_from(entry: Entry, out: str) -> str:
+    """Return a folder of results inside the project by its path from the notebook."""
+    inside = Path(out).is_relative_to(entry.root)
+    return os.path.relpath(out, entry.notebook.parent) if inside else out
 
 
 def _without_picture(path: Path) -> Any:

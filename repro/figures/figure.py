@@ -18,7 +18,7 @@ from repro.errors import ParamError
 from repro.figures import data, params, saved, sweep
 from repro.figures.claims import judge_all, points_of
 from repro.figures.fingerprint import fingerprint
-from repro.figures.notebook import Kernel
+from repro.figures.notebook import Kernel, shell
 from repro.figures.points import COLUMNS, read_points
 from repro.figures.progress import tell_points
 from repro.figures.sweep import Case, MeasuredJobs
@@ -26,7 +26,7 @@ from repro.files import public
 from repro.files.whole import write_whole
 from repro.perf.throughput import ThroughputTable
 from repro.perf.throughput_files import is_stand_in, load_throughputs
-from repro.plot.style import caption, render
+from repro.plot.style import Chart, caption, render
 from repro.trace.load import load
 
 if TYPE_CHECKING:
@@ -205,7 +205,9 @@ class FigureRun:
     ) -> pd.DataFrame:
         """Judge the claims, write picture, table, points and ``result.json``; return the verdicts.
 
-        The plot gets its title line here; the table of plotted values is written without its index.
+        The plot gets its title line here, and is shown if no cell has done so; the table of plotted
+        values is written without its index. The verdicts are a table of claims, which a notebook
+        shows below a sentence of what came out.
         ``values`` holds what this run found, ``{claim id: number, bool or list}``, None where not
         comparable; a ClaimError if they do not match the claims. ``points`` are published numbers
         beside ours: columns series, x, quantity, published, ours, unit, certainty; data and rules
@@ -242,7 +244,9 @@ class FigureRun:
         for name, content in files.items():
             write_whole(self.folder / name, content)
         write_whole(self.folder / saved.RESULT, saved.to_json(result))
-        return saved.verdict_frame(verdicts, stand_in)
+        if isinstance(plot, Chart) and not plot.shown and shell() is not None:
+            plot._ipython_display_()
+        return saved.Verdicts.of(verdicts, judged, saved.remarks(run))
 
     def _note(self, used: data.Used) -> None:
         """Record a data set."""

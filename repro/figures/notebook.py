@@ -94,8 +94,12 @@ class Kernel:
         return bool(ran) and ran == self.code[: len(ran)]
 
 
+def shell() -> Any:
+    """Return the IPython of the kernel that is this process, or None outside of one."""
+    return sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+
+
 def _executed() -> list[str]:
     """Return the cells that the kernel of this process has run; none outside of one."""
-    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
-    history = getattr(shell, "history_manager", None)
+    history = getattr(shell(), "history_manager", None)
     return [] if history is None else [cell.rstrip() for cell in history.input_hist_raw[1:]]

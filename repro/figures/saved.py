@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import html
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -16,9 +17,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from repro import paths
 from repro.errors import ReproError
 from repro.figures.cache import RECORDED, versions
-from repro.figures.claims import REPRODUCED, Said, Verdict, worst
+from repro.figures.claims import MISSED, OUTCOMES, PARTIAL, REPRODUCED, Said, Verdict, worst
 from repro.figures.params import FigureSpec, judged_rules
-from repro.figures.points import Point
+from repro.figures.points import Point, shares
 from repro.figures.tolerance import show
 from repro.files.spreadsheet import safe_cells
 from repro.files.whole import read_small
@@ -170,14 +171,53 @@ def result(
     }
 
 
-def verdict_frame(verdicts: Sequence[Verdict], stand_in: str | None) -> pd.DataFrame:
-    """Return one row per claim for display at the end of a notebook."""
-    columns = ["claim", "kind", "published", "ours", "tolerance", "certainty", "source", "verdict"]
-    rows = [verdict.row() for verdict in verdicts]
-    for row in rows:
-        row |= {"claim": row["what"], **{name: show(row[name]) for name in ("published", "ours")}}
-    frame = pd.DataFrame(rows, columns=columns)
-    return frame if stand_in is None else frame.assign(data=stand_in)
+class Verdicts(pd.DataFrame):
+    """One row per claim, whole, below a sentence of what came out: the end of a notebook."""
+
+    @classmethod
+    def of(
+        cls, verdicts: Sequence[Verdict], points: Sequence[Point], said: Mapping[str, str]
+    ) -> "Verdicts":
+        """Return the verdicts of a run with its points and remarks."""
+        columns = ["verdict", "claim", "published", "ours", "tolerance", "certainty", "source"]
+        rows = [verdict.row() for verdict in verdicts]
+        for row in rows:
+            values = {name: show(row[name]) for name in ("published", "ours")}
+            row |= {"claim": row["what"], **values}
+        frame = cls(rows, columns=[*columns, "kind"])
+        frame.attrs["sentence"] = what_came_out(verdicts, points, said)
+        return frame
+
+    def __repr__(self) -> str:
+        return f"{self.attrs['sentence']}\n\n{self.to_string(index=False)}"
+
+    def _repr_html_(self) -> str:
+        with pd.option_context("display.max_colwidth", None):
+            table = self.to_html(index=False, border=0, justify="left")
+        aligned = table.replace("<td>", '<td style="text-align: left">')
+        return f"<p>{html.escape(self.attrs['sentence'])}</p>\n{aligned}"
+
+
+def what_came_out(
+    verdicts: Sequence[Verdict], points: Sequence[Point], said: Mapping[str, str]
+) -> str:
+    """Return claims reproduced and missed, nearness of published numbers, and remarks, in words."""
+    parts = []
+    for own, what, well in ((False, "claims", "reproduced"), (True, "own checks", "hold")):
+        found = [one.outcome for one in verdicts if (one.claim.kind == "check") is own]
+        rest = [f", {found.count(one)} {one}" for one in OUTCOMES[1:] if one in found]
+        if found:
+            good = found.count(REPRODUCED)
+            parts.append(f"{good} of {len(found)} {what} {well}{''.join(rest)}")
+    for outcome in (PARTIAL, MISSED):
+        if names := [one.claim.what for one in verdicts if one.outcome == outcome]:
+            parts.append(f"{outcome.capitalize()}: {'; '.join(names)}")
+    near = shares(point.row() for point in points)
+    if count := near["judged"]:
+        share, many = 100 * near["within"]["2 %"], "s" if count > 1 else ""
+        parts.append(f"{count} published number{many} compared, {share:.0f} % within 2 %")
+    parts += [text[0].upper() + text[1:] for text in said.values()]
+    return " ".join(f"{part}." for part in parts or ["No claims"])
 
 
 def read_result(folder: Path) -> tuple[dict[str, Any], str]:

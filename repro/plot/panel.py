@@ -145,8 +145,11 @@ def legend(axes: Axes) -> None:
 
 
 @styled
-def shared_legend(figure: Figure) -> None:
-    """Replace the legends of all panels by one above them; lines and bars stand side by side."""
+def shared_legend(figure: Figure) -> Figure:
+    """Replace the legends of all panels by one above them, where lines and bars stand side by side.
+
+    Returned is the figure, so that a cell that ends with this call shows it.
+    """
     found: dict[str, dict[type, Any]] = {}
     panels = [axes for axes in figure.axes if axes.get_legend() is not None]
     for axes in panels:
@@ -167,3 +170,4 @@ def shared_legend(figure: Figure) -> None:
         handler_map=_SIDE_BY_SIDE,
         **_grid(labels, figure.get_figwidth(), 0.55),
     )
+    return figure

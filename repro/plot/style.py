@@ -34,10 +34,17 @@ R = TypeVar("R")
 
 
 class Chart(Figure):
-    """A figure that notebooks show without pyplot."""
+    """A figure that notebooks show without pyplot, as it is saved."""
 
-    def _repr_png_(self) -> bytes:
-        return render(self, "png")
+    #: whether a notebook has shown it
+    shown = False
+
+    # Asked before any formatter that pyplot registers for all figures.
+    def _ipython_display_(self) -> None:
+        from IPython.display import Image, display
+
+        display(Image(render(self, "png")))  # type: ignore[no-untyped-call]
+        self.shown = True
 
 
 class SteadyLayout(ConstrainedLayoutEngine):

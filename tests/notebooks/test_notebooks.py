@@ -133,6 +133,20 @@ def test_quick_profile(entry, quick):
     error = folder / "error.json"
     assert not error.exists(), json.loads(error.read_text())["traceback"]
     check_result(entry, folder, "quick")
+    check_document(entry.executed)
+
+
+def check_document(executed):
+    """One picture, a last output that says what came out, and no folder of this machine."""
+    cells = code_cells(executed)
+    outputs = [output for cell in cells for output in cell["outputs"]]
+    assert sum("image/png" in output.get("data", {}) for output in outputs) == 1
+    for kind in ("text/html", "text/plain"):
+        said = "".join(outputs[-1]["data"][kind])
+        assert re.match(r"(<p>)?(\d+ of \d+ (claims reproduced|own checks hold)|No claims)", said)
+    told = "".join("".join(one["text"]) for one in outputs if one["output_type"] == "stream")
+    assert str(ROOT) not in told + "".join(map(source, cells))
+    assert not re.search(r":\d+: \w+Warning", told), "a warning names a line of code"
 
 
 @pytest.mark.parametrize("entry", COMMITTED, ids=lambda entry: entry.id)

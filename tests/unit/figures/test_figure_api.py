@@ -85,6 +85,17 @@ def saved(fig, values=None, table=None):
     return frame, json.loads((fig.folder / "result.json").read_text())
 
 
+def test_verdicts_are_shown_whole_below_a_sentence_of_what_came_out(fig):
+    frame, _ = saved(fig, {"jobs": 5, "big": 200})
+    sentence = "1 of 2 claims reproduced, 1 missed. Missed: finished jobs."
+    assert frame.attrs["sentence"] == sentence and repr(frame).startswith(sentence)
+    assert frame["claim"].tolist() == ["finished jobs", "something large"]
+    frame["claim"] = "a claim of very many words " * 5
+    for text in (repr(frame), frame._repr_html_()):
+        assert frame["claim"][0].strip() in text
+    assert sentence in frame._repr_html_()
+
+
 def test_inputs_are_the_file_the_profile_and_the_overrides(fig, project):
     assert fig.inputs.seeds == [0] and fig.inputs["cluster"] == "1x4"
     assert dict(fig.inputs) == {"cluster": "1x4", "seeds": [0]} and "seeds" in fig.inputs

@@ -99,7 +99,6 @@ def test_a_figure_is_the_same_bytes_however_often_it_was_drawn(name):
 
     expected = {kind: render(fresh(), kind) for kind in ("png", "svg")}
     figure = fresh()
-    figure._repr_png_()
     figure.canvas.draw()
     for kind in ("svg", "png", "svg", "svg", "png"):
         assert render(figure, kind) == expected[kind]
@@ -176,5 +175,10 @@ def test_missing_observations_lower_the_curve():
     assert figure.axes[0].lines[0].get_ydata()[-1] == 0.5
 
 
-def test_notebooks_can_show_a_figure_without_pyplot():
-    assert every_chart()["bars"]._repr_png_().startswith(b"\x89PNG")
+def test_notebooks_can_show_a_figure_without_pyplot(monkeypatch):
+    shown = []
+    monkeypatch.setattr("IPython.display.display", shown.append)
+    figure = every_chart()["bars"]
+    assert not figure.shown
+    figure._ipython_display_()
+    assert shown[0].data.startswith(b"\x89PNG") and figure.shown
