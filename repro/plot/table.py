@@ -237,7 +237,7 @@ class _Sheet:
         for column, cell in cells:
             if cell.level:
                 self.box(x, column.width, high, cell.level)
-            if column.beside:
+            if column.beside and cell.level:
                 self._pair(x, self.y + high / 2, column, cell)
             else:
                 self._stack(x, self.y + high / 2, column, cell)

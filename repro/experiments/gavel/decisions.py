@@ -92,15 +92,3 @@ def policy_table(
         records.append((row, name, objective, reads, *solver, *most))
     columns = ["row", "policy", "objective", "reads", "solver", "solves", "most_time", "most_gpus"]
     return pd.DataFrame(records, columns=columns)
-
-
-def feature_cells(table: pd.DataFrame) -> pd.DataFrame:
-    """Return `policy_table` as cells of a heat map: policy, column, value (1 or 0), text."""
-    cells = []
-    for _, one in table.iterrows():
-        name = f"{one['row']}: {one['policy']}"
-        for word in READS.values():
-            read = word in one["reads"]
-            cells.append((name, word, float(read), "yes" if read else ""))
-        cells.append((name, "solves", float(one["solves"] > 0), one["solver"].split(" or ")[0]))
-    return pd.DataFrame(cells, columns=["policy", "column", "value", "text"])

@@ -75,9 +75,8 @@ def configurations(throughputs: ThroughputTable, gpu_type: str, unit: str) -> pd
     )
     speeds = [throughputs.steps_per_s(name, 1, gpu_type) for name in frame["job_type"]]
     units = [throughputs.steps_per_s(name, 1, unit) for name in frame["job_type"]]
-    sizes = ["one size" if one.batch_size is None else str(one.batch_size) for one in job_types()]
     frame["batch_size"] = frame["batch_size"].astype("Int64")
     frame["rank"] = frame.groupby("model").cumcount() + 1
     frame["steps_per_s"], frame["speedup"] = speeds, np.divide(speeds, units)
-    frame["text"] = [f"{size}\n{speed:.3g}/s" for size, speed in zip(sizes, speeds, strict=True)]
-    return frame
+    facts = ModelTable("gavel_models.csv", ("model", "task", "dataset")).frame
+    return frame.merge(facts[["model", "task", "dataset"]], on="model")
