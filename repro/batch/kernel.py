@@ -22,6 +22,7 @@ from jupyter_client.manager import AsyncKernelManager
 from papermill.exceptions import PapermillExecutionError
 from papermill.log import logger as papermill_log
 
+from repro.batch.notebook_page import as_page
 from repro.batch.task import DONE, FAILED, Outcome, Task
 from repro.figures.cache import PACKAGE
 from repro.figures.params import Entry
@@ -59,6 +60,7 @@ def execute(task: Task) -> Outcome:
         return Outcome(task.id, FAILED, error="stopped")
     if notebook:
         write_whole(task.entry.executed, notebook)
+        write_whole(task.entry.executed.with_suffix(".html"), as_page(notebook, task.id))
     if failure is None and _stamp(folder / RESULT) == before:
         line = f"the notebook ended without saving {task.id}; it must call figure({task.id!r})"
         failure = Failure(f"{line} and fig.save(...)", line)

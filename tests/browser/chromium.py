@@ -42,7 +42,7 @@ class Browser:
         self._process = subprocess.Popen(
             [str(found()), *FLAGS, f"--user-data-dir={profile}", "about:blank"],
             preexec_fn=give_ends, close_fds=False, stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL, start_new_session=True,
+            stderr=subprocess.DEVNULL,
         )  # fmt: skip
         os.close(read)
         os.close(write)

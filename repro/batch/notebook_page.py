@@ -1,0 +1,21 @@
+"""An executed notebook as a page that needs no network."""
+
+import nbformat
+from nbconvert import HTMLExporter
+from pygments.formatters import HtmlFormatter
+
+from repro.batch.report import templates
+
+
+def as_page(notebook: bytes, title: str) -> bytes:
+    """Return an executed notebook as HTML: text, code, pictures and tables, nothing from afar."""
+    exporter = HTMLExporter(  # type: ignore[no-untyped-call]
+        template_name="basic", exclude_anchor_links=True
+    )
+    read = nbformat.reads(notebook.decode(), as_version=4)  # type: ignore[no-untyped-call]
+    body, _ = exporter.from_notebook_node(read)
+    colours = [
+        HtmlFormatter(style=style).get_style_defs(".highlight") for style in ("default", "monokai")
+    ]
+    page = templates().get_template("notebook.html")
+    return page.render(title=title, body=body, colours=colours).encode()

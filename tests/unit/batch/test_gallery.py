@@ -1,0 +1,308 @@
+"""The gallery page by page: bytes, links, names, chips, sizes; results against other results."""
+
+import copy
+import html.parser
+import json
+import re
+import struct
+from pathlib import Path
+from urllib.parse import unquote
+
+import nbformat
+import pytest
+
+from repro.batch import report
+from repro.batch.against import compare, totals
+from repro.batch.card import Card, off
+from repro.batch.check import Stored, stored
+from repro.batch.notebook_page import as_page
+from repro.batch.report import write_report
+from repro.cli import app
+from repro.figures import params
+from repro.figures.params import Entry
+from repro.figures.saved import to_json
+
+ROOT = Path(__file__).resolve().parents[3]
+PNG = b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", 700, 350)
+YAML = """\
+title: Testbed
+paper: {paper}
+reference: {reference}
+shows: completion times
+claims:
+  - {{id: gain, kind: number, what: gain, published: 5.5, accept: {{rel: 0.1}}, source: section 5,
+     certainty: paper}}
+  - {{id: curve, kind: number, what: curve, series: las, accept: {{rel: 0.1}}, source: Fig 8,
+     certainty: artifact}}
+"""
+CLAIM = {
+    "id": "gain", "kind": "number", "what": "gain", "published": 5.5, "ours": 5.4,
+    "tolerance": "±10 %", "source": "section 5", "certainty": "paper", "verdict": "reproduced",
+    "stand_in": False,
+}  # fmt: skip
+POINT = {
+    "series": "las", "x": 1.0, "quantity": "JCT", "published": 10.0, "ours": 10.1, "unit": "h",
+    "distance": 0.01, "certainty": "artifact", "data": "author's", "rules": "paper",
+}  # fmt: skip
+SERIES = ("tiresias/fig10_testbed", "Fig 10, section 5"), ("gavel/tab03_x", "Table 3")
+
+
+def record(figure_id, reference, verdict="reproduced", **more):
+    """Return a result."""
+    claims = [CLAIM | {"verdict": verdict, "deviation": "<b>other</b> jobs."}]
+    return {
+        "id": figure_id, "paper": figure_id.split("/")[0], "title": "Completion <times>",
+        "reference": reference, "shows": "times & more", "profile": "paper", "seed": 0,
+        "stand_in": None, "notes": [], "params": {"seeds": list(range(12)), "rules": "paper"},
+        "data": [{"name": "philly", "kind": "public", "sha256": "ab" * 32}],
+        "versions": {"python": "3.11", "scipy": "1.17"}, "verdict": verdict, "wall_s": 3.21,
+        "claims": [*claims, CLAIM | {"id": "b", "kind": "check"}], "points": [POINT],
+        **more,
+    }  # fmt: skip
+
+
+def put(root, result, out="figures"):
+    folder = root / out / result["id"]
+    folder.mkdir(parents=True, exist_ok=True)
+    for suffix in ("png", "svg", "csv"):
+        (folder / f"{folder.name}.{suffix}").write_bytes(PNG)
+    (folder / "result.json").write_bytes(to_json(result))
+
+
+@pytest.fixture
+def root(tmp_path, monkeypatch):
+    for (figure_id, reference), verdict in zip(SERIES, ("missed", "reproduced"), strict=True):
+        paper = figure_id.split("/")[0]
+        text = YAML.format(paper=paper, reference=f'"{reference}"')
+        files = (
+            (f"params/{figure_id}.yaml", text),
+            (f"notebooks/{figure_id}.ipynb", '{"cells": []}'),
+        )
+        for name, content in files:
+            (tmp_path / name).parent.mkdir(parents=True)
+            (tmp_path / name).write_text(content)
+        put(tmp_path, record(figure_id, reference, verdict))
+    monkeypatch.setenv("REPRO_HOME", str(tmp_path))
+    return tmp_path
+
+
+def written(root, out="figures", **more):
+    """Write the gallery; return its pages by their place."""
+    write_report(root / out, stored(params.discover(root), root / out), **more)
+    return {
+        page.relative_to(root / out): page.read_text() for page in root.glob(f"{out}/**/*.html")
+    }
+
+
+class Reader(html.parser.HTMLParser):
+    """What a page names: addresses, ids, pictures."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.links, self.ids, self.pictures = [], [], []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attributes):
+        found = dict(attributes)
+        self.links += [found[name] for name in ("href", "src") if found.get(name)]
+        self.ids += [found["id"]] if "id" in found else []
+        self.pictures += [found] if tag == "img" else []
+
+
+def check_links(pages, out):
+    """Every address is a file beside the page or a place in one of the pages."""
+    read = {(out / place).resolve(): Reader(text) for place, text in pages.items()}
+    for page, reader in read.items():
+        assert len(reader.ids) == len(set(reader.ids))
+        for link in reader.links:
+            if link == "data:,":
+                continue
+            path, _, place = unquote(link).partition("#")
+            target = (page.parent / path).resolve() if path else page
+            assert target.exists() or target in read, link
+            if place:
+                assert place in read[target].ids, link
+
+
+def test_pages_have_the_same_bytes_each_time_and_need_no_network(root):
+    pages = written(root)
+    assert sorted(map(str, pages)) == ["gavel/index.html", "index.html", "tiresias/index.html"]
+    assert written(root) == pages
+    for text in pages.values():
+        assert not re.search(r"https?:|@import|url\(|//[a-z]", text)
+        assert str(root) not in text
+        assert "Completion &lt;times&gt;" in text and "<times>" not in text
+    assert "&lt;b&gt;other&lt;/b&gt; jobs.<" in pages[Path("index.html")]
+    check_links(pages, root / "figures")
+
+
+def test_a_heading_begins_with_the_reference_and_ends_with_the_paper(root):
+    page = written(root)[Path("index.html")]
+    first = '<h3><span class="ref">Fig 10</span> Completion &lt;times&gt; <span class="of">Tiresias'
+    assert first in page and '<span class="ref">Table 3</span>' in page
+    assert 'href="#tiresias-fig10_testbed" aria-label="Link to Tiresias, Fig 10"' in page
+    assert "repro run tiresias/fig10_testbed --profile paper<" in page
+    assert "seeds 0 to 11" in page and "3.21 s" in page and "sha256 <code>abab" in page
+
+
+def test_pictures_have_their_size_and_verdicts_a_sign_beside_the_colour(root):
+    page = written(root)[Path("index.html")]
+    for picture in Reader(page).pictures:
+        assert (picture["width"], picture["height"]) == ("700", "350")
+        assert picture["loading"] == "lazy" and "alt" in picture
+    assert '<b class="chip miss">missed</b>' in page and '<b class="chip good">holds</b>' in page
+    for tone, sign in (("good", "✓"), ("part", "◐"), ("miss", "✗"), ("none", "○")):
+        assert f'.{tone}::before {{ content: "{sign} "; }}' in page
+
+
+def test_a_page_per_paper_says_what_did_not_come_out_and_why(root):
+    page = written(root)[Path("tiresias/index.html")]
+    words = " ".join(re.sub("<[^>]*>", " ", page).split())
+    assert "1 misses at least one published value" in words
+    assert "published 5.5, here 5.4 (−1.8 %); asked ±10 %." in words
+    assert "&lt;b&gt;other&lt;/b&gt; jobs." in words and "jobs..." not in words
+    assert "1 other claim of it came out." in words
+
+
+def test_a_page_in_the_folder_of_a_paper_is_nobodys_damage(root, capsys):
+    written(root)
+    assert app.main(["check"]) == 0
+    assert "damaged" not in capsys.readouterr().out
+
+
+def test_a_notebook_that_ran_is_linked_as_a_page_but_not_from_the_committed_gallery(root):
+    ran = root / "build/notebooks/tiresias/fig10_testbed.html"
+    before = written(root)
+    ran.parent.mkdir(parents=True)
+    ran.write_text("x")
+    assert written(root) == before
+    put(root, record(*SERIES[0]), out="build/figures")
+    pages = written(root, "build/figures")
+    assert 'href="../notebooks/tiresias/fig10_testbed.html"' in pages[Path("index.html")]
+    check_links(pages, root / "build/figures")
+
+
+@pytest.mark.parametrize(
+    ("reference", "short", "kinds"),
+    [
+        ("Fig 8, section 7.3", "Fig 8", ["figure"]),
+        ("Fig 1 (a) and (b)", "Fig 1", ["figure"]),
+        ("Figs 3a, 3b, section 5.2", "Figs 3a, 3b", ["figure"]),
+        ("Table 1, section 5", "Table 1", ["table"]),
+        ("section 5.2.4", "Section 5.2.4", ["text"]),
+        ("sections 5.2 and 5.3; no figure", "On sections 5.2 and 5.3", ["beyond the paper"]),
+        ("Pseudocode 1, section 3.2.1", "Pseudocode 1", ["algorithm"]),
+        ("FIFO, single-GPU jobs (figure of the artifact)", "Artifact, FIFO", ["text"]),
+        ("lecture slides, LAS example", "Lecture slides", ["text"]),
+        ("Tiresias Fig 7; Gavel example; Muri Fig 4", "Tiresias Fig 7 and others", ["text"]),
+    ],
+)  # fmt: skip
+def test_short_names_and_kinds(reference, short, kinds):
+    card = Card(Stored(Entry("a/b", ROOT), ROOT, {"reference": reference}))
+    assert (card.short, card.kinds) == (short, kinds)
+
+
+@pytest.mark.parametrize(
+    ("given", "seed", "told"),
+    [
+        ([0, 1, 2], 0, "seeds 0 to 2"),
+        ([5, 3], 0, "seeds 5, 3"),
+        (200, 0, "200 seeds"),
+        (None, 7, "seed 7"),
+        ({"ours": 3, "others": [1]}, 0, "3 seeds (ours); seed 1 (others)"),
+    ],
+)
+def test_the_seeds_that_ran(given, seed, told):
+    inputs = {} if given is None else {"seeds": given}
+    card = Card(Stored(Entry("a/b", ROOT), ROOT, {"seed": seed, "params": inputs}))
+    assert card.seeds == told
+
+
+def test_off_judges_each_of_ours_by_a_single_published_value():
+    assert off(10.0, [9.0, 10.5]) == "≤ 10.0 %"
+    assert off([1.0], [1.0]) == "0.0 %" and off(5, None) == ""
+
+
+def test_the_committed_results_make_a_page_that_is_small_enough(monkeypatch):
+    pages = {}
+    monkeypatch.setenv("REPRO_HOME", str(ROOT))
+    monkeypatch.setattr(report, "write_whole", pages.__setitem__)
+    out = ROOT / "figures"
+    found = stored(params.discover(ROOT), out)
+    write_report(out, found)
+    assert len(pages[out / "index.html"]) < 1_200_000
+    check_links({place.relative_to(out): page.decode() for place, page in pages.items()}, out)
+    shorts = [Card(one).short for one in found]
+    assert all(re.match("On |[A-Z]", short) and len(short) < 40 for short in shorts)
+
+
+def test_a_notebook_becomes_a_page_of_its_own():
+    picture = nbformat.v4.new_output("display_data", {"image/png": "iVBORw0KGgo="})
+    told = nbformat.v4.new_output("stream", text="\x1b[31mred\x1b[0m <i>")
+    cells = [
+        nbformat.v4.new_markdown_cell("# Fig 8\n\nWords with `code`."),
+        nbformat.v4.new_code_cell("x = 1 < 2", outputs=[picture, told], execution_count=1),
+    ]
+    page = as_page(nbformat.writes(nbformat.v4.new_notebook(cells=cells)).encode(), "a/b").decode()
+    assert not re.search(r"https?:|<script|@import|url\(", page)
+    assert "Fig 8</h1>" in page and "data:image/png;base64,iVBORw0KGgo=" in page
+    assert "red</span> &lt;i&gt;" in page and "<title>a/b</title>" in page
+
+
+def results(root, **changes):
+    """Return results as they lie in the folder, those of the first figure changed."""
+    found = stored(params.discover(root), root / "figures")
+    told = copy.deepcopy(dict(found[1].result)) | changes
+    return [found[0], Stored(found[1].entry, found[1].folder, told)]
+
+
+def test_results_against_others_name_what_moved_and_what_left_its_tolerance(root):
+    entries = params.discover(root)
+    specs = params.loaded(entries)[0]
+    before = results(root)
+    assert totals(compare(before, before, specs)) == "0 of 2 points moved; 0 worse, 0 better"
+    moved = results(root, points=[POINT | {"ours": 11.5, "distance": 0.15}])
+    (_, change) = compare(moved, before, specs)
+    assert change.lines() == [
+        "worse: point left its tolerance: las at 1, JCT: 11.5, was 10.1, published 10 h",
+        "moved: las at 1, JCT: 11.5, was 10.1, published 10 h",
+    ]
+    (_, back) = compare(before, moved, specs)
+    assert back.better and not back.worse
+    (_, inside) = compare(results(root, points=[POINT | {"ours": 10.2}]), before, specs)
+    assert inside.moved and not inside.worse and not inside.better
+    (_, gone) = compare(results(root, points=[], claims=[]), before, specs)
+    assert len(gone.worse) == 3 and all("gone" in line for line in gone.worse)
+
+
+def test_other_inputs_seeds_and_data_are_not_compared(root):
+    before, specs = results(root), params.loaded(params.discover(root))[0]
+    for change, reason in (
+        ({"profile": "quick", "params": {"n": 1}}, "profile quick here, paper there"),
+        ({"seed": 3}, "seed 3 here, 0 there"),
+        ({"stand_in": "drawn"}, "other data"),
+    ):
+        (_, found) = compare(results(root, **change), before, specs)
+        assert found.other.startswith(reason) and not found.lines()
+    (_, found) = compare(results(root, profile="quick"), before, specs)
+    assert not found.other
+    assert totals(compare(before, before[:1], specs)).endswith("1 figure not compared")
+
+
+def test_check_and_report_against_a_folder(root, capsys):
+    worse = record(*SERIES[1]) | {"points": [POINT | {"ours": 20.0}]}
+    put(root, worse, out="mine")
+    assert app.main(["check", "--out", str(root / "mine"), "--against", str(root / "figures")]) == 1
+    told = capsys.readouterr().out
+    assert "gavel/tab03_x  worse: point left its tolerance: las at 1" in told
+    assert "1 of 1 points moved; 1 worse, 0 better" in told
+    words = ["--out", str(root / "mine"), "--against", str(root / "figures")]
+    assert app.main(["check", "--json", *words]) == 1
+    assert json.loads(capsys.readouterr().out)["against"][0]["id"] == "gavel/tab03_x"
+    assert app.main(["report", *words]) == 0
+    page = (root / "mine/index.html").read_text()
+    assert "Against the other results: worse: point left its tolerance" in page
+    for there in ("mine", "nowhere"):
+        assert app.main(["check", *words[:3], str(root / there)]) == 2
+        (line,) = capsys.readouterr().err.splitlines()[-1:]
+        assert line.startswith(f"repro: --against {root / there}: ")
