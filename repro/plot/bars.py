@@ -1,16 +1,17 @@
 """Bars, grouped or stacked, with published values as open markers on them."""
 
-from typing import Unpack
+from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from repro.plot.panel import Panel, finish, panel_axes, turn_long_labels
 from repro.plot.published import published_style
-from repro.plot.series_styles import by_series, look
+from repro.plot.series_styles import Look, by_series, look
 from repro.plot.style import styled
 
 #: Part of a group's place that its bars fill.
@@ -93,6 +94,7 @@ def stacked_chart(
     part: str,
     value: str,
     cluster: str | None = None,
+    pieces: str | None = None,
     published: pd.DataFrame | None = None,
     **panel: Unpack[Panel],
 ) -> Figure:
@@ -106,6 +108,8 @@ def stacked_chart(
         Columns of the bar, the part and its height.
     cluster : str, optional
         Column that gathers bars (a model with its worker counts); named under its bars.
+    pieces : str, optional
+        Column of the pieces of a part, each lighter than the one below; bars then touch.
     published : DataFrame, optional
         Columns ``bar`` (and ``cluster``) and ``value``: published totals.
     """
@@ -117,12 +121,14 @@ def stacked_chart(
     # a gap of half a bar sets clusters apart
     places = {name: at + clusters.index(name[:-1]) / 2 for at, name in enumerate(bars)}
     below = dict.fromkeys(places, 0.0)
-    for style, rows in by_series(part, frame)[0]:
-        names, heights = _names(rows, columns), rows[value].to_numpy(float)
-        bottom = [below[name] for name in names]
-        axes.bar([places[name] for name in names], heights, 0.8, bottom=bottom, **style.bar)
-        for name, height in zip(names, heights, strict=True):
-            below[name] += height
+    for style, whole in by_series(part, frame)[0]:
+        shades = [(style.bar, whole)] if pieces is None else _shades(style, whole, pieces)
+        for shade, rows in shades:
+            names, heights = _names(rows, columns), rows[value].to_numpy(float)
+            at, bottom = [places[name] for name in names], [below[name] for name in names]
+            axes.bar(at, heights, 0.8 if pieces is None else 1.0, bottom=bottom, **shade)
+            for name, height in zip(names, heights, strict=True):
+                below[name] += height
     if published is not None:
         at = [places[name] for name in _names(published, columns)]
         axes.plot(at, published[value].to_numpy(float), **published_style())
@@ -131,6 +137,21 @@ def stacked_chart(
         _name_clusters(axes, places)
     axes.grid(False, axis="x")
     return finish(axes, panel)
+
+
+def _shades(
+    look: Look, rows: pd.DataFrame, pieces: str
+) -> list[tuple[dict[str, Any], pd.DataFrame]]:
+    """Return the pieces of a part with ever lighter looks; the first stands in the legend."""
+    parts, dark = [piece for _, piece in rows.groupby(pieces, sort=False)], to_rgb(look.color)
+    shades = [
+        [1 - (1 - one) * (1 - 0.75 * at / len(parts)) for one in dark] for at in range(len(parts))
+    ]
+    plain = {**look.bar, "hatch": "", "linewidth": 0.0}
+    return [
+        ({**plain, "color": shade, "label": "" if at else look.label}, piece)
+        for at, (shade, piece) in enumerate(zip(shades, parts, strict=True))
+    ]
 
 
 def _names(frame: pd.DataFrame, columns: list[str]) -> list[Key]:

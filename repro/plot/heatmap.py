@@ -6,6 +6,7 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 from repro.plot.panel import Panel, finish, panel_axes, turn_long_labels
 from repro.plot.style import styled
@@ -24,6 +25,7 @@ def heatmap_chart(
     text: str | None = None,
     label: str | None = None,
     limits: tuple[float, float] | None = None,
+    chosen: str | None = None,
     **panel: Unpack[Panel],
 ) -> Figure:
     """Draw one cell per row of the frame; pairs that are not in it stay empty.
@@ -41,6 +43,8 @@ def heatmap_chart(
         Draws a colour bar with this label (with the unit).
     limits : tuple of float, optional
         Values of the lightest and the darkest shade; those of the data when left out.
+    chosen : str, optional
+        Column that tells which cells get a frame.
     """
     axes = panel_axes(panel, height=2.6)
     down, rows = pd.factorize(frame[row].astype(str))
@@ -60,6 +64,9 @@ def heatmap_chart(
     for x, y, word, deep in zip(right + 0.5, down + 0.5, words, dark, strict=True):
         ink = "white" if deep else "black"
         axes.text(x, y, word, ha="center", va="center", fontsize=5.8, color=ink)
+    framed = np.zeros(len(frame), bool) if chosen is None else frame[chosen].to_numpy(bool)
+    for place in zip(right[framed] + 0.05, down[framed] + 0.05, strict=True):
+        axes.add_patch(Rectangle(place, 0.9, 0.9, fill=False, edgecolor="#d62718", linewidth=1.6))
     axes.set_xticks(np.arange(len(across)) + 0.5, across)
     turn_long_labels(axes, list(across))
     axes.set_yticks(np.arange(len(rows)) + 0.5, rows)

@@ -77,7 +77,8 @@ def finish(axes: Axes, panel: Panel) -> Figure:
 def _mark_what_is_outside(axes: Axes) -> None:
     """Point at values beyond a given range with a small arrow at its edge, the value beside it."""
     (low, high), (left, right) = axes.get_ylim(), axes.get_xlim()
-    for line in list(axes.lines):
+    # lanes and rows, counted from above, are all inside
+    for line in [] if axes.yaxis_inverted() else list(axes.lines):
         x, y = (np.asarray(side, float) for side in (line.get_xdata(), line.get_ydata()))
         if line.get_transform() != axes.transData or line.get_markevery() == []:
             continue

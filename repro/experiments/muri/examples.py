@@ -5,7 +5,12 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from repro.perf.stage_simulation import busy_shares, simulate_group, steady_period
+from repro.perf.stage_simulation import (
+    busy_shares,
+    simulate_group,
+    simulate_groups,
+    steady_period,
+)
 from repro.perf.stages import efficiency, interleaving_time
 
 Stages = Mapping[str, Sequence[float]]
@@ -26,6 +31,28 @@ def bars(rows: pd.DataFrame, resources: Sequence[str], until: float | None = Non
     )
     order = shown["lane"].map(lanes.index).sort_values(kind="stable")
     return shown.loc[order.index].reset_index(drop=True)
+
+
+def stalls(
+    rows: pd.DataFrame,
+    groups: Mapping[str, Mapping[str, int]],
+    stages: Stages,
+    resources: Sequence[str],
+) -> pd.DataFrame:
+    """Return when the lanes of some groups wait for other groups, as rows of job ``stalled``.
+
+    That is what the start of each stage loses against a run of its group alone.
+    """
+    key, times = ["group", "resource", "job", "iteration"], int(rows["iteration"].max())
+    alone = pd.concat(
+        simulate_groups({name: members}, stages, resources=resources, iterations=times)
+        for name, members in groups.items()
+    )
+    late = rows.join(alone.set_index(key)["start"].rename("alone"), on=key).sort_values("start")
+    behind = late["start"] - late.pop("alone")
+    lost = behind.groupby([late["group"], late["resource"]]).diff().fillna(behind)
+    gaps = late.assign(start=late["start"] - lost, end=late["start"], job="stalled")
+    return gaps[lost > 1e-9]
 
 
 def offset_period(stages: Stages, offsets: Mapping[str, int]) -> float:

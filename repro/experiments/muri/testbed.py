@@ -46,6 +46,18 @@ def over_time(
     return pd.DataFrame(columns)
 
 
+def smoothed(state: pd.DataFrame, hours: int) -> pd.DataFrame:
+    """Return curves fit to be drawn: utilisation averaged over some hours around each instant.
+
+    A blocking index of zero, for which a logarithmic axis has no place, becomes NaN.
+    """
+    noisy = ["gpu_percent", "cpu_percent", "io_mb_s"]
+    at = state.set_index(pd.to_timedelta(state["hours"], unit="h"))
+    means = at.groupby("policy", sort=False)[noisy].rolling(f"{hours}h", center=True).mean()
+    waits = state["blocking_index"].where(state["blocking_index"] > 0)
+    return state.assign(**{name: means[name].to_numpy() for name in noisy}, blocking_index=waits)
+
+
 def queue_length(result: Result, times: npt.ArrayLike) -> Floats:
     """Return how many jobs have arrived and hold no GPUs; at an event, after it."""
     jobs, spans = result.jobs, result.intervals

@@ -15,6 +15,7 @@ from repro.plot import (
     bar_chart,
     cdf_chart,
     gantt_chart,
+    heatmap_chart,
     line_chart,
     look,
     new_figure,
@@ -182,3 +183,29 @@ def test_notebooks_can_show_a_figure_without_pyplot(monkeypatch):
     assert not figure.shown
     figure._ipython_display_()
     assert shown[0].data.startswith(b"\x89PNG") and figure.shown
+
+
+def test_pieces_of_a_part_are_ever_lighter_and_named_once():
+    rows = pd.DataFrame({
+        "t": [1, 2] * 3, "part": ["x"] * 4 + ["y"] * 2, "job": [0, 0, 1, 1, 2, 2],
+        "share": [0.2, 0.3, 0.3, 0.2, 0.5, 0.5],
+    })  # fmt: skip
+    chart = stacked_chart(rows, bar="t", part="part", pieces="job", value="share")
+    bars = chart.axes[0].patches
+    assert max(bar.get_y() + bar.get_height() for bar in bars) == pytest.approx(1)
+    assert sum(bars[0].get_facecolor()[:3]) < sum(bars[2].get_facecolor()[:3])
+    names = [text.get_text() for text in chart.axes[0].get_legend().get_texts()]
+    assert names == ["x", "y"]
+
+
+def test_chosen_cells_of_a_matrix_have_a_frame():
+    cells = pd.DataFrame({"a": [0, 1], "b": [0, 0], "n": [1.0, 2.0], "yes": [False, True]})
+    chart = heatmap_chart(cells, row="a", column="b", value="n", chosen="yes")
+    (frame,) = chart.axes[0].patches
+    assert 1 < frame.get_y() < 1.1 and not frame.get_fill()
+
+
+def test_published_ends_of_lanes_are_never_outside():
+    rows = pd.DataFrame({"lane": ["a", "b"], "start": [0, 0], "end": [1, 2]})
+    chart = gantt_chart(rows, lane="lane", published=rows[["lane", "end"]])
+    assert [line.get_label() for line in chart.axes[0].lines] == ["_published"]

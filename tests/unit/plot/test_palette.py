@@ -14,7 +14,22 @@ from repro.plot.series_styles import _COLORS, _SOLE, _known, look
 
 ROOT = Path(__file__).resolve().parents[3]
 #: Variants of policies that have a look of their own.
-VARIANTS = ("muri-l-", "pcs-", "liquid-", "LAS (", "Gavel (", "drf", "partition")
+VARIANTS = (
+    "muri-l-",
+    "pcs-",
+    "liquid-",
+    "LAS (",
+    "Gavel (",
+    "Gavel, ",
+    "agnostic, ",
+    "LAS, ",
+    "Water filling, ",
+    "Hierarchical, ",
+    "gavel-hierarchical-ss",
+    "gavel-water-filling-ss",
+    "drf",
+    "partition",
+)
 POLICIES = sorted(name for name in _known() if name in set(policies) or name.startswith(VARIANTS))
 OTHERS = sorted(set(_known()) - set(POLICIES))
 #: Distance in OKLab below which two colours are hard to tell from each other.

@@ -79,3 +79,17 @@ def test_groups_that_share_a_job_have_one_pace() -> None:
     rows = simulate_groups(groups, stages, resources=TWO)
     periods = {group: steady_period(of_one).max() for group, of_one in rows.groupby("group")}
     assert periods == {"1": 5.0, "2": 5.0, "3": 2.0}
+
+
+def test_stalls_are_what_a_shared_job_costs_the_faster_group() -> None:
+    stages = {"X": (2.0, 1.0), "A": (1.0, 2.0), "B": (1.0, 4.0)}
+    groups = {"left": {"X": 0, "A": 1}, "right": {"X": 0, "B": 1}}
+    rows = simulate_groups(groups, stages, resources=TWO, iterations=2)
+    late = examples.stalls(rows, groups, stages, TWO)
+    assert set(late["group"]) == {"left"} and set(late["job"]) == {"stalled"}
+    for _, gap in late.iterrows():
+        lane = rows[(rows["group"] == gap["group"]) & (rows["resource"] == gap["resource"])]
+        assert not ((lane["start"] < gap["end"]) & (lane["end"] > gap["start"])).any()
+    alone = {"left": groups["left"]}
+    rows = simulate_groups(alone, stages, resources=TWO, iterations=2)
+    assert examples.stalls(rows, alone, stages, TWO).empty

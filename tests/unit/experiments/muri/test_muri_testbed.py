@@ -118,3 +118,16 @@ def test_logs_are_the_rows_that_the_paper_draws():
     assert table.groupby("policy").size().to_dict() == {
         "srtf": 230, "srsf": 234, "muri-s": 147, "tiresias-l": 220, "themis": 218, "muri-l": 148
     }  # fmt: skip
+
+
+def test_smoothed_curves_are_means_around_each_instant_and_have_no_zero_index():
+    hours = [0.0, 12.0, 24.0, 36.0]
+    state = pd.DataFrame({
+        "policy": ["srtf"] * 4 + ["srsf"] * 4, "hours": hours * 2, "queue_length": range(8),
+        "blocking_index": [0.0, 1.0, 2.0, 0.0] * 2, "gpu_percent": [0.0, 30.0, 60.0, 90.0] * 2,
+        "cpu_percent": 50.0, "io_mb_s": 5.0,
+    })  # fmt: skip
+    found = testbed.smoothed(state, 25)
+    assert found["gpu_percent"].tolist() == [15.0, 30.0, 60.0, 75.0] * 2
+    assert found["blocking_index"].isna().tolist() == [True, False, False, True] * 2
+    assert found["queue_length"].tolist() == list(range(8))
