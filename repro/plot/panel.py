@@ -77,12 +77,13 @@ def finish(axes: Axes, panel: Panel) -> Figure:
 def _mark_what_is_outside(axes: Axes) -> None:
     """Point at values beyond a given range with a small arrow at its edge, the value beside it."""
     (low, high), (left, right) = axes.get_ylim(), axes.get_xlim()
+    above, below = high + 1e-6 * abs(high), low - 1e-6 * abs(low)  # a rounding is not outside
     # lanes and rows, counted from above, are all inside
     for line in [] if axes.yaxis_inverted() else list(axes.lines):
         x, y = (np.asarray(side, float) for side in (line.get_xdata(), line.get_ydata()))
         if line.get_transform() != axes.transData or line.get_markevery() == []:
             continue
-        for edge, marker, beyond in ((high, CARETUP, y > high), (low, CARETDOWN, y < low)):
+        for edge, marker, beyond in ((high, CARETUP, y > above), (low, CARETDOWN, y < below)):
             beyond &= (left <= x) & (x <= right) & np.isfinite(y)
             if line.get_marker() in ("None", "", None) or not beyond.any():
                 continue
