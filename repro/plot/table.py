@@ -82,14 +82,19 @@ class _Column:
         """Whether it has words only, which nothing is compared with."""
         return not any(cell.level for cell in self.cells)
 
+    def in_line(self, cell: _Cell) -> bool:
+        """Whether a cell is one line, ours and published left and right of the middle."""
+        return self.beside and cell.level is not None
+
     def halves(self) -> list[float]:
         """Return the widths left and right of the middle of pairs beside each other."""
         gap = _BESIDE / 2 * any(cell.published for cell in self.cells)
-        return [gap + max(_wide(*cell.texts[side]) for cell in self.cells) for side in (0, 1)]
+        pairs = [cell.texts for cell in self.cells if cell.level]
+        return [gap + max(_wide(*texts[side]) for texts in pairs) for side in (0, 1)]
 
     def least(self) -> float:
         """Return the width below which a word or a pair would be cut."""
-        texts = [text for cell in self.cells for text in cell.texts if not self.beside]
+        texts = [text for cell in self.cells for text in cell.texts if not self.in_line(cell)]
         words = max(_wide(w, kind) for text, kind in [(self.heads[-1], _WORDS), *texts]
                     for w in text.split() or [""])  # fmt: skip
         return max(words, sum(self.halves()) if self.beside else 0.0) + 2 * _BESIDE
@@ -230,14 +235,14 @@ class _Sheet:
         """Write a row."""
         cells = [(column, column.cells[number]) for column in columns]
         high = 2 * _ABOVE + max(
-            _OURS.line if column.beside else sum(kind.line for _, kind in column.lines(cell))
+            _OURS.line if column.in_line(cell) else sum(kind.line for _, kind in column.lines(cell))
             for column, cell in cells
         )
         x = 0.0
         for column, cell in cells:
             if cell.level:
                 self.box(x, column.width, high, cell.level)
-            if column.beside and cell.level:
+            if column.in_line(cell):
                 self._pair(x, self.y + high / 2, column, cell)
             else:
                 self._stack(x, self.y + high / 2, column, cell)
