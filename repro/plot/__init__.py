@@ -5,6 +5,7 @@ from repro.plot.gantt import gantt_chart
 from repro.plot.heatmap import heatmap_chart
 from repro.plot.lines import cdf_chart, line_chart
 from repro.plot.panel import Panel, new_figure, shared_legend
+from repro.plot.published import name_published
 from repro.plot.series_styles import Look, look, looks
 from repro.plot.table import table_chart
 
@@ -18,6 +19,7 @@ __all__ = [
     "line_chart",
     "look",
     "looks",
+    "name_published",
     "new_figure",
     "shared_legend",
     "stacked_chart",

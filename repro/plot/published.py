@@ -51,6 +51,19 @@ def draw_published(
         axes.vlines(x[::every], low, high, color=_DARK, linewidth=0.7, zorder=4, label=_WHISKERS)
 
 
+def name_published(
+    axes: Axes, place: tuple[float, float], text: str, right: float, up: float
+) -> None:
+    """Write beside a published curve what it is, some points to the right of a place and up.
+
+    The text ends there if ``right`` is not positive.
+    """
+    side = "left" if right > 0 else "right"
+    axes.annotate(
+        text, place, (right, up), textcoords="offset points", ha=side, fontsize=5.5, color=_DARK
+    )
+
+
 def legend_keys(panels: Iterable[Axes]) -> Iterator[tuple[tuple[Line2D, ...], str]]:
     """Yield the legend's entry of the published values in some panels, with the markers used."""
     panels = list(panels)

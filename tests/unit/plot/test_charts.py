@@ -18,6 +18,7 @@ from repro.plot import (
     heatmap_chart,
     line_chart,
     look,
+    name_published,
     new_figure,
     shared_legend,
     stacked_chart,
@@ -209,3 +210,10 @@ def test_published_ends_of_lanes_are_never_outside():
     rows = pd.DataFrame({"lane": ["a", "b"], "start": [0, 0], "end": [1, 2]})
     chart = gantt_chart(rows, lane="lane", published=rows[["lane", "end"]])
     assert [line.get_label() for line in chart.axes[0].lines] == ["_published"]
+
+
+def test_names_of_published_curves_stand_on_the_side_asked_for():
+    _, (axes,) = new_figure()
+    name_published(axes, (1, 2), "left of it", -5, 0)
+    name_published(axes, (1, 2), "right of it", 5, 0)
+    assert [text.get_ha() for text in axes.texts] == ["right", "left"]
