@@ -75,7 +75,7 @@ class Browser:
         self.call("Page.navigate", url="about:blank")
         self.events.clear()
         self.call("Page.navigate", url=address)
-        self.wait('document.readyState === "complete" && location.href !== "about:blank"')
+        self.wait('document.readyState === "complete" && location.href !== "about:blank"', 180)
 
     def evaluate(self, script: str) -> object:
         """Return the value of an expression in the page."""
@@ -85,7 +85,7 @@ class Browser:
         assert "exceptionDetails" not in told, told["exceptionDetails"]
         return told["result"].get("value")
 
-    def wait(self, script: str, seconds: float = 20.0) -> None:
+    def wait(self, script: str, seconds: float = 60.0) -> None:
         """Wait until an expression holds."""
         end = time.monotonic() + seconds
         while not self.evaluate(script):
@@ -155,8 +155,8 @@ class Browser:
 
     def _message(self) -> dict:
         while b"\0" not in self._rest:
-            ready, _, _ = select.select([self._read], [], [], 60)
-            assert ready, "the browser says nothing for a minute"
+            ready, _, _ = select.select([self._read], [], [], 180)
+            assert ready, "the browser says nothing for three minutes"
             told = os.read(self._read, 1 << 20)
             if not told:
                 raise OSError("the browser ended")
