@@ -5,7 +5,7 @@ from repro.plot.gantt import gantt_chart
 from repro.plot.heatmap import heatmap_chart
 from repro.plot.lines import cdf_chart, line_chart
 from repro.plot.panel import Panel, new_figure, shared_legend
-from repro.plot.published import name_published
+from repro.plot.published import name_published, published_fact
 from repro.plot.series_styles import Look, look, looks
 from repro.plot.table import table_chart
 
@@ -21,6 +21,7 @@ __all__ = [
     "looks",
     "name_published",
     "new_figure",
+    "published_fact",
     "shared_legend",
     "stacked_chart",
     "table_chart",

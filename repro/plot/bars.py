@@ -7,15 +7,19 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
-from repro.plot.panel import Panel, finish, panel_axes, turn_long_labels
+from repro.plot.panel import Panel, finish, owner, panel_axes, turn_long_labels
 from repro.plot.published import published_style
 from repro.plot.series_styles import Look, by_series, look
 from repro.plot.style import styled
+from repro.typing import Floats
 
 #: Part of a group's place that its bars fill.
 _ROOM = 0.8
+#: Colour of a second value of a bar, far from all others.
+_TICK = "#e0218a"
 Key = tuple[str, ...]
 
 
@@ -28,6 +32,8 @@ def bar_chart(
     series: str | None = None,
     published: str | None = None,
     spread: str | None = None,
+    text: str | None = None,
+    tick: str | None = None,
     reference: float | None = None,
     **panel: Unpack[Panel],
 ) -> Figure:
@@ -42,7 +48,11 @@ def bar_chart(
     series : str, optional
         Column of the series inside a group; the same as ``group`` for one coloured bar each.
     published, spread : str, optional
-        Columns of published values (NaN where there is none) and of half an error bar.
+        Columns of published values (NaN where there is none) and of half an error bar. Values that
+        all bars of a group share are drawn once, as a line over the group.
+    text, tick : str, optional
+        Columns of what is written above each bar, and of a second value of it, drawn as a short
+        line and named in the legend as the column is.
     reference : float, optional
         Where to draw a thin horizontal line (1 for normalised values).
 
@@ -60,6 +70,11 @@ def bar_chart(
     (parts,) = by_series(series, frame)
     beside = 1 if series == group else len(parts)
     width = _ROOM / beside
+    parted = frame.groupby(group, sort=False)
+    shared = [] if published is None else [rows[published] for _, rows in parted]
+    once = beside > 1 and _alike(shared)
+    if once:
+        _draw_over_groups(axes, np.array([one.iloc[0] for one in shared], dtype=float))
     for number, (style, rows) in enumerate(parts):
         at = np.array([groups.index(str(item)) for item in rows[group]], dtype=float)
         if beside > 1:
@@ -69,8 +84,17 @@ def bar_chart(
             yerr=None if spread is None else rows[spread].to_numpy(float),
             error_kw={"elinewidth": 0.7, "capsize": 1.5}, **style.bar,
         )  # fmt: skip
-        if published is not None:
+        if published is not None and not once:
             axes.plot(at, rows[published].to_numpy(float), **published_style(), clip_on=False)
+        if tick is not None:
+            axes.hlines(
+                rows[tick], at - width / 2, at + width / 2, color=_TICK, linewidth=1.4, zorder=6,
+                path_effects=[withStroke(linewidth=2.4, foreground="white")],
+                label="" if number else tick,
+            )  # fmt: skip
+        if text is not None:
+            heights = [value, spread, None if once else published]
+            _write_above(axes, at, rows, heights, text, width / len(groups))
     if reference is not None:
         axes.axhline(reference, color="#555555", linewidth=0.7, linestyle=":")
     if log:
@@ -84,6 +108,46 @@ def bar_chart(
     turn_long_labels(axes, groups)
     axes.grid(False, axis="x")
     return finish(axes, panel)
+
+
+def _alike(groups: list[Any]) -> bool:
+    """Tell whether several bars in every group have one value in common."""
+    return bool(groups) and all(len(one) > 1 and len(one.unique()) == 1 for one in groups)
+
+
+def _draw_over_groups(axes: Axes, values: Floats) -> None:
+    """Draw the one published value of each group as a dashed line over its bars."""
+    ends = np.array([-_ROOM / 2, _ROOM / 2, np.nan])
+    at = np.add.outer(np.arange(len(values)), ends).ravel()
+    heights = np.repeat(values, 3)
+    edge = [withStroke(linewidth=2.2, foreground="white")]
+    style = {**published_style(joined=True), "path_effects": edge}
+    axes.plot(at, heights, markevery=slice(0, None, 3), **style)
+
+
+def _write_above(
+    axes: Axes,
+    at: Floats,
+    rows: pd.DataFrame,
+    heights: list[str | None],
+    text: str,
+    width: float,
+) -> None:
+    """Write a text over the highest of a bar, its error bar and its published value.
+
+    It is turned where it would be wider than the bar, a part ``width`` of the axes.
+    """
+    inches = width * owner(axes).get_figwidth() * axes.get_position().width
+    value, spread, published = (
+        np.zeros(len(rows)) if name is None else rows[name].fillna(0).to_numpy(float)
+        for name in heights
+    )
+    for x, top, note in zip(at, np.maximum(value + spread, published), rows[text], strict=True):
+        axes.annotate(
+            str(note), (x, top), (0, 3), textcoords="offset points", ha="center", va="bottom",
+            fontsize=5.2, rotation=90 if len(str(note)) * 0.045 > inches else 0, zorder=6,
+            bbox={"color": "white", "pad": 0.4},
+        )  # fmt: skip
 
 
 @styled
@@ -163,7 +227,7 @@ def _name_clusters(axes: Axes, places: dict[Key, float]) -> None:
     for text in axes.get_xticklabels():
         text.set_fontsize(5)
     middles = pd.Series(places).groupby(level=0, sort=False).mean()
-    lower = axes.secondary_xaxis(-0.09)
-    lower.set_xticks(middles, middles.index, rotation=40, ha="right", rotation_mode="anchor")
-    lower.tick_params(length=0)
+    lower = axes.secondary_xaxis(0.0)
+    lower.set_xticks(middles, middles.index)
+    lower.tick_params(length=0, pad=14)
     lower.spines["bottom"].set_visible(False)

@@ -41,9 +41,14 @@ class Panel(TypedDict, total=False):
 
 @styled
 def new_figure(
-    panels: int = 1, *, columns: int = 1, height: float = 2.2, rows: int = 1
+    panels: int = 1,
+    *,
+    columns: int = 1,
+    height: float = 2.2,
+    rows: int = 1,
+    widths: Sequence[float] | None = None,
 ) -> tuple[Figure, list[Axes]]:
-    """Return an empty figure with its panels, spread over some rows.
+    """Return an empty figure with its panels, spread over some rows, of equal or given widths.
 
     It is 1 or 2 paper ``columns`` wide (3.33 or 7 inches) and ``height`` inches high.
     """
@@ -51,8 +56,8 @@ def new_figure(
         raise ParamError(f"a figure is 1 or 2 columns wide, not {columns!r}")
     figure = Chart(figsize=(COLUMN_INCHES[columns], height), layout="constrained")
     FigureCanvasAgg(figure)
-    across = -(-panels // rows)
-    return figure, [figure.add_subplot(rows, across, number + 1) for number in range(panels)]
+    grid = figure.add_gridspec(rows, -(-panels // rows), width_ratios=widths)
+    return figure, [figure.add_subplot(grid[number]) for number in range(panels)]
 
 
 def panel_axes(panel: Panel, height: float = 2.2) -> Axes:

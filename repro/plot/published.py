@@ -7,6 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
+from repro.plot.style import styled
 from repro.typing import Floats
 
 _DARK = "#262626"
@@ -62,6 +63,40 @@ def name_published(
     axes.annotate(
         text, place, (right, up), textcoords="offset points", ha=side, fontsize=5.5, color=_DARK
     )
+
+
+@styled
+def published_fact(
+    axes: Axes,
+    text: str,
+    x: float,
+    y: float | None = None,
+    *,
+    left: bool = False,
+    below: bool = False,
+) -> None:
+    """Draw a single published number: an open marker, or a dashed line at ``x`` without ``y``.
+
+    Its text stands to its right, or to its ``left``, or ``below`` it.
+
+    >>> from repro.plot import new_figure
+    >>> _, (axes,) = new_figure()
+    >>> published_fact(axes, "largest: 7.5 GB", 7500, 1, left=True)
+    >>> axes.texts[0].get_text()
+    'largest: 7.5 GB'
+    """
+    if y is None:
+        axes.axvline(x, color=_DARK, linestyle=(0, (3.2, 2.2)), linewidth=0.8, zorder=4)
+    else:
+        axes.plot([x], [y], clip_on=False, **published_style())
+    place = (x, 0.02 if y is None else y)
+    away = (0, -5) if below else (-5 if left else 5, 0)
+    axes.annotate(
+        text, place, away, textcoords="offset points", color=_DARK, fontsize=6,
+        xycoords=axes.get_xaxis_transform() if y is None else "data",
+        ha="right" if left else "center" if below else "left",
+        va="top" if below else "bottom" if y is None else "center",
+    )  # fmt: skip
 
 
 def legend_keys(panels: Iterable[Axes]) -> Iterator[tuple[tuple[Line2D, ...], str]]:

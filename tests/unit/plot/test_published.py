@@ -6,7 +6,15 @@ import pandas as pd
 import pytest
 from matplotlib.colors import to_rgb
 
-from repro.plot import bar_chart, cdf_chart, line_chart, look, new_figure, shared_legend
+from repro.plot import (
+    bar_chart,
+    cdf_chart,
+    line_chart,
+    look,
+    new_figure,
+    published_fact,
+    shared_legend,
+)
 from repro.plot.published import published_style
 
 RATES = [1.0, 2.0, 3.0]
@@ -93,3 +101,47 @@ def test_bars_of_ratios_on_a_logarithmic_axis_start_at_the_reference():
 def test_no_series_of_ours_is_as_dark_and_open():
     assert published_style("s")["markerfacecolor"] == "white"
     assert look("anything").color != published_style()["color"]
+
+
+@pytest.fixture
+def pairs():
+    return pd.DataFrame({
+        "bin": ["a", "a", "b", "b"], "way": ["x", "y"] * 2, "gain": [1.0, 2.0, 3.0, 4.0],
+        "paper": [2.0, 2.0, 5.0, 5.0], "other rules": [1.5, 1.0, 2.0, 3.0],
+        "note": ["one", "two", "three", "a long four"],
+    })  # fmt: skip
+
+
+def test_a_value_shared_by_the_bars_of_a_group_is_drawn_once_over_it(pairs):
+    keywords = {"group": "bin", "series": "way", "value": "gain", "published": "paper"}
+    (line,) = of_published(bar_chart(pairs, **keywords).axes[0])
+    assert list(line.get_xdata()[[0, 1, 3, 4]]) == [-0.4, 0.4, 0.6, 1.4]
+    assert list(line.get_ydata()) == [2, 2, 2, 5, 5, 5]
+    apart = pairs.assign(paper=[2.0, 2.0, 5.0, 6.0])
+    assert len(of_published(bar_chart(apart, **keywords).axes[0])) == 2
+
+
+def test_bars_carry_a_text_and_a_second_value(pairs):
+    pairs["paper"] += [0, 1, 0, 1]
+    chart = bar_chart(
+        pairs, group="bin", series="way", value="gain", published="paper", text="note",
+        tick="other rules",
+    )  # fmt: skip
+    (axes,) = chart.axes
+    assert [(text.get_text(), text.xy[1]) for text in axes.texts] == [
+        ("one", 2.0), ("three", 5.0), ("two", 3.0), ("a long four", 6.0),
+    ]  # fmt: skip
+    heights = [segment[0, 1] for one in axes.collections for segment in one.get_segments()]
+    assert heights == [1.5, 2.0, 1.0, 3.0]
+    named = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert named.count("other rules") == 1
+
+
+def test_a_single_published_number_is_a_marker_or_a_line_with_its_text():
+    _, (axes,) = new_figure()
+    published_fact(axes, "largest", 3, 1, left=True)
+    published_fact(axes, "most below", 2)
+    marker, line = axes.lines
+    assert (marker.get_marker(), list(marker.get_ydata())) == ("D", [1])
+    assert list(line.get_xdata()) == [2, 2]
+    assert [text.get_text() for text in axes.texts] == ["largest", "most below"]
