@@ -83,6 +83,9 @@ def resume_parts(
     rest = mean_resume - float(np.mean(restore + read))
     keys = grid[["model", "label", "workers"]]
     build = np.full(len(grid), rest)
-    parts = {"build and warm up": build, "restore tensors": restore, "read checkpoint": read}
+    parts = {
+        "build model and warm up": build, "load checkpoint: read": read,
+        "load checkpoint: restore tensors": restore,
+    }  # fmt: skip
     frames = [keys.assign(part=name, seconds=seconds) for name, seconds in parts.items()]
     return pd.concat(frames, ignore_index=True)

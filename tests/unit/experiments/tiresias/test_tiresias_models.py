@@ -55,5 +55,5 @@ def test_resume_parts_add_up_to_the_mean_and_share_the_link():
     )
     totals = rows.groupby(["model", "workers"])["seconds"].sum()
     assert totals.mean() == pytest.approx(50.0)
-    read = rows[rows["part"] == "read checkpoint"].set_index(["model", "workers"])["seconds"]
+    read = rows[rows["part"] == "load checkpoint: read"].set_index(["model", "workers"])["seconds"]
     assert read.to_dict() == {("a", 1): 1.0, ("a", 8): 4.0, ("b", 1): 3.0, ("b", 8): 12.0}
