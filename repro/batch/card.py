@@ -2,14 +2,14 @@
 
 import re
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from repro.batch.check import Stored
 from repro.figures import data
 from repro.figures.claims import OUTCOMES
-from repro.figures.saved import paper_name
+from repro.figures.saved import paper_name, told_seeds
 from repro.figures.tolerance import flat, is_number
 
 #: How a reference begins that names a place in a paper: ``Fig 8``, ``sections 5.2 and 5.3``.
@@ -99,10 +99,8 @@ class Card:
     @property
     def seeds(self) -> str:
         """Return the seeds that were run: ``seeds 0 to 11``, ``200 seeds``, ``seed 0``."""
-        given = self.one.result["params"].get("seeds")
-        if isinstance(given, Mapping):
-            return "; ".join(f"{_seeds(some)} ({name})" for name, some in given.items())
-        return _seeds([self.one.result["seed"]] if given is None else given)
+        result = self.one.result
+        return told_seeds(result["params"].get("seeds") or [result["seed"]])
 
     @property
     def command(self) -> str:
@@ -173,12 +171,3 @@ def percent(distance: float) -> str:
     """Return a signed distance in per cent with one digit behind the point."""
     text = f"{100 * distance:+,.1f} %".replace("-", "−")
     return text[1:] if text[1:] == "0.0 %" else text
-
-
-def _seeds(given: Any) -> str:
-    """Return ``seeds 0 to 11``, ``seeds 3, 5``, ``seed 0``, or ``200 seeds`` of a number."""
-    if not isinstance(given, list) or not all(map(is_number, given)):
-        return f"{given} seeds"
-    if len(given) > 2 and given == [given[0] + place for place in range(len(given))]:
-        return f"seeds {given[0]} to {given[-1]}"
-    return f"seed{'s' * (len(given) > 1)} {', '.join(map(str, given))}"

@@ -118,7 +118,7 @@ def paper_name(paper: str) -> str:
 def title_line(spec: FigureSpec, run: Mapping[str, Any], verdicts: Sequence[Verdict]) -> str:
     """Return the line under a figure: paper, number, seeds, rules, verdicts, what marks mean."""
     parts = [paper_name(spec.paper), spec.reference, f"profile {run['profile']}"]
-    parts.append(_seeds_line(run))
+    parts.append(told_seeds(run["params"].get("seeds") or [run["seed"]]))
     if "rules" in run["params"]:
         parts.append(f"{judged_rules(run['params'])} rules")
     well = sum(verdict.outcome == REPRODUCED for verdict in verdicts)
@@ -129,14 +129,19 @@ def title_line(spec: FigureSpec, run: Mapping[str, Any], verdicts: Sequence[Verd
     return " · ".join([*parts, *remarks(run).values()])
 
 
-def _seeds_line(run: Mapping[str, Any]) -> str:
-    """Return which seeds were run: those of the inputs, else that of the run."""
-    seeds = run["params"].get("seeds")
-    if isinstance(seeds, list) and seeds and seeds == [*range(seeds[0], seeds[0] + len(seeds))]:
-        return f"seeds {seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"seed {seeds[0]}"
-    if isinstance(seeds, list) and seeds:
-        return f"seeds {', '.join(map(str, seeds))}"
-    return f"{seeds} seeds" if isinstance(seeds, int) and seeds > 1 else f"seed {run['seed']}"
+def told_seeds(given: Any) -> str:
+    """Return ``seeds 0 to 11``, ``seeds 3, 5``, ``seed 0``, or ``200 seeds`` of a number.
+
+    >>> told_seeds([0, 1, 2]), told_seeds([7]), told_seeds(200), told_seeds({"all": 3})
+    ('seeds 0 to 2', 'seed 7', '200 seeds', '3 seeds (all)')
+    """
+    if isinstance(given, Mapping):
+        return "; ".join(f"{told_seeds(some)} ({name})" for name, some in given.items())
+    if not isinstance(given, list):
+        return f"{given} seed{'s' * (given != 1)}"
+    if len(given) > 2 and given == [given[0] + place for place in range(len(given))]:
+        return f"seeds {given[0]} to {given[-1]}"
+    return f"seed{'s' * (len(given) > 1)} {', '.join(map(str, given))}"
 
 
 def remarks(run: Mapping[str, Any]) -> dict[str, str]:

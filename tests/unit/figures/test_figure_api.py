@@ -430,7 +430,9 @@ def test_workers_that_keep_dying_end_the_sweep_in_one_line(fig, tmp_path):
         ([7], "seed 7"),
         ([4567, 1954], "seeds 4567, 1954"),
         (5, "5 seeds"),
-        ({"all": 3}, "seed 0"),
+        ({"all": 3}, "3 seeds (all)"),
+        ([3, 5], "seeds 3, 5"),
+        (1, "1 seed"),
         ([], "seed 0"),
     ],
 )
