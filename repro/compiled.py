@@ -34,6 +34,7 @@ _IMPORT = re.compile(
     r"^[ \t]*(?:import[ \t]+([\w., \t]+)|from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[^(\n]+))",
     re.M,
 )
+_ANNOTATING = re.compile(r"^if TYPE_CHECKING:\n(?:[ \t]+.*\n)+", re.M)
 #: Days without use after which machine code of other sources is removed.
 KEPT_DAYS = 30
 
@@ -125,9 +126,10 @@ def _file(module: str) -> Path | None:
 
 
 def _imports(module: str, path: Path) -> Iterator[str]:
-    """Yield the modules a file names in import statements, wherever these stand."""
+    """Yield the modules a file names in import statements but those for annotations alone."""
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-    for plain, home, names in _IMPORT.findall(path.read_text(encoding="utf-8")):
+    code = _ANNOTATING.sub("", path.read_text(encoding="utf-8"))
+    for plain, home, names in _IMPORT.findall(code):
         yield from (name.split()[0] for name in plain.split(",") if name)
         if home:
             home = importlib.util.resolve_name(home, package)

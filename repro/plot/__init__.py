@@ -1,8 +1,8 @@
 """Charts: every function takes a frame, keywords of `Panel`, and returns a Figure."""
 
-from repro.plot.bars import bar_chart, stacked_chart
+from repro.plot.bars import bar_chart, stacked_chart, tick_bars
 from repro.plot.gantt import gantt_chart
-from repro.plot.heatmap import heatmap_chart
+from repro.plot.heatmap import frame_cells, heatmap_chart
 from repro.plot.lines import cdf_chart, line_chart
 from repro.plot.panel import Panel, new_figure, shared_legend
 from repro.plot.published import name_published, published_fact
@@ -14,6 +14,7 @@ __all__ = [
     "Panel",
     "bar_chart",
     "cdf_chart",
+    "frame_cells",
     "gantt_chart",
     "heatmap_chart",
     "line_chart",
@@ -25,4 +26,5 @@ __all__ = [
     "shared_legend",
     "stacked_chart",
     "table_chart",
+    "tick_bars",
 ]

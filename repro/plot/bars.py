@@ -7,6 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
@@ -33,8 +34,6 @@ def bar_chart(
     published: str | None = None,
     spread: str | None = None,
     text: str | None = None,
-    tick: str | None = None,
-    reference: float | None = None,
     **panel: Unpack[Panel],
 ) -> Figure:
     """Draw one bar per row, gathered in groups, groups and series in order of appearance.
@@ -50,11 +49,8 @@ def bar_chart(
     published, spread : str, optional
         Columns of published values (NaN where there is none) and of half an error bar. Values that
         all bars of a group share are drawn once, as a line over the group.
-    text, tick : str, optional
-        Columns of what is written above each bar, and of a second value of it, drawn as a short
-        line and named in the legend as the column is.
-    reference : float, optional
-        Where to draw a thin horizontal line (1 for normalised values).
+    text : str, optional
+        Column of what is written over each bar.
 
     Examples
     --------
@@ -63,7 +59,7 @@ def bar_chart(
     >>> [round(bar.get_height()) for bar in chart.axes[0].patches]
     [27, 1]
     """
-    axes, log = panel_axes(panel), panel.pop("log", False)
+    axes, log, reference = panel_axes(panel), panel.pop("log", False), panel.get("reference")
     # on a logarithmic axis a bar has no natural foot but that of a ratio
     foot = reference if log and reference else 0.0
     groups = list(dict.fromkeys(frame[group].astype(str)))
@@ -86,12 +82,6 @@ def bar_chart(
         )  # fmt: skip
         if published is not None and not once:
             axes.plot(at, rows[published].to_numpy(float), **published_style(), clip_on=False)
-        if tick is not None:
-            axes.hlines(
-                rows[tick], at - width / 2, at + width / 2, color=_TICK, linewidth=1.4, zorder=6,
-                path_effects=[withStroke(linewidth=2.4, foreground="white")],
-                label="" if number else tick,
-            )  # fmt: skip
         if text is not None:
             heights = [value, spread, None if once else published]
             _write_above(axes, at, rows, heights, text, width / len(groups))
@@ -108,6 +98,39 @@ def bar_chart(
     turn_long_labels(axes, groups)
     axes.grid(False, axis="x")
     return finish(axes, panel)
+
+
+@styled
+def tick_bars(axes: Axes, frame: pd.DataFrame, *, value: str, series: str | None = None) -> None:
+    """Draw a second value as a short line across each bar that `bar_chart` drew of a frame.
+
+    Parameters
+    ----------
+    axes : Axes
+        The panel of the chart, which has nothing but these bars.
+    frame : DataFrame
+        That of the chart.
+    value : str
+        Column of the second value; its name stands in the legend.
+    series : str, optional
+        That of the chart.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"bin": ["SS", "LL"], "gain": [27.0, 1.0], "other rules": [26.0, 1.1]})
+    >>> (axes,) = bar_chart(rows, group="bin", value="gain").axes
+    >>> tick_bars(axes, rows, value="other rules")
+    >>> [float(line[0, 1]) for line in axes.collections[0].get_segments()]
+    [26.0, 1.1]
+    """
+    (parts,) = by_series(series, frame)
+    values = np.concatenate([rows[value].to_numpy(float) for _, rows in parts])
+    bars = [(bar.get_x(), bar.get_width()) for bar in axes.patches if isinstance(bar, Rectangle)]
+    left, width = np.transpose(bars)
+    axes.hlines(
+        values, left, left + width, color=_TICK, linewidth=1.4, zorder=6, label=value,
+        path_effects=[withStroke(linewidth=2.4, foreground="white")],
+    )  # fmt: skip
 
 
 def _alike(groups: list[Any]) -> bool:

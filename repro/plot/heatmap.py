@@ -5,6 +5,7 @@ from typing import Unpack
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
@@ -25,7 +26,6 @@ def heatmap_chart(
     text: str | None = None,
     label: str | None = None,
     limits: tuple[float, float] | None = None,
-    chosen: str | None = None,
     **panel: Unpack[Panel],
 ) -> Figure:
     """Draw one cell per row of the frame; pairs that are not in it stay empty.
@@ -43,8 +43,6 @@ def heatmap_chart(
         Draws a colour bar with this label (with the unit).
     limits : tuple of float, optional
         Values of the lightest and the darkest shade; those of the data when left out.
-    chosen : str, optional
-        Column that tells which cells get a frame.
     """
     axes = panel_axes(panel, height=2.6)
     down, rows = pd.factorize(frame[row].astype(str))
@@ -64,9 +62,6 @@ def heatmap_chart(
     for x, y, word, deep in zip(right + 0.5, down + 0.5, words, dark, strict=True):
         ink = "white" if deep else "black"
         axes.text(x, y, word, ha="center", va="center", fontsize=5.8, color=ink)
-    framed = np.zeros(len(frame), bool) if chosen is None else frame[chosen].to_numpy(bool)
-    for place in zip(right[framed] + 0.05, down[framed] + 0.05, strict=True):
-        axes.add_patch(Rectangle(place, 0.9, 0.9, fill=False, edgecolor="#d62718", linewidth=1.6))
     axes.set_xticks(np.arange(len(across)) + 0.5, across)
     turn_long_labels(axes, list(across))
     axes.set_yticks(np.arange(len(rows)) + 0.5, rows)
@@ -78,3 +73,31 @@ def heatmap_chart(
     if label is not None:
         figure.colorbar(drawn, ax=axes, label=label)
     return figure
+
+
+@styled
+def frame_cells(axes: Axes, frame: pd.DataFrame, *, row: str, column: str) -> None:
+    """Draw a frame around chosen cells in a panel of `heatmap_chart`.
+
+    Parameters
+    ----------
+    axes : Axes
+        The panel.
+    frame : DataFrame
+        One row per cell.
+    row, column : str
+        Columns of the cell's place, as in the chart.
+
+    Examples
+    --------
+    >>> cells = pd.DataFrame({"job": ["A", "B"], "type": ["k80", "k80"], "share": [0.2, 0.8]})
+    >>> chart = heatmap_chart(cells, row="job", column="type", value="share")
+    >>> frame_cells(chart.axes[0], cells[cells["share"] > 0.5], row="job", column="type")
+    >>> len(chart.axes[0].patches)
+    1
+    """
+    across = [word.get_text() for word in axes.get_xticklabels()]
+    rows = [word.get_text() for word in axes.get_yticklabels()]
+    for x, y in zip(frame[column].astype(str), frame[row].astype(str), strict=True):
+        place = across.index(x) + 0.05, rows.index(y) + 0.05
+        axes.add_patch(Rectangle(place, 0.9, 0.9, fill=False, edgecolor="#d62718", linewidth=1.6))

@@ -30,6 +30,8 @@ class Panel(TypedDict, total=False):
     title: str
     #: logarithmic axes: "x", "y", "xy"; True is the value axis of bars and distributions
     log: bool | str
+    #: where bars have a thin horizontal line (1 for normalised values), on a log axis their foot
+    reference: float | None
     #: ranges of the axes
     xlim: tuple[float, float]
     ylim: tuple[float, float]

@@ -166,8 +166,16 @@ def modules():
 
 
 def imported(path):
-    """What a parser finds in import statements: module and name, name empty in plain ones."""
-    for node in ast.walk(ast.parse(path.read_bytes())):
+    """What a parser finds in import statements that run: module and name, none in plain ones."""
+    tree = ast.parse(path.read_bytes())
+    annotating = [
+        node for node in tree.body
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+    ]  # fmt: skip
+    never = {id(inner) for node in annotating for inner in ast.walk(node)}
+    for node in ast.walk(tree):
+        if id(node) in never:
+            continue
         if isinstance(node, ast.Import):
             yield from ((alias.name, "") for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -215,3 +223,10 @@ def test_the_simulation_cache_is_keyed_by_all_that_a_simulation_imports():
 
 def test_every_named_source_exists():
     assert [part for part in cache.SIMULATION_SOURCES if not (cache.PACKAGE / part).exists()] == []
+
+
+def test_pictures_make_no_measure_of_a_simulation_old():
+    for name in ("pcs.runs", "liquid.schedulers", "liquid.estimation", "gavel.series"):
+        behind = compiled.sources(f"repro.experiments.{name}")
+        assert "repro.figures.data" in behind
+        assert not [one for one in behind if one.startswith("repro.plot")], name

@@ -1,9 +1,11 @@
 """How well regressors estimate what jobs need: Liquid's comparison, and learning job by job."""
 
+from __future__ import annotations
+
 import functools
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -13,7 +15,9 @@ from repro.estimate.requirements import REGRESSORS, RequirementEstimator
 from repro.estimate.training_rows import FEATURES, synthetic
 from repro.figures import cache
 from repro.figures.data import stream
-from repro.figures.figure import FigureRun
+
+if TYPE_CHECKING:
+    from repro.figures.figure import FigureRun
 
 #: Rows kept for the test, as in the artifact.
 _TEST = 50

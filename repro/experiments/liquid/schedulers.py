@@ -1,8 +1,10 @@
 """Runs of Liquid's jobs under its schedulers, and what they come to beside the published bars."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -10,8 +12,10 @@ import pandas as pd
 from repro.core.policy import Policy, make
 from repro.core.records import makespan
 from repro.experiments.liquid import published
-from repro.figures.figure import FigureRun
 from repro.figures.sweep import Case, whole
+
+if TYPE_CHECKING:
+    from repro.figures.figure import FigureRun
 
 #: Variants of one policy that figures draw beside each other.
 _VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -13,9 +13,11 @@ import pandas as pd
 from repro.cluster.spec import Cluster
 from repro.core.records import Result, finish_time_unfairness, prediction_errors
 from repro.experiments.pcs import published
-from repro.figures.figure import FigureRun
 from repro.figures.sweep import Case, whole
 from repro.typing import Floats
+
+if TYPE_CHECKING:
+    from repro.figures.figure import FigureRun
 
 _SHARES = (50, 80, 90, 95, 99)
 

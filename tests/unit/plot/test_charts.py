@@ -14,6 +14,7 @@ from repro.errors import ParamError
 from repro.plot import (
     bar_chart,
     cdf_chart,
+    frame_cells,
     gantt_chart,
     heatmap_chart,
     line_chart,
@@ -201,7 +202,8 @@ def test_pieces_of_a_part_are_ever_lighter_and_named_once():
 
 def test_chosen_cells_of_a_matrix_have_a_frame():
     cells = pd.DataFrame({"a": [0, 1], "b": [0, 0], "n": [1.0, 2.0], "yes": [False, True]})
-    chart = heatmap_chart(cells, row="a", column="b", value="n", chosen="yes")
+    chart = heatmap_chart(cells, row="a", column="b", value="n")
+    frame_cells(chart.axes[0], cells[cells["yes"]], row="a", column="b")
     (frame,) = chart.axes[0].patches
     assert 1 < frame.get_y() < 1.1 and not frame.get_fill()
 

@@ -14,6 +14,7 @@ from repro.plot import (
     new_figure,
     published_fact,
     shared_legend,
+    tick_bars,
 )
 from repro.plot.published import published_style
 
@@ -125,16 +126,17 @@ def test_bars_carry_a_text_and_a_second_value(pairs):
     pairs["paper"] += [0, 1, 0, 1]
     chart = bar_chart(
         pairs, group="bin", series="way", value="gain", published="paper", text="note",
-        tick="other rules",
     )  # fmt: skip
     (axes,) = chart.axes
+    tick_bars(axes, pairs, value="other rules", series="way")
+    shared_legend(chart)
     assert [(text.get_text(), text.xy[1]) for text in axes.texts] == [
         ("one", 2.0), ("three", 5.0), ("two", 3.0), ("a long four", 6.0),
     ]  # fmt: skip
     heights = [segment[0, 1] for one in axes.collections for segment in one.get_segments()]
     assert heights == [1.5, 2.0, 1.0, 3.0]
-    named = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert named.count("other rules") == 1
+    (legend,) = chart.legends
+    assert [text.get_text() for text in legend.get_texts()].count("other rules") == 1
 
 
 def test_a_single_published_number_is_a_marker_or_a_line_with_its_text():
