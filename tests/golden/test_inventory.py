@@ -17,9 +17,6 @@ COLUMNS = (
 )
 JUDGED = {"point", "example"}
 EXCUSED = {"input", "calibrated", "invented", "duplicate", "not computable"}
-#: Least part of the computable numbers that are points where runs at the paper's size have still to
-#: be made (Gavel's Figs 13 and 14), what there is now; else 95 %.
-LEAST = {"gavel": 0.87}
 each_paper = pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 
 
@@ -83,7 +80,7 @@ def test_points_are_where_the_inventory_says(path):
 def test_nearly_all_that_can_be_computed_is_a_point(path):
     status = rows(path)["status"].value_counts()
     points, still_open = status.get("point", 0), status.get("open", 0)
-    assert points >= LEAST.get(path.stem, 0.95) * (points + still_open)
+    assert points >= 0.95 * (points + still_open)
 
 
 @each_paper
