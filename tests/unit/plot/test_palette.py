@@ -27,6 +27,8 @@ VARIANTS = (
     "Hierarchical, ",
     "gavel-hierarchical-ss",
     "gavel-water-filling-ss",
+    "gavel-makespan-ss, ",
+    "SS, ",
     "drf",
     "partition",
 )
