@@ -22,6 +22,7 @@ from jupyter_client.manager import AsyncKernelManager
 from papermill.exceptions import PapermillExecutionError
 from papermill.log import logger as papermill_log
 
+from repro.batch import warm
 from repro.batch.notebook_page import as_page
 from repro.batch.task import DONE, FAILED, Outcome, Task
 from repro.figures.cache import PACKAGE
@@ -130,6 +131,11 @@ def _papermill(task: Task, scratch: Path) -> None:
                 if os.name == "posix" and len(self.connection_file) < _LONGEST_SOCKET_PATH:
                     self.transport = "ipc"
                 kwargs.update(env=_environment(task, scratch), stdout=log, stderr=log)
+                if warm.available():
+                    self.kernel_id = scratch.name
+                    self.provisioner = warm.ForkedProvisioner(
+                        kernel_id=self.kernel_id, kernel_spec=self.kernel_spec, parent=self
+                    )
                 await super().start_kernel(**kwargs)
 
             @property

@@ -2,9 +2,9 @@
 
 from typing import Unpack
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
+import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
@@ -13,7 +13,7 @@ from repro.plot.panel import Panel, finish, panel_axes, turn_long_labels
 from repro.plot.style import styled
 
 # Light to dark without turning back, so that it keeps its order in greyscale.
-_COLORS, _DARK = "YlGnBu", 0.55
+_COLORS = "YlGnBu"
 
 
 @styled
@@ -45,34 +45,27 @@ def heatmap_chart(
         Values of the lightest and the darkest shade; those of the data when left out.
     """
     axes = panel_axes(panel, height=2.6)
-    down, rows = pd.factorize(frame[row].astype(str))
-    right, across = pd.factorize(frame[column].astype(str))
     values = frame[value].to_numpy(float)
     finite = values[np.isfinite(values)]
     low, high = limits or (finite.min(initial=0.0), finite.max(initial=1.0))
-    values = np.clip(values, low, high)
-    shades = np.full((len(rows), len(across)), np.nan)
-    shades[down, right] = values
-    drawn = axes.pcolormesh(
-        np.ma.masked_invalid(shades), cmap=mpl.colormaps[_COLORS], vmin=low, vmax=high,
-        edgecolors="white", linewidth=0.8,
-    )  # fmt: skip
     words = frame[value].map("{:.3g}".format) if text is None else frame[text].astype(str)
-    dark = (values - low) / ((high - low) or 1.0) > _DARK
-    for x, y, word, deep in zip(right + 0.5, down + 0.5, words, dark, strict=True):
-        ink = "white" if deep else "black"
-        axes.text(x, y, word, ha="center", va="center", fontsize=5.8, color=ink)
-    axes.set_xticks(np.arange(len(across)) + 0.5, across)
+    cells = pd.DataFrame({
+        "row": frame[row].astype(str), "column": frame[column].astype(str),
+        "shade": values.clip(low, high), "word": words,
+    })  # fmt: skip
+    rows, across = cells["row"].unique(), cells["column"].unique()
+    shades, written = (
+        cells.pivot_table(name, "row", "column", aggfunc="first").reindex(rows, columns=across)
+        for name in ("shade", "word")
+    )
+    sns.heatmap(
+        shades, annot=written, fmt="", vmin=low, vmax=high, cmap=_COLORS, cbar=label is not None,
+        linewidths=0.8, annot_kws={"size": 5.8}, cbar_kws={"label": label}, ax=axes,
+    )  # fmt: skip
     turn_long_labels(axes, list(across))
-    axes.set_yticks(np.arange(len(rows)) + 0.5, rows)
-    axes.invert_yaxis()
     axes.grid(False)
     axes.tick_params(length=0)
-    axes.spines[:].set_visible(False)
-    figure = finish(axes, panel)
-    if label is not None:
-        figure.colorbar(drawn, ax=axes, label=label)
-    return figure
+    return finish(axes, panel)
 
 
 @styled

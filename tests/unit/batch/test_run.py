@@ -238,7 +238,11 @@ def test_a_killed_dask_worker_loses_nothing(project, dask):
     address, workers = dask
     names = [f"tiresias/fig0{number}_x" for number in range(4)]
     for name in names:
-        wait = "import os, time; open(f'on-{os.getppid()}', 'w').close(); time.sleep(2)"
+        wait = (
+            "import multiprocessing, os, time; forked = multiprocessing.parent_process(); "
+            "worker = forked.pid if forked else os.getppid(); "
+            "open(f'on-{worker}', 'w').close(); time.sleep(2)"
+        )
         project.add(name, before=wait)
     batch = project.start("run", "--all", "--backend", "dask", "--scheduler", address)
     wait_for(project.root / f"notebooks/tiresias/on-{workers[0].pid}")

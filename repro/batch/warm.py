@@ -1,0 +1,113 @@
+"""Kernels forked from one process that has imported what every notebook imports.
+
+Importing takes most of the time of a small notebook. Elsewhere than on Linux, where forking is
+unsafe, each kernel is a Python of its own.
+"""
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from collections.abc import Mapping
+from multiprocessing import forkserver
+from multiprocessing.process import BaseProcess
+from typing import Any, cast
+
+from jupyter_client.connect import KernelConnectionInfo
+from jupyter_client.provisioning.local_provisioner import LocalProvisioner
+
+#: What notebooks import, and what that imports at the first call.
+_PRELOADED = (
+    "ipykernel.kernelapp", "ipykernel.zmqshell", "matplotlib_inline.backend_inline", "repro",
+    "repro.plot", "repro.figures.figure", "repro.sim.engine", "repro.trace.load", "joblib",
+    "numba", "scipy.optimize", "scipy.stats", "matplotlib.backends.backend_svg",
+)  # fmt: skip
+_starting = threading.Lock()
+
+
+def available() -> bool:
+    """Tell whether kernels can be forked: on Linux, from a process that may have children."""
+    return sys.platform == "linux" and not multiprocessing.current_process().daemon
+
+
+class ForkedProvisioner(LocalProvisioner):
+    """Starts a kernel by forking; all else is as for any local kernel."""
+
+    async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> KernelConnectionInfo:
+        """Fork a kernel with the arguments of a command, which come after Python's own."""
+        environment, arguments = kwargs["env"], cmd[cmd.index("ipykernel_launcher") + 1 :]
+        _start_server(environment)
+        process = multiprocessing.get_context("forkserver").Process(
+            target=_become_kernel,
+            args=(arguments, environment, kwargs["cwd"], kwargs["stdout"].name),
+        )
+        process.start()
+        self.process = cast(Any, _Popen(process))
+        # it leads a group of its own from its first moment
+        self.pid = self.pgid = process.pid
+        self.cwd = kwargs["cwd"]
+        return self.connection_info
+
+
+class _Popen:
+    """A forked process, with the part of `subprocess.Popen` that provisioners use."""
+
+    stdin = stdout = stderr = None
+
+    def __init__(self, process: BaseProcess) -> None:
+        self._process = process
+        self.pid = process.pid
+
+    def poll(self) -> int | None:
+        """Return the exit status, None while it runs."""
+        return self._process.exitcode
+
+    def wait(self) -> int | None:
+        """Wait for the end; return the exit status."""
+        self._process.join()
+        return self._process.exitcode
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal."""
+        if self.pid is not None and self.poll() is None:
+            os.kill(self.pid, number)
+
+
+def _start_server(environment: Mapping[str, str]) -> None:
+    """Start the process to fork from, under the environment of kernels."""
+    with _starting:
+        before = os.environ.copy()
+        os.environ.update(environment)
+        try:
+            multiprocessing.get_context("forkserver").set_forkserver_preload(list(_PRELOADED))
+            forkserver.ensure_running()
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
+
+
+def _become_kernel(
+    arguments: list[str], environment: Mapping[str, str], folder: str, log: str
+) -> None:
+    """Be a kernel until it is shut down, or until the batch ends."""
+    os.setsid()
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(folder)
+    with open(log, "ab") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    threading.Thread(target=_end_with_batch, daemon=True).start()
+    from ipykernel.kernelapp import IPKernelApp
+
+    IPKernelApp.launch_instance(arguments)
+
+
+def _end_with_batch() -> None:
+    """End this process when the one that asked for it does."""
+    batch = multiprocessing.parent_process()
+    assert batch is not None
+    batch.join()
+    os._exit(1)
