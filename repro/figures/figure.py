@@ -71,6 +71,7 @@ class FigureRun:
         self._spec = entry.load()
         self._used: dict[tuple[str, str, int | None], data.Used] = {}
         self._notes: list[str] = []
+        self._drawn: set[int] = set()
         self._simulated = 0
         self._kernel = kernel
         own = {name: kernel.given[name] for name in kernel.given if name not in ("profile", "out")}
@@ -88,7 +89,9 @@ class FigureRun:
 
     def rng(self, purpose: str, seed: int | None = None) -> np.random.Generator:
         """Return the generator of this figure for one purpose; no two purposes share a stream."""
-        return data.stream(self.id, self.seed if seed is None else seed, purpose)
+        seed = self.seed if seed is None else seed
+        self._drawn.add(seed)
+        return data.stream(self.id, seed, purpose)
 
     def trace(self, name: str, seed: int | None = None, **options: Any) -> pd.DataFrame:
         """Return a named trace, or one of the user's own, and record where it came from.
@@ -223,7 +226,8 @@ class FigureRun:
         judged = [*given, *points_of(verdicts, given, **facts)]
         run = {name: getattr(self, name) for name in ("id", "profile", "seed")}
         run |= {"stand_in": stand_in, "notes": self._notes, "params": dict(self.inputs)}
-        caption(plot, saved.title_line(self._spec, run, verdicts))
+        drawn = self._drawn | {one.seed for one in self._used.values() if one.seed is not None}
+        caption(plot, saved.title_line(self._spec, run, verdicts, drawn))
         files = {f"{self._stem}.{suffix}": render(plot, suffix) for suffix in ("png", "svg")}
         files[f"{self._stem}.csv"] = saved.table_bytes(table, run)
         points_file = f"{self._stem}.points.csv"

@@ -5,7 +5,7 @@ import hashlib
 import html
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -115,18 +115,46 @@ def paper_name(paper: str) -> str:
     return "PCS" if paper == "pcs" else paper.capitalize()
 
 
-def title_line(spec: FigureSpec, run: Mapping[str, Any], verdicts: Sequence[Verdict]) -> str:
-    """Return the line under a figure: paper, number, seeds, rules, verdicts, what marks mean."""
+def title_line(
+    spec: FigureSpec,
+    run: Mapping[str, Any],
+    verdicts: Sequence[Verdict],
+    drawn: Collection[int] = (),
+) -> str:
+    """Return the line under a figure: paper, number, seeds, rules, verdicts, what marks mean.
+
+    ``drawn`` are the seeds of what was drawn by chance, told unless the inputs name them.
+    """
     parts = [paper_name(spec.paper), spec.reference, f"profile {run['profile']}"]
-    parts.append(told_seeds(run["params"].get("seeds") or [run["seed"]]))
+    if seeds := run["params"].get("seeds") or sorted(drawn):
+        parts.append(told_seeds(seeds))
     if "rules" in run["params"]:
         parts.append(f"{judged_rules(run['params'])} rules")
-    well = sum(verdict.outcome == REPRODUCED for verdict in verdicts)
-    parts.append(f"{well} of {len(verdicts)} claims reproduced" if verdicts else "no claims")
-    if not run["stand_in"]:
-        parts.append("model" if spec.data == "model" else f"{spec.data} data")
+    parts += _counted(verdicts) or ["no claims"]
+    # what is only the default need not be true
+    if not run["stand_in"] and "data" in spec.model_fields_set:
+        named = {"model": "model", "author's": "authors' data"}
+        parts.append(named.get(spec.data, f"{spec.data} data"))
     parts += [spec.marks] * bool(spec.marks)
     return " · ".join([*parts, *remarks(run).values()])
+
+
+def _counted(verdicts: Sequence[Verdict]) -> list[str]:
+    """Return how many claims of the paper came out and how many checks of our own hold."""
+    parts = []
+    for own, what, well in ((False, "claims", "reproduced"), (True, "own checks", "hold")):
+        found = [one.outcome for one in verdicts if _is_own(one) is own]
+        rest = [f", {found.count(one)} {one}" for one in OUTCOMES[1:] if one in found]
+        if found:
+            good = found.count(REPRODUCED)
+            parts.append(f"{good} of {len(found)} {what} {well}{''.join(rest)}")
+    return parts
+
+
+def _is_own(verdict: Verdict) -> bool:
+    """Tell whether a claim is a check of ours: nothing that the paper prints decides it."""
+    derived = verdict.claim.kind == "example" and verdict.claim.certainty.startswith("derived")
+    return derived or verdict.claim.kind == "check"
 
 
 def told_seeds(given: Any) -> str:
@@ -207,13 +235,7 @@ def what_came_out(
     verdicts: Sequence[Verdict], points: Sequence[Point], said: Mapping[str, str]
 ) -> str:
     """Return claims reproduced and missed, nearness of published numbers, and remarks, in words."""
-    parts = []
-    for own, what, well in ((False, "claims", "reproduced"), (True, "own checks", "hold")):
-        found = [one.outcome for one in verdicts if (one.claim.kind == "check") is own]
-        rest = [f", {found.count(one)} {one}" for one in OUTCOMES[1:] if one in found]
-        if found:
-            good = found.count(REPRODUCED)
-            parts.append(f"{good} of {len(found)} {what} {well}{''.join(rest)}")
+    parts = _counted(verdicts)
     for outcome in (PARTIAL, MISSED):
         if names := [one.claim.what for one in verdicts if one.outcome == outcome]:
             parts.append(f"{outcome.capitalize()}: {'; '.join(names)}")

@@ -8,11 +8,10 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
-from matplotlib.patheffects import withStroke
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from repro.plot.panel import Panel, finish, owner, panel_axes, turn_long_labels
-from repro.plot.published import published_style
+from repro.plot.published import halo, published_style
 from repro.plot.series_styles import Look, by_series, look
 from repro.plot.style import styled
 from repro.typing import Floats
@@ -75,21 +74,28 @@ def bar_chart(
         at = np.array([groups.index(str(item)) for item in rows[group]], dtype=float)
         if beside > 1:
             at += (number - (beside - 1) / 2) * width
-        axes.bar(
+        drawn = axes.bar(
             at, rows[value].to_numpy(float) - foot, width * 0.92, bottom=foot,
             yerr=None if spread is None else rows[spread].to_numpy(float),
             error_kw={"elinewidth": 0.7, "capsize": 1.5}, **style.bar,
         )  # fmt: skip
+        # seen on black bars, too
+        for part in drawn.errorbar.get_children() if drawn.errorbar else ():
+            part.set_path_effects(halo(1.8))
         if published is not None and not once:
             axes.plot(at, rows[published].to_numpy(float), **published_style(), clip_on=False)
         if text is not None:
-            heights = [value, spread, None if once else published]
-            _write_above(axes, at, rows, heights, text, width / len(groups))
+            room = width / len(groups)
+            _write_above(axes, at, rows, [value, spread, published], text, room, once=once)
     if reference is not None:
         axes.axhline(reference, color="#555555", linewidth=0.7, linestyle=":")
     if log:
         axes.set_yscale("log")
         low, high = axes.get_ylim()
+        if not reference:
+            # bars that could stand on anything stand on a whole decade
+            low = 10 ** np.floor(np.log10(low))
+            axes.set_ylim(bottom=low)
         # plain numbers, more of them where there are few decades
         axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < 100 else (1,)))
         axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
@@ -128,8 +134,8 @@ def tick_bars(axes: Axes, frame: pd.DataFrame, *, value: str, series: str | None
     bars = [(bar.get_x(), bar.get_width()) for bar in axes.patches if isinstance(bar, Rectangle)]
     left, width = np.transpose(bars)
     axes.hlines(
-        values, left, left + width, color=_TICK, linewidth=1.4, zorder=6, label=value,
-        path_effects=[withStroke(linewidth=2.4, foreground="white")],
+        values, left - width / 4, left + 1.25 * width, color=_TICK, linewidth=1.4, zorder=4,
+        label=value, path_effects=halo(2.4),
     )  # fmt: skip
 
 
@@ -143,8 +149,7 @@ def _draw_over_groups(axes: Axes, values: Floats) -> None:
     ends = np.array([-_ROOM / 2, _ROOM / 2, np.nan])
     at = np.add.outer(np.arange(len(values)), ends).ravel()
     heights = np.repeat(values, 3)
-    edge = [withStroke(linewidth=2.2, foreground="white")]
-    style = {**published_style(joined=True), "path_effects": edge}
+    style = {**published_style(joined=True), "path_effects": halo(1.4)}
     axes.plot(at, heights, markevery=slice(0, None, 3), **style)
 
 
@@ -155,20 +160,27 @@ def _write_above(
     heights: list[str | None],
     text: str,
     width: float,
+    *,
+    once: bool,
 ) -> None:
     """Write a text over the highest of a bar, its error bar and its published value.
 
-    It is turned where it would be wider than the bar, a part ``width`` of the axes.
+    It is turned where it would be wider than the bar, a part ``width`` of the axes. A published
+    value that is drawn ``once`` counts where the text over the bar would lie on it.
     """
     inches = width * owner(axes).get_figwidth() * axes.get_position().width
     value, spread, published = (
         np.zeros(len(rows)) if name is None else rows[name].fillna(0).to_numpy(float)
         for name in heights
     )
-    for x, top, note in zip(at, np.maximum(value + spread, published), rows[text], strict=True):
+    tops = value + spread
+    if once:
+        published = np.where(published - tops > 0.12 * published.max(), 0, published)
+    for x, top, ring, note in zip(at, tops, published, rows[text], strict=True):
+        up = 5.5 if ring and not once and ring > 0.9 * top else 3
         axes.annotate(
-            str(note), (x, top), (0, 3), textcoords="offset points", ha="center", va="bottom",
-            fontsize=5.2, rotation=90 if len(str(note)) * 0.045 > inches else 0, zorder=6,
+            str(note), (x, max(top, ring)), (0, up), textcoords="offset points", ha="center",
+            va="bottom", fontsize=5.2, rotation=90 if len(str(note)) * 0.045 > inches else 0, zorder=6,
             bbox={"color": "white", "pad": 0.4},
         )  # fmt: skip
 

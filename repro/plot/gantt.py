@@ -35,6 +35,9 @@ def gantt_chart(
     """
     lanes = list(dict.fromkeys(frame[lane].astype(str)))
     axes = panel_axes(panel, height=0.8 + 0.25 * max(2, len(lanes)))
+    if series is not None:
+        # names of jobs are short and stand in the legend by name, before words
+        frame = frame.sort_values(series, kind="stable", key=lambda names: names.map(_by_name))
     names = frame[series or lane].astype(str)
     chosen, labelled = looks(names), ~names.duplicated() & (series is not None)
     notes = [""] * len(frame) if text is None else frame[text].astype(str)
@@ -58,3 +61,8 @@ def gantt_chart(
     axes.grid(False, axis="y")
     panel.setdefault("xlabel", "time (s)")
     return finish(axes, panel)
+
+
+def _by_name(name: object) -> str:
+    """Return what the name of a job is sorted by, and one value for all words."""
+    return str(name) if len(str(name)) < 4 else "~"

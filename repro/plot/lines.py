@@ -1,6 +1,6 @@
 """Curves: lines over a numeric or named axis, and cumulative distributions."""
 
-from typing import Unpack
+from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from repro.plot.panel import Panel, finish, panel_axes
 from repro.plot.published import draw_published
-from repro.plot.series_styles import by_series
+from repro.plot.series_styles import Look, by_series
 from repro.plot.style import styled
 from repro.typing import Floats
 
@@ -60,8 +60,8 @@ def line_chart(
     for style, rows in ours:
         axes.plot(
             rows[x], rows[y], color=style.color, linestyle=style.line, label=style.label,
-            marker=style.marker if markers else "",
             drawstyle="steps-post" if steps else "default",
+            **_marked(style, every=markers, told=markers or bool(theirs)),
         )  # fmt: skip
         if band is not None:
             below, above = (rows[edge] for edge in band)
@@ -102,17 +102,24 @@ def cdf_chart(
     for style, rows in ours:
         axes.plot(
             *_curve(rows[value].to_numpy(float)), color=style.color, linestyle=style.line,
-            label=style.label, drawstyle="steps-post", marker=style.marker,
-            # in the legend only: published points have the marker of their curve
-            markevery=[],
+            label=style.label, drawstyle="steps-post",
+            **_marked(style, every=False, told=bool(theirs)),
         )  # fmt: skip
     for style, points in theirs:
         at, shares = points[value].to_numpy(float), points["fraction"].to_numpy(float)
-        draw_published(axes, at, shares, style.marker)
+        draw_published(axes, at, shares, style.marker, curve=True)
     panel["log"] = "x" if panel.get("log") else ""
     panel.setdefault("ylim", (0, 1.02))
     panel.setdefault("ylabel", "fraction of jobs")
     return finish(axes, panel)
+
+
+def _marked(style: Look, *, every: bool, told: bool) -> dict[str, Any]:
+    """Return how a line carries its marker: not at all, or where it is published points that do.
+
+    It is then in the legend only: published points have the marker of their curve.
+    """
+    return {"marker": style.marker if told else "", "markevery": None if every else []}
 
 
 def _curve(values: Floats) -> tuple[Floats, Floats]:

@@ -86,7 +86,8 @@ def _mark_what_is_outside(axes: Axes) -> None:
     (low, high), (left, right) = axes.get_ylim(), axes.get_xlim()
     above, below = high + 1e-6 * abs(high), low - 1e-6 * abs(low)  # a rounding is not outside
     # lanes and rows, counted from above, are all inside
-    for line in [] if axes.yaxis_inverted() else list(axes.lines):
+    counted_down = axes.yaxis_inverted() or axes.xaxis_inverted()
+    for line in [] if counted_down else list(axes.lines):
         x, y = (np.asarray(side, float) for side in (line.get_xdata(), line.get_ydata()))
         if line.get_transform() != axes.transData or line.get_markevery() == []:
             continue
@@ -103,7 +104,7 @@ def _mark_what_is_outside(axes: Axes) -> None:
             axes.annotate(
                 f"{y[place]:.3g}", (x[place], edge), (-4, -1 if edge == high else 1),
                 textcoords="offset points", ha="right", va="top" if edge == high else "bottom",
-                fontsize=5.2, color=color,
+                fontsize=5.2, color=color, bbox={"color": "white", "pad": 0.4},
             )  # fmt: skip
 
 
@@ -123,10 +124,15 @@ def turn_long_labels(axes: Axes, names: Sequence[str]) -> None:
             text.set(ha="right", rotation_mode="anchor")
 
 
-def _grid(labels: Sequence[str], inches: float, handle_inches: float) -> dict[str, Any]:
-    """Return the columns of a legend: as many as its labels leave room for."""
-    width = handle_inches + 0.048 * max(map(len, labels), default=1)
-    return {"ncols": max(1, min(len(labels), int(inches / width)))}
+def _grid(handles: Sequence[Any], labels: Sequence[str], inches: float, length: float) -> Any:
+    """Return the columns of a legend, as many as its labels leave room for, and its keys' length.
+
+    The length, in letters, grows with the shapes of one key.
+    """
+    shapes = max((len(one) for one in handles if isinstance(one, tuple)), default=1)
+    length = max(length, 0.85 * shapes)
+    width = 0.16 + 0.09 * length + 0.048 * max(map(len, labels), default=1)
+    return {"ncols": max(1, min(len(labels), int(inches / width))), "handlelength": length}
 
 
 def legend(axes: Axes) -> None:
@@ -145,11 +151,10 @@ def legend(axes: Axes) -> None:
         loc="lower center",
         bbox_to_anchor=(0.5, 1.0),
         bbox_transform=axes.transAxes + ScaledTranslation(0, above, figure.dpi_scale_trans),
-        handlelength=2.4,
         columnspacing=1.0,
         borderaxespad=0.2,
         handler_map=_SIDE_BY_SIDE,
-        **_grid(labels, figure.get_figwidth() * axes.get_position().width, 0.38),
+        **_grid(handles, labels, figure.get_figwidth() * axes.get_position().width, 2.4),
     )
 
 
@@ -174,9 +179,8 @@ def shared_legend(figure: Figure) -> Figure:
         handles,
         labels,
         loc="outside upper center",
-        handlelength=4.0,
         columnspacing=1.4,
         handler_map=_SIDE_BY_SIDE,
-        **_grid(labels, figure.get_figwidth(), 0.55),
+        **_grid(handles, labels, figure.get_figwidth(), 4.0),
     )
     return figure

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
+from matplotlib.patheffects import AbstractPathEffect, withStroke
 
 from repro.plot.style import styled
 from repro.typing import Floats
@@ -30,6 +31,11 @@ def published_style(marker: str = "D", *, joined: bool = False) -> dict[str, Any
     }  # fmt: skip
 
 
+def halo(width: float) -> list[AbstractPathEffect]:
+    """Return the effect that sets a line off from what it crosses: a white line under it."""
+    return [withStroke(linewidth=width, foreground="white")]
+
+
 def draw_published(
     axes: Axes,
     x: Floats,
@@ -38,15 +44,17 @@ def draw_published(
     *,
     band: tuple[Floats, Floats] | None = None,
     joined: bool = False,
+    curve: bool = False,
 ) -> None:
     """Draw published values of one series over ours, with the marker of ours, so as to tell it.
 
-    The marker is an outline: ours shows in it where both agree. ``joined`` makes a dashed curve;
+    The marker is a ring around ours where both agree. ``joined`` makes a dashed curve; that, or
+    another ``curve``, carries a marker on some of its points only, scattered points on all.
     ``band`` holds the lower and upper end of a whisker at each value.
     """
-    every = max(1, round(len(x) / _MARKERS_ON_CURVE))
-    style = {**published_style(marker, joined=joined), "markersize": 4.8, "markerfacecolor": "none"}
-    axes.plot(x, y, markevery=every, **style)
+    every = max(1, round(len(x) / _MARKERS_ON_CURVE)) if joined or curve else 1
+    ring = {"markersize": 6, "markerfacecolor": "none", "path_effects": halo(2.0)}
+    axes.plot(x, y, markevery=every, **{**published_style(marker, joined=joined), **ring})
     if band is not None and not all(np.array_equal(end, y, equal_nan=True) for end in band):
         low, high = (end[::every] for end in band)
         axes.vlines(x[::every], low, high, color=_DARK, linewidth=0.7, zorder=4, label=_WHISKERS)
@@ -107,7 +115,7 @@ def legend_keys(panels: Iterable[Axes]) -> Iterator[tuple[tuple[Line2D, ...], st
     if lines:
         spread = any(one.get_label() == _WHISKERS for axes in panels for one in axes.collections)
         joined = any(line.get_linestyle() != "None" for line in lines)
-        shapes = list(dict.fromkeys(str(line.get_marker()) for line in lines))[:3]
+        shapes = list(dict.fromkeys(str(line.get_marker()) for line in lines))
         styles = [{**published_style(shape, joined=joined), "label": ""} for shape in shapes]
         name = _WHISKERS if spread else _NAME
         yield tuple(Line2D([], [], **style) for style in styles), name.removeprefix("_")

@@ -234,7 +234,7 @@ def test_saved_files(fig):
     assert shown["verdict"].tolist() == ["reproduced", "reproduced"]
     assert record["id"] == "tiresias/fig01_one" and record["verdict"] == "reproduced"
     assert record["wall_s"] > 0
-    title = "Tiresias · Fig 1 · profile quick · seed 0 · 2 of 2 claims reproduced · author's"
+    title = "Tiresias · Fig 1 · profile quick · seed 0 · 2 of 2 claims reproduced"
     assert title in (fig.folder / "fig01_one.svg").read_text()
     assert [path.name for path in fig.folder.glob(".*")] == []
 
@@ -339,7 +339,7 @@ def test_a_note_stands_in_title_table_and_result(fig):
     _, record = saved(fig)
     assert record["notes"] == ["without the solver X: LAS"] and record["stand_in"] is None
     svg = re.sub(r"<[^>]*>", " ", (fig.folder / "fig01_one.svg").read_text())
-    assert "data · without the solver X: LAS" in " ".join(svg.split())
+    assert "reproduced · without the solver X: LAS" in " ".join(svg.split())
     rows = (fig.folder / "fig01_one.csv").read_text().splitlines()
     assert rows[0] == "x,y,notes" and rows[1].endswith(",without the solver X: LAS")
 
@@ -433,7 +433,7 @@ def test_workers_that_keep_dying_end_the_sweep_in_one_line(fig, tmp_path):
         ({"all": 3}, "3 seeds (all)"),
         ([3, 5], "seeds 3, 5"),
         (1, "1 seed"),
-        ([], "seed 0"),
+        ([], "seed 7"),
     ],
 )
 def test_the_line_under_a_picture_tells_the_seeds_that_were_run(seeds, line):
@@ -441,5 +441,8 @@ def test_the_line_under_a_picture_tells_the_seeds_that_were_run(seeds, line):
         title="T", paper="tiresias", reference="Fig 1", shows="s", marks="bands are ±1 s.d."
     )
     run = {"profile": "paper", "seed": 0, "stand_in": None, "notes": []}
-    shown = title_line(spec, {**run, "params": {"seeds": seeds, "rules": "muri"}}, [])
-    assert f" · {line} · muri rules · no claims · author's data · bands are ±1 s.d." in shown
+    shown = title_line(spec, {**run, "params": {"seeds": seeds, "rules": "muri"}}, [], {7})
+    assert f" · {line} · muri rules · no claims · bands are ±1 s.d." in shown
+    assert "seed" not in title_line(spec, {**run, "params": {}}, [])
+    named = spec.model_validate({**spec.model_dump(), "data": "author's"})
+    assert " · authors' data · " in title_line(named, {**run, "params": {}}, [])
