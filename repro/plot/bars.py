@@ -180,8 +180,8 @@ def _write_above(
         up = 5.5 if ring and not once and ring > 0.9 * top else 3
         axes.annotate(
             str(note), (x, max(top, ring)), (0, up), textcoords="offset points", ha="center",
-            va="bottom", fontsize=5.2, rotation=90 if len(str(note)) * 0.045 > inches else 0, zorder=6,
-            bbox={"color": "white", "pad": 0.4},
+            va="bottom", fontsize=5.2, rotation=90 if len(str(note)) * 0.045 > inches else 0,
+            zorder=6, bbox={"color": "white", "pad": 0.4},
         )  # fmt: skip
 
 
