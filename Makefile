@@ -61,9 +61,10 @@ BEFORE ?= 4e0f6002164d1503de72a9bfbc64cd1bd9bd7782
 sheet: $(CORE)
 	$(BIN)/python docs/sheet.py $(BEFORE)
 
+# The server's folder is the checkout, so that notebooks find their committed pictures.
 lab: lab-filter
 	JUPYTER_CONFIG_PATH="$(CURDIR)/.jupyter$${JUPYTER_CONFIG_PATH:+:$$JUPYTER_CONFIG_PATH}" \
-		$(BIN)/jupyter lab notebooks $(LAB_ARGS)
+		$(BIN)/jupyter lab --LabApp.default_url=/lab/tree/notebooks $(LAB_ARGS)
 
 # Git gets notebooks without what running and saving them adds. A filter that fails (.venv is gone)
 # stops nothing: git then takes the file as it is. rfc3987_syntax would compile a grammar each time.
