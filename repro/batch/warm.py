@@ -106,8 +106,8 @@ def _become_kernel(
 
 
 def _end_with_batch() -> None:
-    """End this process when the one that asked for it does."""
+    """End this process and those it started when the one that asked for it ends."""
     batch = multiprocessing.parent_process()
     assert batch is not None
     batch.join()
-    os._exit(1)
+    os.killpg(os.getpgrp(), signal.SIGKILL)
