@@ -71,7 +71,8 @@ def front_view(
     """
     plot, (top, *panels) = new_figure(4, columns=2, height=4.8, rows=2)
     rows = _on_axes(front.assign(series="pcs"))
-    line_chart(rows, x="error", y="jct", series="series", axes=top, log="x", title="(a)",
+    line_chart(rows, x="error", y="jct", series="series", axes=top, log="x",
+             title="(a) circle: chosen; bars: in other worlds",
                xlabel="average prediction error (%)", ylabel="average JCT (h)")  # fmt: skip
     top.lines[0].set(linestyle="none", markersize=3.5)
     low, high = (getattr(_on_axes(worlds).groupby("solution"), how)() for how in ("min", "max"))
@@ -86,13 +87,14 @@ def front_view(
     each = jobs.assign(
         jct=jobs["jct_s"] / _HOUR_S, error=jobs["pred_err_pct"].clip(lower=_LEAST_ERROR)
     )
-    cdf_chart(each, value="jct", series="series", axes=panels[0], log="x", title="(b)",
+    cdf_chart(each, value="jct", series="series", axes=panels[0], log="x", title="(b) its jobs",
               xlabel="JCT (h)")  # fmt: skip
-    cdf_chart(each, value="error", series="series", axes=panels[1], log="x", title="(c)",
-              xlabel="prediction error (%)")  # fmt: skip
+    cdf_chart(each, value="error", series="series", axes=panels[1], log="x", title="(c) its errors",
+              xlabel="prediction error (%, 0.001: none)")  # fmt: skip
     parts = shares.melt("class", var_name="share", value_name="percent")
-    bar_chart(parts, group="class", value="percent", series="share", axes=panels[2], title="(d)",
-              xlabel="class by size (on one GPU)", ylabel="share (%)")  # fmt: skip
+    bar_chart(parts.assign(text=parts["percent"].map("{:.3g}".format)), group="class",
+              value="percent", series="share", axes=panels[2], text="text", ylabel="share (%)",
+              xlabel="class by size (on one GPU)", title="(d) its classes")  # fmt: skip
     shared_legend(plot)
     return plot
 
