@@ -1,4 +1,4 @@
-"""The command line: figures, simulations, single decisions, policies, traces."""
+"""The command line: figures, simulations, single decisions, policies, traces, the course."""
 
 import importlib
 import os
@@ -91,6 +91,21 @@ class Commands(LazyGroup):
     }
 
 
+class CourseCommands(LazyGroup):
+    """What stands after ``repro course``."""
+
+    places: ClassVar = {
+        "release": (
+            "course:release",
+            "Write the student's folder: assignments without solutions and hidden tests.",
+        ),
+        "grade": (
+            "course:grade",
+            "Grade submissions, each in a process of its own, into FOLDER/grades.csv.",
+        ),
+    }
+
+
 class TraceCommands(LazyGroup):
     """What stands after ``repro trace``."""
 
@@ -121,6 +136,8 @@ app = typer.Typer(
 )
 trace = typer.Typer(cls=TraceCommands, context_settings=_HELP, rich_markup_mode=None)
 app.add_typer(trace, name="trace")
+course = typer.Typer(cls=CourseCommands, context_settings=_HELP, rich_markup_mode=None)
+app.add_typer(course, name="course")
 
 
 def _print_version(asked: bool) -> None:
@@ -144,6 +161,11 @@ def _top(
 @trace.callback()
 def _trace() -> None:
     """Public and own traces: list, fetch, look at, convert."""
+
+
+@course.callback()
+def _course() -> None:
+    """Release assignments to students, grade what comes back."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

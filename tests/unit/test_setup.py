@@ -154,7 +154,8 @@ def test_the_wheel_takes_every_table_along():
     included = pyproject()["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
     tables = [*ROOT.glob("params/*.csv"), *ROOT.glob("traces/**/*.csv")]
     names = [path.relative_to(ROOT).as_posix() for path in tables]
-    assert included == {name: f"repro/tables/{name}" for name in names}
+    course = {"notebooks/course": "repro/tables/course"}
+    assert included == course | {name: f"repro/tables/{name}" for name in names}
 
 
 def test_floors_are_checked_where_style_and_types_are():

@@ -496,6 +496,7 @@ NAMES = (
     "policies",
     "new-policy",
     "trace",
+    "course",
 )
 
 
@@ -532,13 +533,16 @@ def test_no_command_shows_the_help_as_help(words):
     assert bare.stdout.startswith(" ".join(("Usage: repro", *words)))
 
 
-@pytest.mark.parametrize("group", [app.Commands, app.TraceCommands])
-def test_every_command_has_the_line_of_its_help_and_answers_to_h(group, capsys):
+@pytest.mark.parametrize(
+    ("group", "above"),
+    [(app.Commands, ()), (app.TraceCommands, ("trace",)), (app.CourseCommands, ("course",))],
+)
+def test_every_command_has_the_line_of_its_help_and_answers_to_h(group, above, capsys):
     for name, (place, line) in group.places.items():
         module, _, function = place.partition(":")
         doc = inspect.getdoc(getattr(importlib.import_module(f"repro.cli.{module}"), function))
         assert " ".join(doc.split("\n\n")[0].split()) == line
-        words = (name,) if group is app.Commands else ("trace", name)
+        words = (*above, name)
         shown = run(capsys, *words, "-h").out
         assert shown.startswith(f"Usage: repro {' '.join(words)} ") and "-h, --help" in shown
 

@@ -1,0 +1,199 @@
+"""Submissions are graded each in a process of its own, whatever is in them."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import pandas as pd
+import pytest
+from sheets import TEST, answered, cell, notebook, tiny, write
+
+from repro.cli import main
+from repro.course.grade import Limits, grade
+from repro.errors import ParamError
+
+LIMITS = Limits(cell=20, wall=40, cpu=40)
+RIGHT = "def service(seconds, gpus):\n    return gpus * seconds\n"
+
+
+@pytest.fixture
+def source(tmp_path):
+    write(tmp_path / "source" / "1_tiny.ipynb", tiny())
+    return tmp_path / "source"
+
+
+@pytest.fixture
+def graded(tmp_path, source):
+    """Return a function that grades notebooks by student and returns the rows by student."""
+
+    def rows(limits=LIMITS, **handed):
+        for student, content in handed.items():
+            write(tmp_path / "in" / student / "1_tiny.ipynb", content)
+        table = pd.read_csv(grade(tmp_path / "in", limits, source, jobs=2), index_col="student")
+        return table.assign(note=table["note"].astype(object).fillna(""))
+
+    rows.folder = tmp_path / "in"
+    return rows
+
+
+def feedback(graded, student):
+    return (graded.folder / student / "feedback-1.txt").read_text()
+
+
+def test_right_wrong_and_blank(graded):
+    wrong = "def service(seconds, gpus):\n    return seconds\n"
+    blank = "def service(seconds, gpus):\n    # YOUR CODE HERE\n    raise NotImplementedError()\n"
+    table = graded(
+        ann=answered(tiny(), task_1=RIGHT),
+        bob=answered(tiny(), task_1=wrong),
+        eve=answered(tiny(), task_1=blank),
+    )
+    assert table[["test-1", "test-2", "points", "of"]].to_dict("index") == {
+        "ann": {"test-1": 2, "test-2": 1, "points": 3, "of": 3},
+        "bob": {"test-1": 0, "test-2": 1, "points": 1, "of": 3},
+        "eve": {"test-1": 0, "test-2": 1, "points": 1, "of": 3},
+    }
+    assert set(table["note"]) == {""}
+    assert "test-1: fine" in feedback(graded, "ann")
+    assert "service(3.0, 2) gives 3.0, expected is 6.0" in feedback(graded, "bob")
+    assert "`service` is still empty" in feedback(graded, "eve")
+
+
+def test_the_cells_of_tests_are_the_instructors(graded):
+    own = notebook(
+        cell("pass", "test-1", points=2),
+        cell("def twice(number):\n    return number", "task-2", solution=True),
+        cell("pass", "test-2", points=50),
+    )
+    patched = "import repro.course.checks as c\nc.expect = lambda *a, **k: None\n"
+    table = graded(ann=own, bob=answered(tiny(), task_1=patched))
+    assert (table["points"] == [0, 1]).all() and (table["of"] == 3).all()
+    assert "`service` is not defined" in feedback(graded, "ann")
+
+
+def test_own_cells_and_magics_run_where_they_stand(graded):
+    own = answered(tiny(), task_1="%matplotlib inline\nservice = helper\n")
+    own["cells"].insert(0, {"cell_type": "code", "source": ["def helper(s, g):\n", " return s*g"]})
+    assert graded(ann=own).loc["ann", "points"] == 3
+
+
+def test_what_is_no_notebook_gets_nothing_and_a_note(graded):
+    table = graded(ann="{", bob='{"cells": [1]}', eve='{"cells": []}')
+    assert (table["points"] == 0).all()
+    assert "is no notebook" in table.loc["ann", "note"] and "/" not in table.loc["ann", "note"]
+    assert "is no notebook" in table.loc["bob", "note"]
+
+
+def test_a_link_is_not_opened(graded, source):
+    (graded.folder / "ann").mkdir(parents=True)
+    (graded.folder / "ann" / "1_tiny.ipynb").symlink_to(source / "1_tiny.ipynb")
+    table = graded()
+    assert table.loc["ann", "points"] == 0 and "is a link" in table.loc["ann", "note"]
+
+
+#: What keeps even the alarm of a cell away.
+LOOP = "import time\nwhile True:\n    try: time.sleep(9)\n    except BaseException: pass\n"
+SCORED = {
+    "an endless loop in a cell": ("while True: pass", 1, "", "endless loop"),
+    "a loop that nothing stops": (
+        LOOP,
+        0,
+        "stopped after",
+        "was not run",
+    ),
+    "a crash": ("import os; os.abort()", 0, "crashed (SIGABRT)", "was not run"),
+    "an early end": ("import os; os._exit(0)", 0, "ended early", "was not run"),
+    "sys.exit": ("import sys; sys.exit()", 1, "", "SystemExit"),
+    "memory": ("x = bytearray(10**11)", 1, "", "MemoryError"),
+    "a flood": ("print('x' * 10**8)\n" + RIGHT, 3, "", "fine"),
+    "a large file": ("open('x', 'wb').write(bytes(2**27))", 1, "", "File too large"),
+    "a syntax error": ("def service(:", 1, "", "SyntaxError"),
+    "input": ("input()", 1, "", "EOFError"),
+    "a program": ("import subprocess; subprocess.run(['ls'])", 1, "subprocess", "not allowed"),
+    "another folder": ("open('/tmp/mark-of-course', 'w')", 1, "writing outside", "not allowed"),
+    "frames": ("import sys; sys._getframe(1)", 1, "sys._getframe", "not allowed"),
+    "ctypes": ("import ctypes; ctypes.CDLL(None)", 1, "ctypes", "not allowed"),
+    "memory of objects": ("import gc; gc.get_objects()", 1, "gc.get_objects", "not allowed"),
+}
+
+
+@pytest.mark.parametrize("what", SCORED)
+def test_a_score_and_a_note_whatever_happens(what, graded):
+    answer, points, note, told = SCORED[what]
+    limits = Limits(cell=2, wall=8, cpu=40, memory_mb=4096)
+    row = graded(limits, ann=answered(tiny(), task_1=answer)).loc["ann"]
+    assert row["points"] == points
+    assert note in row["note"] and bool(note) == bool(row["note"])
+    assert told in feedback(graded, "ann")
+
+
+READS = (
+    "open({path!r}).read()",
+    "import os; os.listdir(os.path.dirname({path!r}))",
+    "import os; os.chdir(os.path.dirname({path!r}))",
+    "import pathlib; pathlib.Path({path!r}).read_text()",
+    "import os; os.symlink({path!r}, 'copy')",
+    "import numpy; numpy.fromfile({path!r})",
+)
+
+
+@pytest.mark.parametrize("way", READS)
+def test_the_instructors_notebooks_cannot_be_read(way, graded, source):
+    answer = way.format(path=str(source / "1_tiny.ipynb")) + "\n" + RIGHT
+    row = graded(ann=answered(tiny(), task_1=answer)).loc["ann"]
+    assert row["points"] == 1
+    assert "reading the instructor's files" in row["note"]
+
+
+def test_graded_again_is_only_what_changed(graded, source):
+    graded(ann=answered(tiny(), task_1=RIGHT))
+    begun = time.monotonic()
+    told = []
+    write(graded.folder / "bob" / "1_tiny.ipynb", tiny())
+    grade(graded.folder, LIMITS, source, tell=told.append)
+    assert [row["student"] for row in told] == ["bob"]
+    told.clear()
+    begun = time.monotonic()
+    grade(graded.folder, LIMITS, source, tell=told.append)
+    assert told == [] and time.monotonic() - begun < 0.5
+    assert len(pd.read_csv(graded.folder / "grades.csv")) == 2
+
+
+def test_the_layout_of_nbgrader(tmp_path, source):
+    write(tmp_path / "in/submitted/ann/1_tiny/1_tiny.ipynb", tiny())
+    table = pd.read_csv(grade(tmp_path / "in", LIMITS, source))
+    assert table.loc[0, "student"] == "ann" and table.loc[0, "points"] == 3
+
+
+def test_the_command(tmp_path, source, capsys):
+    write(tmp_path / "in/=ann/1_tiny.ipynb", tiny())
+    words = ["course", "grade", str(tmp_path / "in"), "--source", str(source), "-j", "1"]
+    assert main(words) == 0
+    out = capsys.readouterr().out.splitlines()
+    assert out[0].startswith("=ann 1_tiny: 3 of 3, ") and out[1].endswith("grades.csv")
+    assert "'=ann" in (tmp_path / "in/grades.csv").read_text()
+    assert main(["course", "grade", str(tmp_path / "nowhere")]) == 2
+    with pytest.raises(ParamError, match="no submissions"):
+        grade(source, LIMITS, source)
+
+
+@pytest.mark.slow
+def test_a_batch_of_a_hundred(graded, source):
+    """Five endless loops, three crashes, two readers of hidden tests: 100 scores."""
+    reader = f"hidden = open({str(source / '1_tiny.ipynb')!r}).read()"
+    odd = [LOOP] * 5 + ["import os; os.abort()"] * 3 + [reader] * 2
+    handed = {
+        f"student{number:03}": answered(tiny(), task_1=odd[number] if number < 10 else RIGHT)
+        for number in range(100)
+    }
+    table = graded(Limits(cell=2, wall=4, cpu=4), **handed)
+    assert len(table) == 100 and table["points"].notna().all()
+    assert (table["points"][10:] == 3).all()
+    notes = table["note"]
+    assert notes[:5].str.contains("stopped after|processor time").all()
+    assert notes[5:8].str.contains("SIGABRT").all()
+    assert notes[8:10].str.contains("reading the instructor's files").all()
+    assert (notes[10:] == "").all()
+    assert TEST not in "".join(feedback(graded, name) for name in table.index)
+    assert not os.path.exists("/tmp/mark-of-course")
