@@ -28,6 +28,7 @@ def line_chart(
     published_band: Band | None = None,
     band: Band | None = None,
     markers: bool = True,
+    joined: bool = True,
     steps: bool = False,
     **panel: Unpack[Panel],
 ) -> Figure:
@@ -46,8 +47,9 @@ def line_chart(
         are then joined to a curve.
     band : tuple of str, optional
         Columns of the lower and upper edge of a shaded band.
-    markers, steps : bool
-        Mark every point; hold each value until the next point (counts over time).
+    markers, joined, steps : bool
+        Mark every point; join them to a line; hold each value until the next point (counts over
+        time).
     """
     axes = panel_axes(panel)
     if not pd.api.types.is_numeric_dtype(frame[x]):
@@ -59,7 +61,8 @@ def line_chart(
     ours, theirs = by_series(series, frame, published)
     for style, rows in ours:
         axes.plot(
-            rows[x], rows[y], color=style.color, linestyle=style.line, label=style.label,
+            rows[x], rows[y], color=style.color, label=style.label,
+            linestyle=style.line if joined else "none",
             drawstyle="steps-post" if steps else "default",
             **_marked(style, every=markers, told=markers or bool(theirs)),
         )  # fmt: skip

@@ -71,15 +71,15 @@ def front_view(
     """
     plot, (top, *panels) = new_figure(4, columns=2, height=4.8, rows=2)
     rows = _on_axes(front.assign(series="pcs"))
-    line_chart(rows, x="error", y="jct", series="series", axes=top, log="x",
-             title="(a) circle: chosen; bars: in other worlds",
+    line_chart(rows, x="error", y="jct", series="series", axes=top, log="x", joined=False,
+               title="(a) circle: chosen; bars: in other worlds",
                xlabel="average prediction error (%)", ylabel="average JCT (h)")  # fmt: skip
-    top.lines[0].set(linestyle="none", markersize=3.5)
+    top.lines[0].set(markersize=3.5)
     low, high = (getattr(_on_axes(worlds).groupby("solution"), how)() for how in ("min", "max"))
     middle = rows.loc[low.index]
     bars: dict[str, Any] = {"linewidths": 0.8, "zorder": 0}
     # those of the others would hide it
-    bars["colors"] = ["#1c1c1c" if row == chosen else "#e3e3e3" for row in middle.index]
+    bars["colors"] = ["#1c1c1c" if row == chosen else "#c9c9c9" for row in middle.index]
     top.hlines(middle["jct"], low["error"], high["error"], **bars)
     top.vlines(middle["error"], low["jct"], high["jct"], **bars)
     top.plot(*rows.loc[chosen, ["error", "jct"]], "o", color="#b23a2e", markersize=9,
