@@ -61,7 +61,8 @@ def merge(student: Mapping[str, Any], instructor: Mapping[str, Any]) -> list[Cel
     """Return the cells to run: the instructor's, with the student's answers in their places.
 
     What students add stays behind the cell it followed. Cells of tests that they changed, moved or
-    deleted do not matter. Nothing behind the last graded cell is run.
+    deleted do not matter. Figures, whose ids begin with ``figure``, are not drawn, and nothing
+    behind the last graded cell is run.
     """
     known = {_grade(one).get("grade_id") for one in instructor["cells"]} - {None}
     answers: dict[str, str] = {}
@@ -80,10 +81,10 @@ def merge(student: Mapping[str, Any], instructor: Mapping[str, Any]) -> list[Cel
         mark = _grade(one)
         name = mark.get("grade_id")
         if one["cell_type"] == "code":
-            if not mark.get("solution"):
+            if not mark.get("solution") and not str(name).startswith("figure"):
                 points = mark.get("points", 0) if mark.get("grade") else 0
                 cells.append(Cell(name, _text(one), points))
-            elif name in answers:
+            elif mark.get("solution") and name in answers:
                 cells.append(Cell(name, _MAGIC.sub(r"\1pass", answers[name]), 0, True))
         if name is not None:
             cells += [Cell(None, _MAGIC.sub(r"\1pass", text)) for text in added.get(name, [])]

@@ -254,7 +254,7 @@ def _surroundings(place: str) -> dict[str, str]:
         **dict.fromkeys(threads, "1"),
         "TMPDIR": place,
         "MPLBACKEND": "Agg",
-        "MPLCONFIGDIR": place,
+        "MPLCONFIGDIR": str(paths.cache_dir() / "matplotlib"),
         "NUMBA_CACHE_DIR": os.environ.get("NUMBA_CACHE_DIR", str(paths.cache_dir())),
         "PYTHONPATH": os.pathsep.join(python),
         "PYTHONDONTWRITEBYTECODE": "1",

@@ -114,7 +114,13 @@ def _guard(closed: list[str], open_: list[str], tell: Any) -> None:
         return frame is not None and frame.f_code.co_filename.startswith((_CELL, "<string>"))
 
     def refuse(what: str) -> None:
-        tell(what)
+        # a library that looks around while it is imported is refused too, and not told
+        frame: FrameType | None = sys._getframe(3)
+        while frame is not None and "importlib" not in frame.f_code.co_filename:
+            if frame.f_code.co_filename.startswith(_CELL):
+                tell(what)
+                break
+            frame = frame.f_back
         raise PermissionError(f"not allowed while graded: {what}")
 
     def look(event: str, given: tuple[Any, ...]) -> None:
