@@ -151,7 +151,8 @@ def _answer(called: Callable[..., Any], case: Sequence[Any], name: str) -> Any:
     """Return what a student's function answers, and tell in one line if it stops instead."""
     try:
         return called(*copy.deepcopy(case))
-    except NotImplementedError:
+    except NotImplementedError as error:
+        name = traceback.extract_tb(error.__traceback__)[-1].name
         raise Wrong(f"`{name}` is still empty: write it above, then run both cells.") from None
     except Wrong:
         raise

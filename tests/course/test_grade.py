@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 
 import pandas as pd
@@ -10,8 +12,10 @@ import pytest
 from sheets import TEST, answered, cell, notebook, tiny, write
 
 from repro.cli import main
+from repro.course.assignments import read, sources
 from repro.course.grade import Limits, grade
 from repro.errors import ParamError
+from repro.paths import PACKAGE
 
 LIMITS = Limits(cell=20, wall=40, cpu=40)
 RIGHT = "def service(seconds, gpus):\n    return gpus * seconds\n"
@@ -197,3 +201,37 @@ def test_a_batch_of_a_hundred(graded, source):
     assert (notes[10:] == "").all()
     assert TEST not in "".join(feedback(graded, name) for name in table.index)
     assert not os.path.exists("/tmp/mark-of-course")
+
+
+def test_plain_pytest_grades_one_notebook(tmp_path):
+    (name, path), *_ = sources().items()
+    blank = {"cells": [one for one in read(path)["cells"] if one["cell_type"] == "markdown"]}
+    write(tmp_path / f"{name}.ipynb", blank)
+    words = [sys.executable, "-m", "pytest", "-p", "repro.course.pytest_plugin", "-c", os.devnull]
+    done = subprocess.run(
+        [*words, "-p", "no:cacheprovider", f"{name}.ipynb"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(PACKAGE.parent)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1 and "test-1" in done.stdout and "is not defined yet" in done.stdout
+
+
+def test_an_interrupted_run_is_taken_up(graded, source):
+    """Ctrl-C writes the table of what is done, kills what runs, and the next run does the rest."""
+    write(graded.folder / "ann" / "1_tiny.ipynb", answered(tiny(), task_1=RIGHT))
+    write(graded.folder / "bob" / "1_tiny.ipynb", answered(tiny(), task_1=LOOP))
+
+    def stop(row):
+        raise KeyboardInterrupt
+
+    begun = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        grade(graded.folder, LIMITS, source, jobs=2, tell=stop)
+    assert time.monotonic() - begun < 30
+    assert pd.read_csv(graded.folder / "grades.csv")["student"].tolist() == ["ann"]
+    told = []
+    write(graded.folder / "bob" / "1_tiny.ipynb", tiny())
+    grade(graded.folder, LIMITS, source, tell=told.append)
+    assert [row["student"] for row in told] == ["bob"]
