@@ -10,6 +10,12 @@ from typing import Any
 import numpy as np
 
 _LONGEST = 300
+#: Where the grader keeps what is wrong until a cell has ended; None: the first ends it.
+held: list["Wrong"] | None = None
+
+
+MISTAKE = "Likely mistake: "
+_NOTES = ("Why:", "See")
 
 
 class Wrong(AssertionError):
@@ -71,6 +77,24 @@ def expect(
     """
     calls = [tuple(case) for case in cases] if cases is not None else [arguments]
     called = function if callable(function) else sys._getframe(1).f_globals.get(function)
+    try:
+        _check(function, called, calls, gives, tolerance, dict(mistakes or {}), (because, see))
+    except Wrong as wrong:
+        if held is None:
+            raise wrong from None
+        held.append(wrong)
+
+
+def _check(
+    function: str | Callable[..., Any],
+    called: Any,
+    calls: list[tuple[Any, ...]],
+    gives: Any,
+    tolerance: float,
+    named: Mapping[str, Any],
+    notes: tuple[str, str],
+) -> None:
+    """Raise what `expect` says."""
     name = function if isinstance(function, str) else function.__name__.strip("_")
     if called is None:
         raise Wrong(f"`{name}` is not defined yet: write it above and run its cell first.")
@@ -92,16 +116,14 @@ def expect(
     def explains(mistake: Any, numbers: Iterable[int]) -> bool:
         return all(_fits(mistake, calls[one], answers[one], tolerance) for one in numbers)
 
-    named = dict(mistakes or {})
     found = [text for text, one in named.items() if explains(one, range(len(calls)))] or [
         text for text, one in named.items() if explains(one, [shown])
     ]
     if found:
-        lines.append(f"Likely mistake: {found[0]}.")
-    if because:
-        lines.append(f"Why: {because.rstrip('.')}.")
-    if see:
-        lines.append(f"See {see}.")
+        lines.append(f"{MISTAKE}{found[0]}.")
+    lines += [
+        f"{word} {text.rstrip('.')}." for word, text in zip(_NOTES, notes, strict=True) if text
+    ]
     raise Wrong("\n  ".join(lines))
 
 
@@ -202,6 +224,8 @@ def _short(value: Any) -> str:
         return repr(value) if value.is_integer() else f"{value:.6g}"
     if isinstance(value, list):
         return _cut(f"[{', '.join(map(_short, value))}]")
+    if isinstance(value, dict):
+        return _cut(f"{{{', '.join(f'{key!r}: {_short(one)}' for key, one in value.items())}}}")
     return _cut(repr(value))
 
 

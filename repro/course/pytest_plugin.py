@@ -68,16 +68,19 @@ class _Run:
     def _execute(self, place: int) -> BaseException | None:
         """Run one cell within its time; return what stopped it."""
         try:
+            held: list[checks.Wrong] = []
+            checks.held = held if self.cells[place].points else None
             signal.setitimer(signal.ITIMER_REAL, self.seconds)
             code = compile(self.cells[place].source, f"{_CELL}{self.cells[place].id}>", "exec")
             exec(code, self.names)
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            return error
+            return next(iter(held), error)
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
-        return None
+        # of all that is wrong, what names a mistake says most
+        return next((one for one in held if checks.MISTAKE in str(one)), next(iter(held), None))
 
 
 def _told(error: BaseException) -> str:

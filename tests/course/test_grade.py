@@ -60,7 +60,7 @@ def test_right_wrong_and_blank(graded):
     }
     assert set(table["note"]) == {""}
     assert "test-1: fine" in feedback(graded, "ann")
-    assert "service(3.0, 2) gives 3.0, expected is 6.0" in feedback(graded, "bob")
+    assert "gives 2.0, expected is 8.0" in feedback(graded, "bob")
     assert "`service` is still empty" in feedback(graded, "eve")
 
 
@@ -74,6 +74,13 @@ def test_the_cells_of_tests_are_the_instructors(graded):
     table = graded(ann=own, bob=answered(tiny(), task_1=patched))
     assert (table["points"] == [0, 1]).all() and (table["of"] == 3).all()
     assert "`service` is not defined" in feedback(graded, "ann")
+
+
+def test_of_all_that_is_wrong_what_names_a_mistake_is_told(graded):
+    table = graded(ann=answered(tiny(), task_1="def service(seconds, gpus):\n    return seconds"))
+    assert table.loc["ann", "points"] == 1
+    told = feedback(graded, "ann")
+    assert "Likely mistake: GPUs are ignored." in told and "service(2.0, 4)" in told
 
 
 def test_own_cells_and_magics_run_where_they_stand(graded):
