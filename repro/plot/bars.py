@@ -165,8 +165,8 @@ def _write_above(
 ) -> None:
     """Write a text over the highest of a bar, its error bar and its published value.
 
-    It is turned where it would be wider than the bar, a part ``width`` of the axes. A published
-    value that is drawn ``once`` counts where the text over the bar would lie on it.
+    It is turned where it would be wider than the bar, a part ``width`` of the axes. Published values
+    count where the text over the bar would lie on them; those drawn ``once`` are no rings.
     """
     inches = width * owner(axes).get_figwidth() * axes.get_position().width
     value, spread, published = (
@@ -174,8 +174,7 @@ def _write_above(
         for name in heights
     )
     tops = value + spread
-    if once:
-        published = np.where(published - tops > 0.12 * published.max(), 0, published)
+    published = np.where(published - tops > 0.12 * published.max(), 0, published)
     for x, top, ring, note in zip(at, tops, published, rows[text], strict=True):
         up = 5.5 if ring and not once and ring > 0.9 * top else 3
         axes.annotate(
