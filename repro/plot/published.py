@@ -53,7 +53,11 @@ def draw_published(
     ``band`` holds the lower and upper end of a whisker at each value.
     """
     every = max(1, round(len(x) / _MARKERS_ON_CURVE)) if joined or curve else 1
-    ring = {"markersize": 6, "markerfacecolor": "none", "path_effects": halo(2.0)}
+    ring = {
+        "markersize": 6,
+        "markerfacecolor": "none",
+        "path_effects": halo(2.0 if joined or curve else 1.2),
+    }
     axes.plot(x, y, markevery=every, **{**published_style(marker, joined=joined), **ring})
     if band is not None and not all(np.array_equal(end, y, equal_nan=True) for end in band):
         low, high = (end[::every] for end in band)
