@@ -165,8 +165,8 @@ def _write_above(
 ) -> None:
     """Write a text over the highest of a bar, its error bar and its published value.
 
-    It is turned where it would be wider than the bar, a part ``width`` of the axes. Published values
-    count where the text over the bar would lie on them; those drawn ``once`` are no rings.
+    It is turned where it would be wider than the bar, a part ``width`` of the axes. Published
+    values count where the text would lie on them; those drawn ``once`` are no rings.
     """
     inches = width * owner(axes).get_figwidth() * axes.get_position().width
     value, spread, published = (
