@@ -25,13 +25,17 @@ class Cell(NamedTuple):
     is_answer: bool = False
 
 
-def sources(folder: Path | None = None) -> dict[str, Path]:
+def sources(folder: Path | None = None, *, ungraded: bool = False) -> dict[str, Path]:
     """Return the instructors' notebooks by name, ``1_queues`` and so on.
+
+    A notebook without a graded cell is a page to read, no assignment.
 
     Parameters
     ----------
     folder : Path, optional
         Where they are; None: the package's own.
+    ungraded : bool
+        With the pages to read, which students get but do not hand in.
 
     Examples
     --------
@@ -39,9 +43,15 @@ def sources(folder: Path | None = None) -> dict[str, Path]:
     '1_queues'
     """
     folder = paths.course_dir() if folder is None else folder
-    found = {path.stem: path for path in sorted(folder.glob("[0-9]*_*.ipynb"))}
+    found = {
+        path.stem: path
+        for path in sorted(folder.glob("[0-9]*_*.ipynb"))
+        if ungraded or any(_grade(cell).get("grade") for cell in read(path)["cells"])
+    }
     if not found:
-        raise ParamError(f"{folder}: no assignments; they are called 1_queues.ipynb and so on")
+        raise ParamError(
+            f"{folder}: no assignments; they are called 1_queues.ipynb and so on, with graded cells"
+        )
     return found
 
 

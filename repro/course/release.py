@@ -35,7 +35,7 @@ def release(folder: Path, source: Path | None = None) -> list[Path]:
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ParamError(f"{folder}: is not empty; give a new folder")
-    found = sources(source)
+    found = sources(source, ungraded=True)
     steps = _steps()
     made: dict[str, str] = {}
     for path in found.values():

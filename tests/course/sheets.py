@@ -73,6 +73,14 @@ def tiny():
     )
 
 
+def page():
+    """Return a page to read: an example that has been run, no graded cell."""
+    example = {**cell("1 + 1", "example"), "metadata": {}, "execution_count": 1}
+    shown = {"data": {"text/plain": "2"}, "metadata": {}, "execution_count": 1}
+    example["outputs"] = [{"output_type": "execute_result", **shown}]
+    return notebook(example)
+
+
 def answered(original, **answers):
     """Return a notebook with other sources in some cells, ``task_1`` being that of ``task-1``."""
     changed = copy.deepcopy(original)

@@ -9,7 +9,7 @@ import time
 
 import pandas as pd
 import pytest
-from sheets import TEST, answered, cell, notebook, tiny, write
+from sheets import TEST, answered, cell, notebook, page, tiny, write
 
 from repro.cli import main
 from repro.course.assignments import read, sources
@@ -74,6 +74,21 @@ def test_the_cells_of_tests_are_the_instructors(graded):
     table = graded(ann=own, bob=answered(tiny(), task_1=patched))
     assert (table["points"] == [0, 1]).all() and (table["of"] == 3).all()
     assert "`service` is not defined" in feedback(graded, "ann")
+
+
+def test_a_page_without_points_is_neither_asked_for_nor_graded(graded, source):
+    write(source / "2_page.ipynb", page())
+    write(graded.folder / "ann" / "2_page.ipynb", page())
+    assert list(sources(source)) == ["1_tiny"]
+    table = graded(ann=answered(tiny(), task_1=RIGHT))
+    assert table.loc["ann", "assignment"] == "1_tiny" and table.loc["ann", "points"] == 3
+    assert not (graded.folder / "ann" / "feedback-2.txt").exists()
+
+
+def test_a_folder_of_pages_without_points_has_no_assignments(tmp_path):
+    write(tmp_path / "source/1_page.ipynb", page())
+    with pytest.raises(ParamError, match="no assignments.*with graded cells"):
+        sources(tmp_path / "source")
 
 
 def test_of_all_that_is_wrong_what_names_a_mistake_is_told(graded):

@@ -6,7 +6,7 @@ import json
 import sys
 
 import pytest
-from sheets import tiny, write
+from sheets import page, tiny, write
 
 from repro.cli import main
 from repro.course.release import release
@@ -27,6 +27,17 @@ def test_the_folder_of_a_student(tmp_path, capsys):
     capsys.readouterr()
     assert main(words) == 2
     assert "is not empty" in capsys.readouterr().err
+
+
+def test_a_page_without_points_is_handed_out_without_outputs(tmp_path):
+    pytest.importorskip("nbgrader", reason="the extra `course` brings nbgrader")
+    write(tmp_path / "source/1_tiny.ipynb", tiny())
+    write(tmp_path / "source/2_page.ipynb", page())
+    made = release(tmp_path / "out", tmp_path / "source")
+    assert [path.name for path in made] == ["1_tiny.ipynb", "2_page.ipynb"]
+    (example,) = json.loads(made[1].read_text())["cells"]
+    assert example["source"] == "1 + 1"
+    assert example["outputs"] == [] and example["execution_count"] is None
 
 
 def test_without_nbgrader_one_line_says_how_to_get_it(tmp_path, monkeypatch):
