@@ -87,7 +87,7 @@ def test_a_page_without_points_is_neither_asked_for_nor_graded(graded, source):
 
 def test_a_folder_of_pages_without_points_has_no_assignments(tmp_path):
     write(tmp_path / "source/1_page.ipynb", page())
-    with pytest.raises(ParamError, match="no assignments.*with graded cells"):
+    with pytest.raises(ParamError, match="no assignments"):
         sources(tmp_path / "source")
 
 
