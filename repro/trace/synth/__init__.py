@@ -34,6 +34,7 @@ _STAND_INS = {
     "muri": "muri-like",
     **{f"pcs-{vc}": "pcs-like" for vc in _PCS_JOBS},
     "pcs-themis1": "pcs-workload",
+    "tiresias-60": "testbed",
     "history": "gpu-time-quantiles",
     "throughputs": "gavel-like-throughputs",
     "gavel-max-min-fairness": "gavel-physical",
@@ -41,6 +42,7 @@ _STAND_INS = {
 }
 #: Options of the generator that replaces a public file, where its defaults would not do.
 _STAND_IN_OPTIONS: dict[str, dict[str, Any]] = {
+    "tiresias-60": {"jobs": 60, "gaps": "poisson"},
     "gavel-max-min-fairness": {"at_start": 36, "large_batches": True},
     "gavel-minimize-makespan": {"jobs": 100, "rate": None, "max_hours": 5.0, "durations": 10},
     **{f"pcs-{vc}": {"workload": f"workload_{vc}", "jobs": n} for vc, n in _PCS_JOBS.items()},

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from repro import paths
 from repro.errors import DataMissingError, ParamError, TraceError
 from repro.files import public, tables
 from repro.trace import schema, synth
@@ -133,14 +135,30 @@ def test_stand_ins_follow_the_format_of_the_public_file():
     assert {held[f"tiresias-history-{n}"] for n in (1000, 5000, 10000)} == {"gpu-time-quantiles"}
     assert held["gavel-throughputs"] == "gavel-like-throughputs"
     assert held["gavel-max-min-fairness"] == held["gavel-minimize-makespan"] == "gavel-physical"
-    assert (
-        held["tiresias-60"]
-        is held["pcs-toy"]
-        is held["muri-n8g8"]
-        is held["gavel-msr-0e4a51"]
-        is None
-    )
+    assert held["tiresias-60"] == "testbed"
+    assert held["pcs-toy"] is held["muri-n8g8"] is held["gavel-msr-0e4a51"] is None
     assert synth.stand_in_for("no such trace") == (None, {})
+
+
+def _texts(value):
+    """Return all texts in what a parameter file holds."""
+    if isinstance(value, dict):
+        return [text for one in value.values() for text in _texts(one)]
+    if isinstance(value, list):
+        return [text for one in value for text in _texts(one)]
+    return [value] if isinstance(value, str) else []
+
+
+def test_every_public_file_that_a_figure_names_has_a_stand_in():
+    files = sorted(paths.params_dir().rglob("*.yaml"))
+    named = {
+        (file.stem, text)
+        for file in files
+        for text in _texts(yaml.safe_load(file.read_text()))
+        if public.is_known(text)
+    }
+    assert len(named) > 50
+    assert {one for one in named if synth.stand_in_for(one[1])[0] is None} == set()
 
 
 def test_missing_and_damaged_tables_are_named(tmp_path, monkeypatch):
