@@ -44,7 +44,7 @@
 #
 # (15) in (2) and (14) in (6) are a system of d pi and d z: a row per type and one for the level.
 # Arrays hold a line per quantity and a column per kind; loops over the kinds are short, so that
-# they compile to vectors.
+# they compile to vectors; a line that is copied by a loop, too, compiles in less time.
 #
 # `repro.optimise.pairs.interior` has another method (a homogeneous embedding, without the curve of
 # (3)); the two share only Mehrotra's prediction and correction (SIAM J. Optim. 2, 1992).
@@ -215,7 +215,8 @@ def eliminate(kinds: Any, now: Any, free: bool, w: Any) -> None:
     pair = 0
     for i in range(n):
         for j in range(i + 1, n + 1):
-            flow[pair] = row[OWN]
+            for k in range(size):
+                flow[pair, k] = row[OWN, k]
             for m in range(n + 1):
                 if m != i and m != j:
                     for k in range(size):
@@ -353,7 +354,8 @@ def direction(
             pair += 1
     for k in range(size):
         dx[n + 1, k] = (dy[n + 1, k] - x[n + 1, k] * row[DP, k]) * over_y[n + 1, k]
-    dy[n + 1] = row[DP]
+    for k in range(size):
+        dy[n + 1, k] = row[DP, k]
     dx[n + 2] = 0.0
     for j in range(n):
         dq[j] = (dq[j] - q[j] * dpi[j]) / pi[j]
