@@ -44,14 +44,15 @@ def expect(
         The name of the function in the notebook, so that a missing one can be told, or a function
         of the test that calls what students wrote.
     *arguments
-        What it is called with; the function gets copies.
+        What it is called with; the function gets copies and must leave them as they are.
     gives : Any
         The right answer, or a function that computes it from the arguments.
     cases : iterable of sequences, optional
         Arguments of many calls, instead of ``arguments``; the shortest that fails is shown.
     mistakes : mapping, optional
-        What a mistake is called -> what it gives, or a function that computes it. Named is the
-        first that explains all cases, or else the first that explains the case shown.
+        What a mistake is called -> what it gives, or a function that computes it. Named is what
+        explains all calls that fail and would spoil the fewest that are right, fewer than fail;
+        of equal ones the first.
     because : str
         Why the right answer is right.
     see : str
@@ -91,7 +92,7 @@ def _check(
     calls: list[tuple[Any, ...]],
     gives: Any,
     tolerance: float,
-    named: Mapping[str, Any],
+    mistakes: Mapping[str, Any],
     notes: tuple[str, str],
 ) -> None:
     """Raise what `expect` says."""
@@ -100,31 +101,47 @@ def _check(
         raise Wrong(f"`{name}` is not defined yet: write it above and run its cell first.")
     if not callable(called):
         raise Wrong(f"`{name}` must be a function, and is {_kind(called)}.")
-    answers = [_answer(called, case, name) for case in calls]
-    wanted = [_of(gives, case) for case in calls]
+    done = [_answer(called, case, gives, name, notes) for case in calls]
+    answers, wanted = [answer for answer, _ in done], [_of(gives, case) for case in calls]
     failed = [
         number
         for number, (answer, right) in enumerate(zip(answers, wanted, strict=True))
         if not same(answer, right, tolerance)
     ]
-    if not failed:
+    changed = [number for number, (_, change) in enumerate(done) if change]
+    if not failed and not changed:
         return
-    shown = min(failed, key=lambda number: len(repr(calls[number])))
-    said = ", ".join(map(_short, calls[shown]))
-    lines = [_difference(f"{name}({said})", answers[shown], wanted[shown])]
+    shown = min(failed or changed, key=lambda number: len(repr(calls[number])))
+    said = _call(name, calls[shown])
+    if not failed:
+        raise Wrong(
+            f"Not yet right: {said} gives what is expected, but changes what it was given: "
+            f"{done[shown][1]}. Work on a copy."
+        )
+    line = _difference(said, answers[shown], wanted[shown])
+    raise Wrong(_told(line + _named(mistakes, calls, answers, failed, tolerance), notes))
 
-    def explains(mistake: Any, numbers: Iterable[int]) -> bool:
-        return all(_fits(mistake, calls[one], answers[one], tolerance) for one in numbers)
 
-    found = [text for text, one in named.items() if explains(one, range(len(calls)))] or [
-        text for text, one in named.items() if explains(one, [shown])
-    ]
-    if found:
-        lines.append(f"{MISTAKE}{found[0]}.")
-    lines += [
-        f"{word} {text.rstrip('.')}." for word, text in zip(_NOTES, notes, strict=True) if text
-    ]
-    raise Wrong("\n  ".join(lines))
+def _named(
+    mistakes: Mapping[str, Any],
+    calls: Sequence[Sequence[Any]],
+    answers: Sequence[Any],
+    failed: Sequence[int],
+    tolerance: float,
+) -> str:
+    """Return a line that names the mistake that fits best, none if none fits well."""
+
+    def fits(mistake: Any, number: int) -> bool:
+        return _fits(mistake, calls[number], answers[number], tolerance)
+
+    spoiled = {
+        text: sum(not fits(one, number) for number in range(len(calls)))
+        for text, one in mistakes.items()
+        if all(fits(one, number) for number in failed)
+    }
+    # what explains one failure of many calls, and contradicts the others, may be chance
+    best = min(spoiled, key=lambda text: spoiled[text], default="")
+    return f"\n  {MISTAKE}{best}." if best and spoiled[best] < len(failed) else ""
 
 
 def same(answer: Any, right: Any, tolerance: float = 1e-6) -> bool:
@@ -169,26 +186,55 @@ def _fits(mistake: Any, case: Sequence[Any], answer: Any, tolerance: float) -> b
         return False
 
 
-def _answer(called: Callable[..., Any], case: Sequence[Any], name: str) -> Any:
-    """Return what a student's function answers, and tell in one line if it stops instead."""
+def _answer(
+    called: Callable[..., Any],
+    case: Sequence[Any],
+    gives: Any,
+    name: str,
+    notes: Sequence[str],
+) -> tuple[Any, str]:
+    """Return what a student's function answers and what it changes; tell if it stops instead."""
+    given = copy.deepcopy(case)
     try:
-        return called(*copy.deepcopy(case))
+        return called(*given), _change(case, given)
     except NotImplementedError as error:
         name = traceback.extract_tb(error.__traceback__)[-1].name
         raise Wrong(f"`{name}` is still empty: write it above, then run both cells.") from None
     except Wrong:
         raise
     except Exception as error:
-        said = ", ".join(map(_short, case))
-        stopped = f"{name}({said}) stopped with {type(error).__name__}: {_cut(str(error))}"
-        raise Wrong(stopped + _place(error)) from None
+        stopped = f"{type(error).__name__}: {_cut(str(error))}{_place(error)}"
+        line = (
+            f"{_call(name, case)} stopped with {stopped}; expected is {_short(_of(gives, case))}."
+        )
+        raise Wrong(_told(line, notes)) from None
+
+
+def _change(before: Sequence[Any], now: Sequence[Any]) -> str:
+    """Tell which argument was changed, if any was."""
+    for old, new in zip(before, now, strict=True):
+        # some, such as a generator of random numbers, are not even equal to a copy
+        if not same(new, old, 0.0) and same(copy.deepcopy(old), old, 0.0):
+            return f"{_short(old)} becomes {_short(new)}"
+    return ""
 
 
 def _place(error: BaseException) -> str:
-    """Return the line of a cell that an error comes from."""
+    """Return the line of a cell that an error comes from, a student's before that of a test."""
     frames = traceback.extract_tb(error.__traceback__)
     cells = [one for one in frames if one.filename.startswith("<") or "ipykernel" in one.filename]
-    return f" (line {cells[-1].lineno} of its cell)" if cells else ""
+    answers = [one for one in cells if one.filename != cells[0].filename] or cells
+    return f" (line {answers[-1].lineno} of its cell)" if answers else ""
+
+
+def _call(name: str, case: Sequence[Any]) -> str:
+    return f"{name}({', '.join(map(_short, case))})"
+
+
+def _told(line: str, notes: Sequence[str]) -> str:
+    """Return a message with its notes."""
+    why = [f"{word} {text.rstrip('.')}." for word, text in zip(_NOTES, notes, strict=True) if text]
+    return "\n  ".join([line, *why])
 
 
 def _difference(call: str, answer: Any, right: Any) -> str:

@@ -69,14 +69,69 @@ def test_the_mistake_that_explains_all_cases_is_named():
     assert "Likely" not in told(lambda: 3, gives=1, mistakes={"broken": lambda: 1 / 0, "two": 2})
 
 
-def test_arguments_are_copies():
+def test_an_error_is_told_with_what_was_expected():
+    def mean_wait(rate):
+        return 1 / (1 - rate)
+
+    text = told(mean_wait, cases=[(0.5,), (1.0,)], gives=lambda rate: 2.0 if rate < 1 else np.inf,
+                because="the line grows without end", see="task 1")  # fmt: skip
+    assert "mean_wait(1.0) stopped with ZeroDivisionError: float division by zero" in text
+    assert "expected is inf." in text and "Why: the line grows" in text and "See task 1." in text
+
+
+def test_the_line_of_an_error_is_that_of_the_students_cell():
+    names = {"expect": expect}
+    answer = "def decide(look):\n\n    return look()"
+    exec(compile(answer, "<cell task-1>", "exec"), names)
+    test = "\n" * 9 + "def order(n):\n    return decide(lambda: 1 / n)\nexpect(order, 0, gives=1)"
+    with pytest.raises(Wrong, match=r"line 3 of its cell.*expected is 1\."):
+        exec(compile(test, "<cell test-1>", "exec"), names)
+
+
+def test_of_mistakes_the_one_that_fits_best_is_named_and_none_that_fits_one_call_alone():
+    cases = [(n,) for n in range(1, 9)]
+    always = {"always 0": 0, "half": lambda n: n // 2}
+
+    def told_of(answer, gives=lambda n: n, mistakes=always):
+        return told(answer, cases=cases, gives=gives, mistakes=mistakes)
+
+    assert "Likely mistake: half." in told_of(lambda n: n // 2)
+    # the shortest call that fails is 1 -> 0, which "always 0" and "half" give too
+    assert "Likely" not in told_of(lambda n: n - n % 3)
+    # right where the mistake would be wrong too: one call of eight says too little
+    assert "Likely" not in told_of(lambda n: 0 if n == 8 else n)
+    # an edge that the student got right does not hide the mistake
+    assert "Likely mistake: always 0." in told_of(lambda n: 1 if n == 1 else 0)
+    # "half" is refuted by a call that is right, "half from 2 on" by none
+    closer = {**always, "half from 2 on": lambda n: n // 2 if n > 1 else n}
+    assert "half from 2 on." in told_of(lambda n: n // 2 if n > 1 else n, mistakes=closer)
+
+
+@pytest.mark.parametrize(
+    ("change", "given", "after"),
+    [
+        (lambda jobs: jobs.clear(), [3, 1], "[3, 1] becomes []"),
+        (lambda jobs: jobs.sort(), [3, 1], "[3, 1] becomes [1, 3]"),
+        (lambda jobs: jobs.update(a=2), {"a": 1}, "{'a': 1} becomes {'a': 2}"),
+        (lambda jobs: jobs.__setitem__(0, 5.0), np.array([3.0]), "[3.0] becomes [5.0]"),
+        (lambda jobs: jobs[0].append(2), [[1]], "[[1]] becomes [[1, 2]]"),
+    ],
+)
+def test_an_answer_that_changes_its_arguments_is_told_so(change, given, after):
     def greedy(jobs):
-        jobs.clear()
+        change(jobs)
         return 0
 
-    jobs = [1]
-    expect(greedy, jobs, gives=0)
-    assert jobs == [1]
+    before = repr(given)
+    text = told(greedy, given, gives=0, because="so it is")
+    assert after in text and "changes what it was given" in text and "copy" in text
+    assert repr(given) == before, "students get copies"
+    assert "gives 0, expected is 1" in told(greedy, given, gives=1), "what is wrong goes first"
+
+
+def test_arguments_that_cannot_be_compared_may_change():
+    expect(lambda draw: int(draw.integers(1)), np.random.default_rng(1), gives=0)
+    expect(lambda values: len(values), [float("nan"), np.inf, None, (1, 2)], gives=4)
 
 
 def test_values_of_other_sorts_differ():
