@@ -37,6 +37,10 @@ _LONGEST = 5000
 _KEPT = dict(vars(checks))
 
 
+class _TooLong(BaseException):
+    """A cell ran too long; no check and no answer takes this for an error of its own."""
+
+
 class _Run:
     """One notebook while it is graded."""
 
@@ -70,7 +74,8 @@ class _Run:
         try:
             held: list[checks.Wrong] = []
             checks.held = held if self.cells[place].points else None
-            signal.setitimer(signal.ITIMER_REAL, self.seconds)
+            # again every second, should an answer swallow the first
+            signal.setitimer(signal.ITIMER_REAL, self.seconds, 1.0)
             code = compile(self.cells[place].source, f"{_CELL}{self.cells[place].id}>", "exec")
             exec(code, self.names)
         except KeyboardInterrupt:
@@ -85,7 +90,7 @@ class _Run:
 
 def _told(error: BaseException) -> str:
     """Return an error of a cell in one line, what a check says in its own."""
-    if isinstance(error, checks.Wrong):
+    if isinstance(error, checks.Wrong | _TooLong):
         return str(error)
     if isinstance(error, NotImplementedError):
         return "it is still empty"
@@ -100,7 +105,7 @@ def _told(error: BaseException) -> str:
 
 
 def _too_long(_: int, frame: FrameType | None) -> None:
-    raise TimeoutError("this cell ran longer than it may; is there an endless loop?")
+    raise _TooLong("this cell ran longer than it may; is there an endless loop?")
 
 
 def _guard(closed: list[str], open_: list[str], tell: Any) -> None:

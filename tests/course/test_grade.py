@@ -122,6 +122,19 @@ def test_a_link_is_not_opened(graded, source):
 LOOP = "import time\nwhile True:\n    try: time.sleep(9)\n    except BaseException: pass\n"
 SCORED = {
     "an endless loop in a cell": ("while True: pass", 1, "", "endless loop"),
+    "an endless loop in an answer": (
+        "def service(seconds, gpus):\n    while True: pass",
+        1,
+        "",
+        "endless loop",
+    ),
+    "an endless loop that swallows one alarm": (
+        "while True:\n    try:\n        while True: pass\n    except: begun = 1\n"
+        "    while True: pass",
+        1,
+        "",
+        "endless loop",
+    ),
     "a loop that nothing stops": (
         LOOP,
         0,
