@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from repro.cli.lines import complain, join_pairs, warnings_in_lines
-from repro.errors import ReproError
+from repro.errors import PolicyError, ReproError
 from repro.release import VERSION
 
 #: What a shell reports of a command that Ctrl-C has ended.
@@ -187,7 +187,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ReproError, OSError) as error:
         if debug:
             raise
-        complain(str(error))
+        # of an error in a policy's own code
+        more = isinstance(error, PolicyError) and error.__cause__ is not None
+        complain(f"{error}{'; --debug shows the traceback' if more else ''}")
         return 2
     except typer.Abort:
         complain("interrupted")

@@ -286,7 +286,7 @@ class Engine:
             raise PolicyError(
                 f"policy {self.policy.name!r} fails at {self.view.now:g} s{about}: "
                 f"{type(cause).__name__}: {cause} ({Path(code.co_filename).name}:{line} in "
-                f"{code.co_name}); --debug shows the traceback"
+                f"{code.co_name})"
             ) from error
 
     def _waiting_for_ever(self) -> PolicyError:

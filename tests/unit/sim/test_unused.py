@@ -225,7 +225,7 @@ def test_an_interval_beside_shares_is_refused_in_python_too():
         repro.simulate(contended(), "1x4", "gavel-las", interval=77.0)
 
 
-def test_an_error_inside_a_policy_names_policy_time_and_job():
+def test_an_error_inside_a_policy_names_policy_time_and_job(run_cli, monkeypatch):
     from repro.core.policy import Order
 
     class Zed(Order):
@@ -234,8 +234,17 @@ def test_an_error_inside_a_policy_names_policy_time_and_job():
         def key(self, view, job):
             return view.submitt(job) if view.now > 30 else 1 / (job - 0.0 or 1.0)
 
-    with pytest.raises(PolicyError, match=r"policy 'zed' fails at 40 s, job 98: AttributeError"):
+    with pytest.raises(PolicyError, match=r"fails at 40 s, job 98: AttributeError.*\)$") as failed:
         repro.simulate(contended(), "1x4", Zed())
+
+    def fail(*_, **__):
+        raise failed.value
+
+    monkeypatch.setattr(repro, "simulate", fail)
+    words = ("--trace", "testbed", "--cluster", "1x4", "--policy", "tiresias-l")
+    done = run_cli("simulate", *words)
+    assert done.code == 2 and "policy 'zed' fails" in done.err
+    assert done.err.strip().endswith("--debug shows the traceback")
 
 
 def test_ids_that_a_spreadsheet_would_run_are_quoted_and_a_missing_folder_is_said_first(
