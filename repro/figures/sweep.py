@@ -9,6 +9,7 @@ import inspect
 import math
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -196,7 +197,7 @@ def _computed(case: Case) -> Outcome:
 
 
 def run(cases: Sequence[Case], workers: int | None = None, before: int = 0) -> list[Any]:
-    """Return what each resolved case gives; what is not remembered runs, in the order given.
+    """Return what each resolved case gives, in the order given; what is not remembered runs.
 
     ``before`` is how many simulations this notebook has done already.
     """
@@ -208,6 +209,7 @@ def run(cases: Sequence[Case], workers: int | None = None, before: int = 0) -> l
         if isinstance(name, str) and (kept := cache.recall(name)) is not None:
             done[name] = kept
     total, told, deaths = before + len(ahead), time.monotonic(), 0
+    ahead = {name: ahead[name] for name in _spread(ahead)}
     while missing := [name for name in ahead if name not in done]:
         count = len(done)
         try:
@@ -231,6 +233,19 @@ def run(cases: Sequence[Case], workers: int | None = None, before: int = 0) -> l
                 ) from None
             print("a worker process died; what it did is done again", flush=True)
     return [done[name] for name in names]
+
+
+def _spread(cases: Mapping[str | int, Case]) -> list[str | int]:
+    """Return names so that cases of one kind of policy are far apart.
+
+    Processes that begin with several of one kind would all compile the same code.
+    """
+    before: Counter[type] = Counter()
+    turn: dict[str | int, int] = {}
+    for name, case in cases.items():
+        turn[name] = before[type(case.policy)]
+        before[type(case.policy)] += 1
+    return sorted(turn, key=turn.__getitem__)
 
 
 def _one(name: str | int, case: Case) -> tuple[str | int, Outcome]:

@@ -446,3 +446,14 @@ def test_the_line_under_a_picture_tells_the_seeds_that_were_run(seeds, line):
     assert "seed" not in title_line(spec, {**run, "params": {}}, [])
     named = spec.model_validate({**spec.model_dump(), "data": "author's"})
     assert " · authors' data · " in title_line(named, {**run, "params": {}}, [])
+
+
+def test_cases_of_one_kind_of_policy_are_far_apart():
+    """Processes that begin together then compile different code."""
+    kinds = ["srtf", "srtf", "tiresias-l", "srtf", "tiresias-l", "yarn-cs"]
+    cases = {n: Case(small_trace(), "1x4", one).resolved() for n, one in enumerate(kinds)}
+    order = sweep._spread(cases)
+    assert order == [0, 2, 5, 1, 4, 3]
+    found = sweep.run(list(cases.values()), workers=1)
+    alone = [sweep.outcome(case) for case in cases.values()]
+    assert [one.jobs["jct"].sum() for one in found] == [one.jobs["jct"].sum() for one in alone]
