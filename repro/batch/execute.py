@@ -1,6 +1,7 @@
 """Notebooks in parallel, each in a kernel of its own, here or on dask workers."""
 
 import contextlib
+import dataclasses
 import itertools
 import logging
 import os
@@ -9,6 +10,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from typing import Any
+
+import joblib
 
 from repro.batch.kernel import execute, execute_on_worker
 from repro.batch.task import FAILED, Begun, Outcome, Task, Watch
@@ -35,12 +38,15 @@ def run(
     running: dict[Future[Outcome], Task] = {}
     waiting, news = iter(tasks), points_news(tasks)
     with _pool(jobs, backend, scheduler) as (pool, work, places):
+        # Starting a process for simulations takes longer than most of them, and every one compiles
+        # for itself: notebooks side by side share the CPUs.
+        cpus = max(1, joblib.cpu_count() // max(1, min(places, len(tasks))))
         while True:
             # A notebook leaves its dask worker's thread to simulations, so dask itself would begin
             # them all at once.
             for task in itertools.islice(waiting, places - len(running)):
                 begun[task] = time.monotonic()
-                running[pool.submit(work, task)] = task
+                running[pool.submit(work, dataclasses.replace(task, cpus=cpus))] = task
             if not running:
                 return
             if watch is not None:

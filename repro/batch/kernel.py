@@ -199,6 +199,7 @@ def _environment(task: Task, scratch: Path) -> dict[str, str]:
     return {
         **os.environ,
         **({ENV_SCHEDULER: task.scheduler} if task.scheduler else {}),
+        **({"LOKY_MAX_CPU_COUNT": str(task.cpus)} if task.cpus else {}),
         "MPLBACKEND": "Agg",
         "PYDEVD_DISABLE_FILE_VALIDATION": "1",
         **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),

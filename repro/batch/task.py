@@ -15,7 +15,8 @@ class Task:
     """A notebook to execute; plain values only, so that it may travel to another machine.
 
     ``parameters`` go into the parameters cell, ``fingerprint`` into the result. ``scratch`` is a
-    folder for sockets; ``scheduler`` the address of a dask scheduler for the simulations, or empty.
+    folder for sockets; ``scheduler`` the address of a dask scheduler for the simulations, or empty;
+    ``cpus`` how many processes may run them otherwise, 0 for one per CPU.
     """
 
     entry: Entry
@@ -23,6 +24,7 @@ class Task:
     fingerprint: str
     scratch: Path
     scheduler: str = ""
+    cpus: int = 0
 
     @property
     def id(self) -> str:

@@ -111,9 +111,13 @@ class Policy:
         """Seconds within which a completion and the next arrival count as one event."""
         return 0.0
 
-    def polled(self) -> bool:
-        """Tell whether completions are noticed only at decisions, not when they happen."""
-        return False
+    @property
+    def poll_s(self) -> float:
+        """Seconds between looks for completions, from decision to decision; 0: none goes unseen.
+
+        Infinity: completions are noticed at decisions only.
+        """
+        return 0.0
 
     def under(self: P, rules: str) -> P:
         """Return a copy whose None fields hold the values of ``rules``."""

@@ -264,9 +264,10 @@ def _pool(tasks: int, workers: int | None) -> Iterator[tuple[dict[str, Any], boo
         with client, joblib.parallel_config(backend="dask"):
             yield {"n_jobs": -1}, True
         return
+    workers = workers or joblib.cpu_count()
     alone = tasks < 2 or workers == 1
     try:
-        yield {"n_jobs": 1 if alone else workers or -1}, False
+        yield {"n_jobs": 1 if alone else workers}, False
     finally:
         if not alone:
             get_reusable_executor().shutdown(wait=True)

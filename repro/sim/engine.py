@@ -56,7 +56,7 @@ class Engine:
         #: distances (s, relative) within which a completion and what is next to it are one event
         self._tie_s = policy.tie_s
         self._tie_rel = 0.0 if policy.exact_ties else settings.rules.tie_rel
-        self._polled = policy.polled()
+        self._poll_s = policy.poll_s
         self.env = simpy.Environment()
         self._rng = np.random.default_rng(settings.seed)
         self._undrawn = self._rng.bit_generator.state
@@ -340,9 +340,14 @@ class Engine:
         finish, epoch = self.holdings.finish, self.holdings.epoch
         while finish and epoch[finish[0][1]] != finish[0][2]:
             heappop(finish)
-        if not finish or self._polled:
+        if not finish or self._poll_s == math.inf:
             return math.inf, 0.0
         ends = finish[0][0]
+        if self._poll_s:
+            look = self.view.now + self._poll_s
+            while look < ends:
+                look += self._poll_s
+            return look, 0.0
         return ends, max(self._tie_s, self._tie_rel * ends) if self._tie_s else 0.0
 
     def _complete(self, due: float, now: float, late: bool) -> bool:
@@ -406,7 +411,7 @@ class Engine:
         if self.interval is None:
             # a rule may ask for an instant that rounding puts at or before now: take the next one
             return wake if wake > now else math.nextafter(now, math.inf)
-        unseen = self._polled and self.holdings.runs
+        unseen = self._poll_s and self.holdings.runs
         if dirty or unseen or self.driver.waits or wake < math.inf:
             return (math.floor(now / self.interval + 1e-9) + 1) * self.interval
         return math.inf

@@ -58,7 +58,7 @@ def check_policy(
 
     Policies with ``elastic = True`` are not asked for gang and alone; ``time_fields`` are scaled
     along. Work and alone allow for the costs of ``overhead``, a performance model, and completions
-    noticed late (`Policy.polled`).
+    noticed late (`Policy.poll_s`).
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ class _Battery:
         self._runs_to_the_end(name, trace)
         result = self.run(trace)
         free = self.options.get("overhead") is None and not self.rules.start_overhead
-        exact = free and not self.policy.polled()
+        exact = free and not self.policy.poll_s
         check_records(result, self.cluster, gang=self.gang, exact=exact)
         ends = result.jobs.set_index("job_id")["end_time"]
         self._same("repeatable", name, ends, self.run(trace), "a second run ends it at")
@@ -245,7 +245,7 @@ class _Battery:
         self._same("scaling", name, ends * factor, result, "with all times doubled it ends at")
 
     def _alone(self, name: str, trace: pd.DataFrame) -> None:
-        if not self.gang or self.policy.polled() or self.options.get("perf") is not None:
+        if not self.gang or self.policy.poll_s or self.options.get("perf") is not None:
             return
         for _, rows in trace.groupby("num_gpus"):
             one = rows.iloc[:1].assign(submit_time=0.0)

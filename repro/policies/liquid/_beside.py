@@ -64,9 +64,10 @@ class Beside(Containers):
         """Decisions follow the reports."""
         return self.heartbeat_s
 
-    def polled(self) -> bool:
+    @property
+    def poll_s(self) -> float:
         """Completions wait for the next report."""
-        return self.heartbeat_s is not None
+        return 0.0 if self.heartbeat_s is None else math.inf
 
     def performance(self) -> Performance | None:
         """Return the model of run times, or of how fast jobs share."""

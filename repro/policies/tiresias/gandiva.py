@@ -41,9 +41,10 @@ class Gandiva(Policy):
         "tiresias": {"step_s": 10.0, "count_by_gang": True},
     }
 
-    def polled(self) -> bool:
+    @property
+    def poll_s(self) -> float:
         """Completions wait for the next step."""
-        return self.step_s is not None and self.step_s < math.inf
+        return 0.0 if self.step_s in (None, math.inf) else self.step_s
 
     def session(self, view: View) -> Callable[[View], Decision]:
         """Return the node sets of one run."""
@@ -85,10 +86,9 @@ class _Slicer:
 
     def __call__(self, view: View) -> Decision:
         """Notice completions, rotate, take arrivals in, rebalance."""
-        now, slice_s = view.now, self.policy.slice_s
-        jobs = view.jobs
+        now, jobs, before = view.now, view.jobs, self._sizes()
         freed = (self._leave(jobs) if view.changed else False) or self.opened
-        if abs(now / slice_s - round(now / slice_s)) < 1e-9:
+        if self._rotates(now):
             self._rotate(view)
         for job in jobs:
             if job not in self.known:
@@ -99,16 +99,35 @@ class _Slicer:
             self.pending = [job for job in self.pending if not self._enter(job)]
         self._rebalance()
         runs = [job for sets in self.sets.values() for s in sets for job in s.jobs[: s.capacity]]
-        return RunSet(runs, "exact", self._wake(now, bool(jobs)))
+        settled = not view.changed and self._sizes() == before
+        return RunSet(runs, "exact", self._wake(now, settled))
 
-    def _wake(self, now: float, busy: bool) -> float:
-        """Return the next step or, where jobs take turns, the next rotation (s)."""
-        step = self.policy.step_s
-        if step is not None and step < math.inf:
-            return now + step if busy else math.inf
-        crowded = any(s.overfull for sets in self.sets.values() for s in sets) or self.pending
-        slice_s = self.policy.slice_s
-        return (math.floor(now / slice_s + 1e-9) + 1) * slice_s if crowded else math.inf
+    def _sizes(self) -> list[int]:
+        """Return the numbers on which alone the next step depends if nobody comes or goes."""
+        jobs = (len(node_set.jobs) for sets in self.sets.values() for node_set in sets)
+        return [self.free, self.opened, len(self.pending), *jobs]
+
+    def _rotates(self, now: float) -> bool:
+        """Tell whether a slice ends now."""
+        slices = now / self.policy.slice_s
+        return abs(slices - round(slices)) < 1e-9
+
+    def _wake(self, now: float, settled: bool) -> float:
+        """Return when to decide again (s); a step that is settled changed nothing."""
+        crowded = any(s.overfull for sets in self.sets.values() for s in sets)
+        step, slice_s = self.policy.poll_s, self.policy.slice_s
+        if not step:
+            rotation = (math.floor(now / slice_s + 1e-9) + 1) * slice_s
+            return rotation if crowded or self.pending else math.inf
+        if settled and not crowded:
+            return math.inf
+        look = now + step
+        for _ in range(math.ceil(slice_s / step) if settled else 0):
+            if self._rotates(look):
+                return look
+            look += step
+        # counted from this arrival, no step ever meets the end of a slice
+        return math.inf if settled and (slice_s / step).is_integer() else look
 
     def _leave(self, jobs: list[int]) -> bool:
         """Drop finished jobs; return whether nodes came free."""

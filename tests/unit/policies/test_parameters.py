@@ -108,8 +108,8 @@ def test_rules_fill_what_was_left_open(rules, thresholds, exact):
 def test_unset_parameters_follow_the_rules_of_the_run():
     result = simulate(small_trace(), "1x4", TiresiasL(), rules="tiresias")
     assert "3250.0, 7200.0" in result.meta["settings"]
-    assert Gandiva().under("tiresias").polled()
-    assert not Gandiva().under("paper").polled()
+    assert Gandiva().under("tiresias").poll_s == 10.0
+    assert Gandiva().under("paper").poll_s == 0.0
 
 
 def test_rules_without_values_of_their_own_are_the_papers():
