@@ -9,7 +9,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 CORE := $(if $(filter $(VENV)/bin,$(BIN)),$(VENV)/.core)
 TEST := $(CORE:%.core=%.test)
-PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check \
+# pip would compile one file after the other, on one CPU
+BYTECODE := @$(VENV)/bin/python -m compileall -qq -j 0 $(VENV)/lib || true
+PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile \
 	$(if $(LOCK),-c $(LOCK),--upgrade --upgrade-strategy eager)
 
 .PHONY: figures test paper lab lab-filter bench lint architecture walk status sheet clean help FORCE
@@ -95,11 +97,13 @@ $(VENV)/.core: $(VENV)/.lock $(LOCK) pyproject.toml
 		|| grep -q "No matching distribution found for ecos" $(VENV)/ecos.log || { cat $(VENV)/ecos.log; exit 2; }
 	@! grep -q "No matching distribution found for ecos" $(VENV)/ecos.log \
 		|| echo "no wheel of ecos for this Python: our own solver stands in for that of Gavel's simulator"
+	$(BYTECODE)
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.core
 	@echo "installing the test tools into $(VENV) (once)"
 	$(PIP) -e ".[dask,test]"
+	$(BYTECODE)
 	@touch $@
 
 clean:

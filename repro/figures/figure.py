@@ -156,7 +156,8 @@ class FigureRun:
 
         The longest ``cases`` should come first; returned is what the measure of each gives, by
         label and in the same order. ``workers`` are processes on this machine, by default one per
-        CPU; with ``repro run --backend dask`` its workers run the cases.
+        CPU, in a batch this notebook's share of them; with ``repro run --backend dask`` its workers
+        run the cases.
 
         Examples
         --------
