@@ -28,7 +28,7 @@ ROOT = Path(repro.__file__).parent
 PAGE = Path(__file__).with_name("architecture.md")
 BEGIN, END = "<!-- walk -->", "<!-- end of walk -->"
 #: what remembers answers of earlier decisions, by name of the attribute
-MEMO = {"_solved", "met", "_met_whole", "_matchers"}
+MEMO = {"_solved", "met", "_matchers"}
 
 
 class Case(NamedTuple):

@@ -90,22 +90,19 @@ def counted_pairs(weights: Floats, counts: Counts) -> PairCounts:
     return tuple((a, b, number) for (a, b), number in sorted(found.items()))
 
 
-def first_pairs(values: Ints, kinds: Ints) -> list[tuple[int, int]]:
+def first_pairs(n: int, values: Ints) -> list[tuple[int, int]]:
     """Return a matching as `best_pairs` does, but of equal totals the first the solver finds.
 
-    ``values`` of pairing nodes of two kinds are whole multiples of `RESOLUTION`; ``kinds`` are the
-    kinds of the nodes.
+    ``values`` of the pairs `below_diagonal` of n nodes are whole multiples of `RESOLUTION`.
     """
     import rustworkx as rx
 
-    later, earlier = _below_diagonal(len(kinds))
-    found = values[kinds[later], kinds[earlier]]
-    graph, value = _graph(len(kinds), (found > 0).tobytes()), found.tolist().__getitem__
+    graph, value = _graph(n, (values > 0).tobytes()), values.tolist().__getitem__
     return list(rx.max_weight_matching(graph, weight_fn=value))
 
 
 @lru_cache
-def _below_diagonal(n: int) -> tuple[Ints, Ints]:
+def below_diagonal(n: int) -> tuple[Ints, Ints]:
     """Return rows and columns of the pairs of n nodes, each row those before it."""
     rows, columns = np.tril_indices(n, -1)
     return rows, columns
@@ -117,7 +114,7 @@ def _graph(n: int, edges: bytes) -> Any:
     import rustworkx as rx
 
     graph, places = rx.PyGraph(), np.flatnonzero(np.frombuffer(edges, np.bool_))
-    later, earlier = (ends[places].tolist() for ends in _below_diagonal(n))
+    later, earlier = (ends[places].tolist() for ends in below_diagonal(n))
     graph.add_nodes_from(range(n))
     graph.add_edges_from([*zip(earlier, later, places.tolist(), strict=True)])
     return graph

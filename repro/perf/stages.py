@@ -4,7 +4,7 @@ import itertools
 import math
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any, Literal
 
 import numpy as np
@@ -133,13 +133,17 @@ class Interleaving:
 
     def _alone_and_grouped(self, table: JobTable, run: Run) -> tuple[list[float], float]:
         """Return the iteration time of every job alone, and the period of a group."""
-        name = f"stages {self.columns}"
-        merged, stages, numbers, alone, periods = table.derived(name, partial(self._of, table))
-        key = self.ordering, self.factors, *map(numbers.__getitem__, run.jobs)
+        known = table.derived(self._name, partial(self._of, table))
+        merged, stages, numbers, alone, periods = known
+        key = tuple(map(numbers.__getitem__, run.jobs))
         period = periods.get(key)
         if period is None:
             period = periods[key] = self.period([stages[job] for job in run.jobs], merged)
         return alone, period
+
+    @cached_property
+    def _name(self) -> str:
+        return f"stages {self}"
 
     def _of(self, table: JobTable) -> tuple[Any, ...]:
         """Return whether CPU is in storage, stages, numbers of equal ones, solo times; periods."""

@@ -387,7 +387,8 @@ class Engine:
             holdings.expect(rounds.ends)
             rounds.ends = None
         if holdings.settles:
-            holdings.predict_all(now, driver.running(), self._tie_rel)
+            far = self.interval is not None
+            holdings.predict_all(now, driver.running(), self._tie_rel, far=far)
 
     def _sleep(self, target: float) -> Generator[Any, Any, float]:
         env = self.env

@@ -112,26 +112,31 @@ class Holdings:
             self.overhead_s += start_s
         state.since[rows] = now
 
-    def predict_all(self, now: float, order: Iterable[int], tie_rel: float) -> None:
+    def predict_all(self, now: float, order: Iterable[int], tie_rel: float, *, far: bool) -> None:
         """Predict every completion anew; a last interval turns out to have no start to pay.
 
         Completions within ``tie_rel`` of the earliest come at one instant, that of the first of
-        them in ``order``.
+        them in ``order``. Unless ``far``, one that is earliest by more is predicted alone: before
+        any other comes, all are predicted anew.
         """
-        jobs, finish = [*order], self.finish
-        rows = np.array(jobs, np.int64)
-        seconds = (now + self.table.state.left[rows] * self._pace[rows]).tolist()
-        ends = [*zip(seconds, jobs, map(self.epoch.__getitem__, jobs), strict=True)]
-        finish[:] = ends
-        heapify(finish)
-        # the second is one of the next two in a heap
-        if any(end <= finish[0][0] * (1.0 + 4.0 * tie_rel) for end, _, _ in finish[1:3]):
+        rows = np.fromiter(self.runs, np.int64, len(self.runs))
+        ends = now + self.table.state.left[rows] * self._pace[rows]
+        jobs, seconds = rows.tolist(), ends.tolist()
+        first = min(seconds, default=math.inf)
+        alone = np.count_nonzero(ends <= first * (1.0 + 4.0 * tie_rel)) == 1
+        if alone and not far:
+            jobs, seconds = [jobs[seconds.index(first)]], [first]
+        elif not alone:
+            end_of = dict(zip(jobs, seconds, strict=True))
+            jobs = [job for job in order if job in end_of]
+            seconds = [*map(end_of.__getitem__, jobs)]
             first = math.inf
-            for end, _, _ in ends:
+            for end in seconds:
                 if end < first and not math.isclose(end, first, rel_tol=tie_rel):
                     first = end
             near = partial(math.isclose, first, rel_tol=tie_rel)
-            self.expect((first if near(end) else end, job) for end, job, _ in ends)
+            seconds = [first if near(end) else end for end in seconds]
+        self.expect(zip(seconds, jobs, strict=True))
 
     def expect(self, ends: Iterable[tuple[float, int]]) -> None:
         """Replace all predicted completions."""

@@ -12,7 +12,14 @@ from sortedcontainers import SortedList
 
 from repro.cluster.spec import Cluster
 from repro.core.grouped import Group
-from repro.matching.jobs import RESOLUTION, KindMatcher, best_pairs, counted_pairs, first_pairs
+from repro.matching.jobs import (
+    RESOLUTION,
+    KindMatcher,
+    below_diagonal,
+    best_pairs,
+    counted_pairs,
+    first_pairs,
+)
 from repro.perf.stages import Interleaving, Stages
 from repro.placement.first_fit import FirstFit
 from repro.typing import Floats, Ints
@@ -159,11 +166,9 @@ class Profiles:
         self.alone: list[Kind] = [self.kind((number,)) for number in self.of_job]
         #: two kinds that met, either one first
         self.met: defaultdict[Kind, dict[Kind, Pair]] = defaultdict(dict)
-        #: row of each kind in the table of gamma in whole numbers
-        self._row: dict[Kind, int] = {}
-        self._values = np.zeros((64, 64), np.int64)
-        #: sets of kinds all of which have met
-        self._met_whole: set[frozenset[Kind]] = set()
+        #: row of each kind of a short line in the table of gamma in whole numbers; -1: not known
+        self._row: defaultdict[Kind, int] = defaultdict(itertools.count().__next__)
+        self._values = np.full((64, 64), -1)
         self._matchers: dict[Line, KindMatcher] = {}
         #: matchings of lines, and of numbers per kind
         self._solved: dict[tuple[Any, ...], Any] = {}
@@ -190,16 +195,12 @@ class Profiles:
         self._learn([line])
         return np.array([[self.met[one][other][0] for other in line] for one in line])
 
-    def _learn(self, lines: Sequence[Sequence[Kind]]) -> None:
+    def _learn(self, lines: Iterable[Iterable[Kind]]) -> None:
         """Let all kinds of each line have met."""
         met, members = self.met, self.members
-        strange = set(map(frozenset, lines)) - self._met_whole
-        if not strange:
-            return
-        self._met_whole |= strange
         new = {
             (min(one, other), max(one, other))
-            for present in strange
+            for present in map(set, lines)
             for one in present
             for other in present - met[one].keys()
         }
@@ -210,22 +211,21 @@ class Profiles:
         groups = [[self._stages[number] for number in profiles] for profiles in fitting]
         found = dict(zip(fitting, self._perf.efficiencies(groups, self._merged), strict=True))
         for (one, other), profiles in merged.items():
-            a, b = (self._row.setdefault(kind, len(self._row)) for kind in (one, other))
-            if max(a, b) >= len(self._values):
-                self._values = np.pad(self._values, (0, len(self._values)))
             gamma, both = found.get(profiles, 0.0), self.kind(profiles) if profiles in found else 0
             met[one][other] = met[other][one] = (gamma, one, other, both)
-            self._values[a, b] = self._values[b, a] = round(gamma / RESOLUTION)
 
     def matched(self, counts: Sequence[Mapping[Kind, int]]) -> list[dict[Pair, int]]:
         """Return maximum-weight matchings of so many nodes of every kind: how often which pair."""
         if len(self._solved) > _MEMORY:
             self._solved.clear()
         # kinds, ascending, and numbers
-        keys = [tuple(zip(*sorted(nodes.items()), strict=True)) for nodes in counts]
+        lines = [tuple(sorted(nodes)) for nodes in counts]
+        keys = [
+            (line, tuple(map(nodes.__getitem__, line)))
+            for line, nodes in zip(lines, counts, strict=True)
+        ]
         new = [key for key in keys if key not in self._solved]
-        if new:
-            self._learn([line for line, _ in new])
+        self._learn(line for line, _ in new if line not in self._matchers)
         for line, number in new:
             if not self._collapse or 2 * len(line) > sum(number):
                 numbers = counted_pairs(self.weights(line), number)
@@ -247,15 +247,30 @@ class Profiles:
             return self._kind_by_kind(kinds, again)
         partner: list[int] | None = self._solved.get(kinds)
         if partner is None:
-            self._learn([kinds])
-            rows = np.array([*map(self._row.__getitem__, kinds)])
-            pairs = first_pairs(self._values, rows) if few else best_pairs(self.weights(kinds))
+            pairs = self._first_pairs(kinds) if few else best_pairs(self.weights(kinds))
             if len(self._solved) > _MEMORY:
                 self._solved.clear()
             partner = self._solved[kinds] = [*range(len(kinds))]
             for one, other in pairs:
                 partner[one], partner[other] = other, one
         return partner
+
+    def _first_pairs(self, kinds: Line) -> list[tuple[int, int]]:
+        """Return the pairs that the solver finds first."""
+        rows = np.array([*map(self._row.__getitem__, kinds)])
+        if len(self._row) > len(self._values):
+            self._values = np.pad(self._values, (0, len(self._values)), constant_values=-1)
+        later, earlier = below_diagonal(len(kinds))
+        a, b = rows[later], rows[earlier]
+        values = self._values[a, b]
+        if values.min(initial=0) < 0:
+            self._learn([kinds])
+            new = np.flatnonzero(values < 0)
+            a, b = a[new], b[new]
+            met = zip(later[new].tolist(), earlier[new].tolist(), strict=True)
+            gamma = np.array([self.met[kinds[one]][kinds[other]][0] for one, other in met])
+            values[new] = self._values[a, b] = self._values[b, a] = np.rint(gamma / RESOLUTION)
+        return first_pairs(len(kinds), values)
 
     def _kind_by_kind(self, kinds: Line, again: Sequence[tuple[int, int]]) -> list[int]:
         """Return partners in the numbers per kind that weigh most."""

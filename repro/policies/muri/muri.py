@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import operator
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -34,6 +35,7 @@ MEASURED_BLOCKS = (1.33 / 1.015, 1.5 / 1.015, 1.3 / 1.015)
 #: Groups as they were formed, and their runs by members, ascending.
 Placed = tuple[list[Group], dict[Group, Run]]
 NO_RUNS: Placed = ([], {})
+_JOB = operator.itemgetter(2)
 
 
 @dataclass(frozen=True)
@@ -351,7 +353,7 @@ class _InList(_Run):
         running = self.ranked(view, rows, spent)
         self.candidates.add(view.fresh, [self.first[job] for job in view.fresh])
         entries = self.candidates.choose(running, view.fresh)
-        buckets = {width: [job for _, _, job in line] for width, line in entries.items()}
+        buckets = {width: [*map(_JOB, line)] for width, line in entries.items()}
         arrange = self.groups.match if self.policy.blossom else self.groups.blocks
         groups = arrange(buckets, view.cluster.num_gpus)
         if self.policy.autopack:
@@ -373,8 +375,8 @@ class _InList(_Run):
         self.candidates.remove(begun - self.held)
         self.held -= lost
         self.held |= begun
-        widths = sorted(buckets, reverse=True)
-        order = [job for width in widths for job in buckets[width] if job in self.held]
+        lines = map(buckets.__getitem__, sorted(buckets, reverse=True))
+        order = [*filter(self.held.__contains__, itertools.chain.from_iterable(lines))]
         return RunSet(start, stop=stop, keep=True, order=order)
 
     def _placed(
