@@ -41,20 +41,20 @@ def complete(
     return np.where(known, values, product)
 
 
-def _patterns(known: Flags) -> list[tuple[Flags, Ints]]:
-    """Return each pattern of gaps that rows have, and those rows."""
+def _patterns(known: Flags) -> list[tuple[Ints, Ints]]:
+    """Return the columns known together in some rows, and those rows, for each set of columns."""
     held, of_row = np.unique(known, axis=0, return_inverse=True)
-    return [(pattern, np.flatnonzero(of_row == n)) for n, pattern in enumerate(held)]
+    return [(np.flatnonzero(one), np.flatnonzero(of_row == n)) for n, one in enumerate(held)]
 
 
 def _fit(
-    factor: Floats, patterns: list[tuple[Flags, Ints]], target: Floats, ridge: Floats
+    factor: Floats, patterns: list[tuple[Ints, Ints]], target: Floats, ridge: Floats
 ) -> Floats:
     """Return the best other factor by ridge regression; rows with the same gaps have one matrix."""
     answer: Floats = target @ factor
     for seen, rows in patterns:
-        part = factor[seen]
-        answer[rows] = np.linalg.solve(part.T @ part + ridge, answer[rows].T).T
+        part = factor.take(seen, axis=0)
+        answer[rows] = np.linalg.solve(part.T @ part + ridge, answer.take(rows, axis=0).T).T
     return answer
 
 

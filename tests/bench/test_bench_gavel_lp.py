@@ -19,7 +19,8 @@ def view(seed=0, jobs=JOBS):
     """A run of single-GPU jobs of 26 types on as many GPUs as a quarter of the jobs per type."""
     rng = np.random.default_rng(seed)
     speeds = 10 ** rng.uniform(-0.3, 1.8, (KINDS, 3))
-    model = rng.integers(0, KINDS, jobs).tolist()
+    codes = rng.integers(0, KINDS, jobs)
+    model = codes.tolist()
     left = (10 ** rng.uniform(3, 6.5, jobs)).tolist()
     submit = rng.uniform(0, 1e5, jobs).tolist()
     return SimpleNamespace(
@@ -28,23 +29,25 @@ def view(seed=0, jobs=JOBS):
         gpu_types=("k80", "p100", "v100"),
         gpu_counts=np.full(3, jobs / 4),
         kind=lambda job: (f"m{model[job]}", 1),
+        kind_codes=codes,
         speeds=lambda job: speeds[model[job]],
         gpus=lambda job: 1,
         submit=submit.__getitem__,
         steps_left=lambda jobs: np.array([left[job] for job in jobs]),
+        step_s=lambda jobs: 1.0,
         column=lambda name, default: np.full(jobs, default),
     )
 
 
-@pytest.mark.parametrize(
-    ("policy", "limit"),
-    [
-        ("gavel-las", 0.05),
-        ("gavel-makespan", 0.2),
-        ("gavel-ftf", 1.0),
-        ("gavel-water-filling", 2.0),
-    ],
-)
+LIMITS = {
+    "gavel-las": 0.05,
+    "gavel-makespan": 0.2,
+    "gavel-ftf": 1.0,
+    "gavel-water-filling": 2.0,
+}
+
+
+@pytest.mark.parametrize(("policy", "limit"), LIMITS.items())
 def test_one_allocation(benchmark, policy, limit):
     run = view()
     make(policy, rules="paper").session(run)(run)

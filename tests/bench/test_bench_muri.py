@@ -24,7 +24,7 @@ TRACES = "Rivendile+Muri/simulator/trace-data"
     [
         ("trace3", "muri-s", 3, 17),
         ("trace3", "themis", 3, 40),
-        ("trace1", "muri-s", 5, 100),
+        ("trace1", "muri-s", 5, 20),
         ("trace2", "muri-s", 1, 250),
     ],
 )

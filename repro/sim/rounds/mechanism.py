@@ -43,7 +43,9 @@ class Ledger:
     def _new(self, members: Ints, x: Floats, speeds: Floats, deficit: Floats) -> kernel.Rows:
         """Return rows that received nothing yet."""
         able, allocated = (speeds[:, 0] > 0) & (speeds[:, 1] > 0), np.ones(len(x), dtype=np.bool_)
-        time, total = np.full(x.shape, self._prior), np.full(x.shape[1], self._prior * len(x))
+        time, total = np.empty(x.shape), np.empty(x.shape[1])
+        time.fill(self._prior)
+        total.fill(self._prior * len(x))
         members = np.ascontiguousarray(members)
         return kernel.Rows(members, able, allocated, x, deficit, time, total, speeds)
 
@@ -138,6 +140,8 @@ class RoundMechanism(ABC):
         self._codes = np.append(speeds.codes, -1)
         self._alone = np.repeat(speeds.alone[:, None], 2, axis=1)
         self._paired: Floats | None = None
+        #: whether some kind can never run
+        self._unable = bool(np.isnan(speeds.alone).any())
         #: jobs that arrived since X was computed and have no row yet
         self._unplaced: list[int] = []
         self._computed = -math.inf
@@ -198,8 +202,9 @@ class RoundMechanism(ABC):
         """Take over a new allocation matrix after checking it; rounding errors are trimmed."""
         types, x = self.speeds.gpu_types, shares.fractions
         members = shares.jobs if isinstance(shares.jobs, np.ndarray) else shares.members
-        if members.ndim == 1:
-            members = np.stack([members, np.full(len(members), -1)], axis=1)
+        if alone := members.ndim == 1:
+            pairs = np.full((len(members), 2), -1)
+            pairs[:, 0], members = members, pairs
         who = f"policy {self.policy.name!r}"
         if x.shape != (len(members), len(shares.gpu_types)) or not set(shares.gpu_types) <= set(
             types
@@ -217,8 +222,9 @@ class RoundMechanism(ABC):
         if not possible:
             rule, what = _violated(members, x, widths, self.speeds, self.table.ids)
             raise PolicyError(f"{who}: {rule}: at {now:g} s {what}")
-        members, x = _in_order(members, trimmed)
-        self._renew(members, x, now)
+        if not alone:
+            members, trimmed = _in_order(members, trimmed)
+        self._renew(members, trimmed, now)
         self._unplaced.clear()
         self.has_shares = True
 
@@ -272,9 +278,10 @@ class RoundMechanism(ABC):
             kinds, partners, _, types = self._paired.shape
             place = codes[:, 0] * partners + codes[:, 1] + 1
             pace = self._paired.reshape(kinds * partners, 2, types).take(place, axis=0)
-        for job in members[np.isnan(pace[:, 0, 0]), 0][:1].tolist():
-            # says why it can never run
-            speeds.of(job)
+        if self._unable:
+            for job in members[np.isnan(pace[:, 0, 0]), 0][:1].tolist():
+                # says why it can never run
+                speeds.of(job)
         if speeds.known or not self.table.counts_steps:
             return pace
         solo = self._solo[np.where(members >= 0, members, members[:, :1])]
