@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from repro.compiled import njit
+from repro.core.assign import assign
 from repro.errors import ParamError
 from repro.placement.network import Gang, Scoring, Site
 from repro.typing import Flags, Floats, Ints
@@ -399,7 +400,7 @@ def _crossover(room: Room, givers: Ints, takers: Ints, near: float, draws: Float
     children = takers.copy()
     for pair in range(len(givers)):
         node, close = _pick(givers[pair], draws[pair, 0]), draws[pair, 1] < near
-        children[pair] = inject(room, givers[pair], takers[pair], node, close)
+        assign(children[pair], inject(room, givers[pair], takers[pair], node, close))
     return children
 
 
@@ -418,11 +419,12 @@ def _mutation(room: Room, plans: Ints, near: float, draws: Floats) -> Ints:
             _move_job(child, int(which * room.allowed.shape[0]), room)
             continue
         node = _pick(plan, which)
-        child[:], fits = empty(room, plan, node, how < near)
+        without, fits = empty(room, plan, node, how < near)
+        assign(child, without)
         if not fits:
             both = np.array([node, _pick(plan, whither)])
-            child[:] = np.where((plan == both[0]) | (plan == both[1]), -1, plan)
+            assign(child, np.where((plan == both[0]) | (plan == both[1]), -1, plan))
             order = np.argsort(draws[number, 4:])
             if not _insert(child, order, both, _rest(child, room), room, False):
-                child[:] = plan
+                assign(child, plan)
     return children

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from repro.compiled import njit
+from repro.core.assign import assign
 from repro.core.elastic import (
     ASKED,
     HELD,
@@ -210,13 +211,16 @@ def _advance(jobs: Jobs, s: State, now: float) -> None:
 @njit()
 def _copy(jobs: Jobs, s: State, copy: State, arrived: int) -> None:
     """Copy a state for a playout, in which jobs are as large as the scheduler believes."""
-    copy.left[:arrived] = s.left[:arrived] * jobs.error[:arrived]
-    copy.gpus[:arrived], copy.rate[:arrived] = s.gpus[:arrived], s.rate[:arrived]
-    copy.begins[:arrived] = s.begins[:arrived]
-    held = s.tally[HOLDERS]
-    copy.holders[:held] = s.holders[:held]
-    copy.real[:], copy.whole[:] = s.real, s.whole
-    copy.clock[:], copy.tally[:] = s.clock, s.tally
+    for job in range(arrived):
+        copy.left[job] = s.left[job] * jobs.error[job]
+    assign(copy.gpus[:arrived], s.gpus)
+    assign(copy.rate[:arrived], s.rate)
+    assign(copy.begins[:arrived], s.begins)
+    assign(copy.holders[: s.tally[HOLDERS]], s.holders)
+    assign(copy.real.ravel(), s.real.ravel())
+    assign(copy.whole.ravel(), s.whole.ravel())
+    assign(copy.clock, s.clock)
+    assign(copy.tally, s.tally)
 
 
 @njit()

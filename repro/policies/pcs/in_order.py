@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from repro.compiled import njit
+from repro.core.assign import assign
 from repro.core.elastic import HOLDERS, Elastic, Jobs, State, give, pop, push
 from repro.core.policy import register
 from repro.sim.elastic import ruled
@@ -30,7 +31,7 @@ def leave(jobs: Jobs, how: int, s: State, job: int) -> None:
     held, place = s.holders[: s.tally[HOLDERS]], 0
     while held[place] != job:
         place += 1
-    held[place : len(held) - 1] = held[place + 1 :]
+    assign(held[place:-1], held[place + 1 :])
     s.tally[HOLDERS] -= 1
 
 
@@ -99,7 +100,7 @@ def hand_out(jobs: Jobs, s: State, single: bool, stable: bool) -> None:
             numbers[LAST] -= 1
             tie[job] = numbers[LAST]
         add(s, job, key[job], tie[job])
-    s.holders[:count] = held[:count]
+    assign(s.holders[:count], held)
     s.tally[HOLDERS] = count
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from repro.compiled import njit
+from repro.core.assign import assign
 from repro.core.decision import Decision
 from repro.core.elastic import EVENTS, HOLDERS, NOW, SHOWN, Elastic, Jobs, Rule, State, give
 from repro.core.policy import register
@@ -43,9 +44,9 @@ def _retire(jobs: Jobs, how: int, s: State, job: int) -> None:
     number, place, hold = s.whole[_NUMBER, 0], 0, s.whole[_HOLD]
     while s.whole[_LIST, place] != job:
         place += 1
-    s.whole[_LIST, place : number - 1] = s.whole[_LIST, place + 1 : number]
+    assign(s.whole[_LIST, place : number - 1], s.whole[_LIST, place + 1 :])
     for row in range(_RHO):
-        s.real[row, place : number - 1] = s.real[row, place + 1 : number]
+        assign(s.real[row, place : number - 1], s.real[row, place + 1 :])
     for at in range(s.tally[HOLDERS]):
         hold[at] = -1 if hold[at] == place else hold[at] - (hold[at] > place)
     s.whole[_NUMBER, 0] -= 1
