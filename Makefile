@@ -14,7 +14,7 @@ BYTECODE := @$(VENV)/bin/python -m compileall -qq -j 0 $(VENV)/lib || true
 PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile \
 	$(if $(LOCK),-c $(LOCK),--upgrade --upgrade-strategy eager)
 
-.PHONY: figures test paper lab lab-filter bench lint architecture walk status sheet clean help FORCE
+.PHONY: figures test paper lab lab-filter bench lint architecture walk speed status sheet clean help FORCE
 
 help:
 	@echo "make figures  every figure and table, quick profile, gallery under build/figures"
@@ -25,6 +25,7 @@ help:
 	@echo "make lint     ruff, mypy and the floors of the package"
 	@echo "make architecture  draw the floors and count the lines for docs/architecture.md"
 	@echo "make walk     follow one decision through the files, for docs/architecture.md"
+	@echo "make speed    write the tables of docs/speed.md from the last make bench"
 	@echo "make status   write README's status table from the committed results"
 	@echo "make sheet    contact sheets of all pictures, before and now, in build/sheet"
 	@echo "make clean    remove .venv, build and caches inside the checkout"
@@ -54,6 +55,9 @@ architecture: $(TEST)
 
 walk: $(TEST)
 	$(BIN)/python docs/walk.py
+
+speed: $(TEST)
+	$(BIN)/python docs/speed.py
 
 status: $(TEST)
 	$(BIN)/python docs/status.py

@@ -67,7 +67,7 @@ def note(name, **figures):
     row = pd.DataFrame([figures], index=pd.Index([name], name="name"))
     table = row.combine_first(table).sort_index()
     unfinished = path.with_suffix(".unfinished")
-    table.to_csv(unfinished, index_label="name", float_format="%.6g")
+    table.to_csv(unfinished, index_label="name", float_format="%.8g")
     os.replace(unfinished, path)
 
 

@@ -1,0 +1,76 @@
+"""Write two tables of docs/speed.md from what `make bench` measured last: `make speed`."""
+
+from pathlib import Path
+
+import pandas as pd
+
+BENCH = Path(__file__).parents[1] / "build" / "bench"
+PAGE = Path(__file__).with_suffix(".md")
+#: what is measured under a name of the bench, jobs, GPUs
+ROWS = {
+    "muri-trace4 srtf": ("Muri trace4, `srtf`", 2_638, 64),
+    "muri-trace4 tiresias-l": ("Muri trace4, `tiresias-l`", 2_638, 64),
+    "philly tiresias-l, 60x8": ("Philly, `tiresias-l`, `60x8`", 82_247, 480),
+    "philly tiresias-l, 80x8": ("Philly, `tiresias-l`, `80x8`", 82_247, 640),
+    "philly srtf, 60x8": ("Philly, `srtf`, `60x8`", 82_247, 480),
+    "1,000,000 jobs tiresias-l": ("generated, load 0.9, `tiresias-l`", 1_000_000, 100_000),
+    "5,000,000 jobs tiresias-l": ("generated, load 0.9, `tiresias-l`", 5_000_000, 100_000),
+    "muri-trace3 muri-s, rules muri": ("Muri trace3, `muri-s`, `--rules muri`", 992, 64),
+    "muri-trace3 themis, rules muri": ("Muri trace3, `themis`, `--rules muri`", 992, 64),
+    "muri-trace1 muri-s, rules muri": ("Muri trace1, `muri-s`, `--rules muri`", 1_494, 64),
+    "muri-trace2 muri-s, rules muri": ("Muri trace2, `muri-s`, `--rules muri`", 5_755, 64),
+    "100,000 jobs muri-l, load 1.5": (
+        "generated, load 1.5, `muri-l`, at every event", 100_000, 8_192,
+    ),
+    "100,000 jobs muri-l, load 4": (
+        "generated, load 4, `muri-l`, `--interval 360`", 100_000, 8_192,
+    ),
+}  # fmt: skip
+
+
+def _rounded(number: float) -> str:
+    """Return three digits, two below 1."""
+    digits = 2 if number < 1 else 3
+    return f"{float(f'{number:.{digits}g}'):,g}"
+
+
+def table(costs: pd.DataFrame) -> str:
+    """Return the table in Markdown, and the unit it was measured in."""
+    lines = [
+        "| what | jobs | GPUs | in use | queued | preemptions | cost | seconds here |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for name, (what, jobs, gpus) in ROWS.items():
+        row = costs.loc[name]
+        memory = f" ({row['peak_gib']:.2g} GiB)" if pd.notna(row["peak_gib"]) else ""
+        lines.append(
+            f"| {what}{memory} | {jobs:,} | {gpus:,} | {row['utilisation']:.0%} | "
+            f"{row['queued_share']:.0%} | {row['preemptions']:,.0f} | "
+            f"{_rounded(row['cost_U'])} U | {_rounded(row['cpu_s'])} |"
+        )
+    units = costs.loc[list(ROWS), "U_s"]
+    return "\n".join(lines) + f"\n\n(U = {units.min():.3f} to {units.max():.3f} s.)"
+
+
+def growth(sizes: pd.DataFrame, exponent: float) -> str:
+    """Return the cost of each number of jobs, in Markdown, and the exponent of its growth."""
+    heads = [f"{jobs:,} jobs" for jobs in sizes["n_jobs"]]
+    costs = [f"{_rounded(cost)} U" for cost in sizes["cost_U"]]
+    rows = [heads, ["---"] * len(heads), costs]
+    lines = [f"| {' | '.join(row)} |" for row in rows]
+    return "\n".join(lines) + f"\n\nwhich is the number of jobs to the power {exponent:.2f}."
+
+
+def filled(page: str, name: str, text: str) -> str:
+    """Return a page with the text between two marks."""
+    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+    head, _, rest = page.partition(begin)
+    return f"{head}{begin}\n{text}\n{end}{rest.partition(end)[2]}"
+
+
+if __name__ == "__main__":
+    costs = pd.read_csv(BENCH / "costs.csv", index_col="name")
+    sizes = pd.read_csv(BENCH / "growth-jobs.csv")
+    exponent = costs["cost_U"]["exponent of cost against jobs"]
+    page = filled(PAGE.read_text(), "costs", table(costs))
+    PAGE.write_text(filled(page, "growth", growth(sizes, exponent)))

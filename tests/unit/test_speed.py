@@ -1,0 +1,49 @@
+"""The tables of docs/speed.md are written from what the benches measured."""
+
+import importlib
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+
+@pytest.fixture
+def speed(monkeypatch):
+    monkeypatch.syspath_prepend(str(DOCS))
+    return importlib.import_module("speed")
+
+
+def test_costs_become_rows(speed):
+    row = {
+        "U_s": 0.1, "cpu_s": 1.94, "cost_U": 19.44, "utilisation": 0.8051, "queued_share": 0.124,
+        "preemptions": 1536, "peak_gib": None,
+    }  # fmt: skip
+    costs = pd.DataFrame([row] * len(speed.ROWS), index=list(speed.ROWS), dtype=float)
+    costs.loc["5,000,000 jobs tiresias-l", "peak_gib"] = 4.556
+    lines = speed.table(costs).splitlines()
+    assert (
+        "| Muri trace1, `muri-s`, `--rules muri` | 1,494 | 64 | 81% | 12% | 1,536 | 19.4 U | 1.94 |"
+        in lines
+    )
+    assert any("(4.6 GiB) | 5,000,000 |" in line for line in lines)
+    assert lines[-1] == "(U = 0.100 to 0.100 s.)"
+
+
+def test_growth_names_every_size_and_the_exponent(speed):
+    sizes = pd.DataFrame({"n_jobs": [1000, 10_000], "cost_U": [0.327, 3.278]})
+    assert speed.growth(sizes, 1.0228).splitlines() == [
+        "| 1,000 jobs | 10,000 jobs |",
+        "| --- | --- |",
+        "| 0.33 U | 3.28 U |",
+        "",
+        "which is the number of jobs to the power 1.02.",
+    ]
+
+
+def test_text_between_marks_is_replaced(speed):
+    page = "a\n<!-- growth: begin -->\nold\n<!-- growth: end -->\nb\n"
+    assert speed.filled(page, "growth", "new") == page.replace("old", "new")
+    committed = (DOCS / "speed.md").read_text()
+    assert all(committed.count(f"<!-- {name}: end -->") == 1 for name in ("costs", "growth"))
