@@ -133,8 +133,7 @@ class Interleaving:
 
     def _alone_and_grouped(self, table: JobTable, run: Run) -> tuple[list[float], float]:
         """Return the iteration time of every job alone, and the period of a group."""
-        known = table.derived(self._name, partial(self._of, table))
-        merged, stages, numbers, alone, periods = known
+        merged, stages, numbers, alone, periods = table.derived(self._id, partial(self._of, table))
         key = tuple(map(numbers.__getitem__, run.jobs))
         period = periods.get(key)
         if period is None:
@@ -142,7 +141,7 @@ class Interleaving:
         return alone, period
 
     @cached_property
-    def _name(self) -> str:
+    def _id(self) -> str:
         return f"stages {self}"
 
     def _of(self, table: JobTable) -> tuple[Any, ...]:

@@ -30,7 +30,6 @@ from typing import Any
 import numpy as np
 
 from repro.compiled import SUMS, njit
-from repro.core.assign import assign
 
 #: Relative addition to the diagonal: near the optimum rows may depend on each other.
 STEADY = 1e-13
@@ -171,31 +170,38 @@ def normal_matrix(
             matrix[first + i, i] = (matrix[first + i, i] + slack[first + i]) * (1.0 + STEADY)
 
 
+@njit()
+def _assign(target: Any, source: Any) -> None:
+    """Copy one by one, see `repro.core.assign`: here, so that a decision is read in one file."""
+    for place in range(len(target)):
+        target[place] = source[place]
+
+
 @njit(error_model="numpy", fastmath=SUMS)
 def factorise_blocks(matrix: Any, blocks: Any, one: Any, two: Any, inverse: Any) -> None:
     """Overwrite `normal_matrix` by its factor and both vectors by solutions; invert the pivots."""
     last = blocks[-1]
     types = len(one) - last
     corner = matrix[last:, : types + 2]
-    assign(corner[:, types], one[last:])
-    assign(corner[:, types + 1], two[last:])
+    _assign(corner[:, types], one[last:])
+    _assign(corner[:, types + 1], two[last:])
     for block in range(len(blocks) - 1):
         lo, hi = blocks[block], blocks[block + 1]
         wide = hi - lo
         part = matrix[lo:hi, : wide + types + 2]
-        assign(part[:, wide + types], one[lo:hi])
-        assign(part[:, wide + types + 1], two[lo:hi])
+        _assign(part[:, wide + types], one[lo:hi])
+        _assign(part[:, wide + types + 1], two[lo:hi])
         factorise(part)
-        assign(one[lo:hi], part[:, wide + types])
-        assign(two[lo:hi], part[:, wide + types + 1])
+        _assign(one[lo:hi], part[:, wide + types])
+        _assign(two[lo:hi], part[:, wide + types + 1])
         for i in range(wide):
             inverse[lo + i] = 1.0 / part[i, i]
             for g in range(types):
                 for h in range(g, types + 2):
                     corner[g, h] -= part[i, wide + g] * part[i, wide + h]
     factorise(corner)
-    assign(one[last:], corner[:, types])
-    assign(two[last:], corner[:, types + 1])
+    _assign(one[last:], corner[:, types])
+    _assign(two[last:], corner[:, types + 1])
     for g in range(types):
         inverse[last + g] = 1.0 / corner[g, g]
     _backward(matrix, blocks, inverse, one)
@@ -341,7 +347,7 @@ def centre(
     # start: least-squares points, shifted into the positive orthant
     normal_matrix(runs, blocks, scaled, column_weights, row_weights, upper)
     probe = free.copy()
-    assign(y1, -limits)
+    _assign(y1, -limits)
     factorise_blocks(upper, blocks, probe, y1, inverse)
     curve = dot(free, probe)
     v = -dot(free, y1) / curve if curve > 0.0 else 0.0
@@ -383,16 +389,16 @@ def centre(
         if not (mu > 0.0) or not np.isfinite(mu):
             break
         normal_matrix(runs, blocks, scaled, wide, s / y, upper)
-        assign(probe, free)
-        assign(y1, -limits)
+        _assign(probe, free)
+        _assign(y1, -limits)
         factorise_blocks(upper, blocks, probe, y1, inverse)
         curve = dot(free, probe)
         v1 = (goal - dot(free, y1)) / curve if curve > 0.0 else 0.0
         y1 += v1 * probe
         below = kappa / tau + goal * v1 - dot(limits, y1)
         sigma, pull = 0.0, 1.0
-        assign(target, -s * y)
-        assign(target_low, -s_low * y_low)
+        _assign(target, -s * y)
+        _assign(target_low, -s_low * y_low)
         target_tau = -kappa * tau
         for phase in range(2):
             # columns eliminated: their steps if the rows asked for nothing, and the rows' answer
@@ -417,8 +423,8 @@ def centre(
                 pull = 1.0 - sigma
                 # towards the central path, less what the first steps miss by being straight
                 aim = sigma * mu
-                assign(target, aim * row_weights - s * y - ds * y2)
-                assign(target_low, aim * column_weights - s_low * y_low - ds_low * dy_low)
+                _assign(target, aim * row_weights - s * y - ds * y2)
+                _assign(target_low, aim * column_weights - s_low * y_low - ds_low * dy_low)
                 target_tau = sigma * mu - kappa * tau - d_kappa * d_tau
         step = min(0.99 * most, 0.999)
         for k in range(count):
