@@ -387,7 +387,7 @@ class Engine:
             holdings.expect(rounds.ends)
             rounds.ends = None
         if holdings.settles:
-            far = self.interval is not None
+            far = self.interval is not None or self._poll_s > 0
             holdings.predict_all(now, driver.running(), self._tie_rel, far=far)
 
     def _sleep(self, target: float) -> Generator[Any, Any, float]:

@@ -4,14 +4,20 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from repro import simulate
+from repro import make, simulate
 from repro.sim.holdings import Holdings
 from repro.trace import synth
 
 
-@pytest.mark.parametrize("policy", ["muri-s", "muri-l", "antman", "srtf"])
+class Looking(type(make("srtf"))):
+    """Sees completions once a day, several at once."""
+
+    poll_s = 86_400.0
+
+
+@pytest.mark.parametrize("policy", ["muri-s", "muri-l", "antman", "srtf", Looking()])
 def test_predicting_all_completions_changes_nothing(monkeypatch, policy):
-    trace = synth.make("muri-like", np.random.default_rng(3), jobs=150, trace="1")
+    trace = synth.make("muri-like", np.random.default_rng(3), jobs=100, trace="1")
     # two jobs of each kind at once, so that completions tie
     trace = pd.concat([trace, trace.assign(job_id=trace["job_id"] + 1000)]).sort_values(
         ["submit_time", "job_id"], ignore_index=True
