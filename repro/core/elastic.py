@@ -16,6 +16,8 @@ from repro.typing import Floats, Ints
 
 #: GPUs left over up to this many are none: sums of fractions differ from whole numbers by rounding.
 NO_GPUS = 1e-9
+#: Completions up to this multiple of an instant are at that instant: rounding tells them apart.
+SAME_INSTANT = 1.0 + 1e-13
 #: Entries of `State.tally`: who holds GPUs (the first ones of `State.holders`), jobs present,
 #: events so far, and the sum of jobs present just before each.
 HOLDERS, PRESENT, EVENTS, SHOWN = range(4)

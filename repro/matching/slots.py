@@ -8,12 +8,13 @@ from repro.typing import Floats, Ints
 ROOM = 1.3
 
 
-def start_now(durations: Floats, free: Ints) -> list[tuple[int, int]]:
+def start_now(durations: Floats, free: Ints, waited: Floats) -> list[tuple[int, int]]:
     """Return (job, type) of the waiting jobs that start so that mean completion time is least.
 
     ``durations``, shape (jobs, types), are remaining seconds, infinite where a job cannot run, rows
-    by arrival; ``free`` counts the free GPUs of each type. Ties are those of
-    `scipy.optimize.linear_sum_assignment` on the matrix of all slots; for one free GPU, arrival.
+    by arrival; ``free`` counts the free GPUs of each type; ``waited``, shape (jobs,), are seconds
+    since arrival. Ties are those of `scipy.optimize.linear_sum_assignment` on the matrix of all
+    slots.
     """
     # A job that is k-th from the end on a GPU delays k jobs by its duration, itself included, so it
     # costs k times its duration there; jobs are matched to slots (GPU, k), and on each GPU the one
@@ -24,13 +25,11 @@ def start_now(durations: Floats, free: Ints) -> list[tuple[int, int]]:
     rows = np.flatnonzero(np.isfinite(durations[:, types]).any(axis=1))
     if not len(rows):
         return []
-    if free[types].sum() == 1:
-        return [(int(durations[:, types[0]].argmin()), int(types[0]))]
     seconds = durations[np.ix_(rows, types)]
     # above any sum of real costs, so that only a job without another slot is matched there
     top = float(seconds[np.isfinite(seconds)].max())
     costs = np.where(np.isfinite(seconds), seconds, top * len(rows) ** 2 + 1.0)
-    gpu, k = _match(costs, free[types])
+    gpu, k = _match(costs, free[types], waited[rows])
     heads: dict[int, int] = {}
     for row in np.argsort(k, kind="stable").tolist():
         heads[int(gpu[row])] = row
@@ -38,11 +37,12 @@ def start_now(durations: Floats, free: Ints) -> list[tuple[int, int]]:
     return [(int(rows[heads[g]]), int(type_of[g])) for g in sorted(heads)]
 
 
-def _match(seconds: Floats, free: Ints) -> tuple[Ints, Ints]:
+def _match(seconds: Floats, free: Ints, waited: Floats) -> tuple[Ints, Ints]:
     """Return the GPU of each job and its place from the end of that GPU's queue.
 
     A type whose deepest slots stay partly empty needs no deeper ones: to every job they would
-    cost more than the empty slot.
+    cost more than the empty slot. They would be reached by no shortest augmenting path either, so
+    that ties are those of all slots.
     """
     from scipy.optimize import linear_sum_assignment
 
@@ -53,7 +53,9 @@ def _match(seconds: Floats, free: Ints) -> tuple[Ints, Ints]:
     while True:
         place = np.arange(1, depth.max() + 1)[:, None]
         k, gpu = np.nonzero(place <= depth[type_of])
-        _, slot = linear_sum_assignment(seconds[:, type_of[gpu]] * (k + 1.0))
+        # what a job has waited is the same in all slots, but its rounding decides between equals
+        costs = seconds[:, type_of[gpu]] * (k + 1.0) + waited[:, None]
+        _, slot = linear_sum_assignment(costs)
         used = np.bincount(type_of[gpu[slot]], minlength=len(free))
         full = (used >= depth * free) & (depth < most)
         if not full.any():

@@ -15,6 +15,7 @@ from repro.core.elastic import (
     LEASE_ENDS,
     NOW,
     PRESENT,
+    SAME_INSTANT,
     WAKE,
     Elastic,
     Jobs,
@@ -145,26 +146,36 @@ def ruled(
         while True:
             now_s, now_jobs = (copy, believed) if own >= 0 else (s, jobs)
             until = jobs.submit[coming] if own < 0 and coming < number else math.inf
-            (first, end), lease = _next_end(now_jobs, now_s), now_s.clock[LEASE_ENDS]
+            first, end, second = _next_end(now_jobs, now_s)
+            lease = now_s.clock[LEASE_ENDS]
             now = min(end, lease, until)
             if now == math.inf:
                 break
             _advance(now_jobs, now_s, now)
             # completions come before ends of leases, and these before arrivals
-            arrival = now < end and now < lease
+            completes = end <= now * _instant(now_jobs)
+            arrival = now < lease and not completes
             if arrival:
                 arrive(s, jobs, coming)
                 admit(jobs, how, s, coming)
                 coming += 1
-            elif end == now:
-                depart(now_s, now_jobs, first)
-                if first == own:
+            elif completes:
+                together = second <= now * _instant(now_jobs)
+                while first >= 0:
+                    depart(now_s, now_jobs, first)
+                    if first == own:
+                        break
+                    retire(now_jobs, how, now_s, first)
+                    if own < 0:
+                        book.end[first], book.mean_jobs[first] = now, mean_jobs(s, first)
+                    # sharing first could take the GPUs of a job that has nothing left
+                    first = _also_done(now_jobs, now_s) if together else -1
+                    if first >= 0:
+                        count_event(now_s)
+                if 0 <= own == first:
                     book.predicted[own] = (now - jobs.submit[own]) / jobs.per_second
                     own = -1
                     continue
-                retire(now_jobs, how, now_s, first)
-                if own < 0:
-                    book.end[first], book.mean_jobs[first] = now, mean_jobs(s, first)
             share(now_jobs, how, now_s)
             ends = min(now + jobs.lease, now_s.clock[WAKE])
             now_s.clock[LEASE_ENDS] = ends if now_s.tally[PRESENT] > 0 else math.inf
@@ -178,18 +189,50 @@ def ruled(
     return Rule(run, admit, retire, share, real, whole, by_arrival)
 
 
+@njit()
+def _instant(jobs: Jobs) -> float:
+    """Return the factor on the clock up to which completions count as now; 1 for whole parts."""
+    return SAME_INSTANT if jobs.per_second == 1.0 else 1.0
+
+
 @njit(error_model="numpy")
-def _next_end(jobs: Jobs, s: State) -> tuple[int, float]:
-    """Return who completes next, and when."""
-    first, earliest, now = -1, math.inf, s.clock[NOW]
+def _next_end(jobs: Jobs, s: State) -> tuple[int, float, float]:
+    """Return which job completes next, when, and when the job after it does."""
+    first, earliest, second, now = -1, math.inf, math.inf, s.clock[NOW]
     for job in s.holders[: s.tally[HOLDERS]]:
         begin, seconds = now, s.left[job] / s.rate[job]
         if jobs.pause > 0.0:
             begin = max(now, s.begins[job])
         end = begin + in_parts(jobs, seconds)
-        if end < earliest or (end == earliest and jobs.by_arrival and job < first):
-            first, earliest = job, end
-    return first, max(earliest, now)
+        if end < earliest:
+            first, earliest, second = job, end, earliest
+        else:
+            second = min(second, end)
+            if end == earliest and jobs.by_arrival and job < first:
+                first = job
+    return first, max(earliest, now), second
+
+
+@njit(error_model="numpy")
+def _also_done(jobs: Jobs, s: State) -> int:
+    """Return a further job that holds GPUs and has nothing left at this instant, -1 if none has.
+
+    Under rules ``pcs`` as in the artifact, where nothing is exactly 0: a job whose end is rounded
+    to this instant may still lose its GPUs. Else nothing is what rounding of the clock hides.
+    """
+    done, now = -1, s.clock[NOW]
+    for job in s.holders[: s.tally[HOLDERS]]:
+        # of those that completed just now nothing is left either
+        if s.gpus[job] == 0.0:
+            continue
+        if jobs.per_second > 1.0:
+            nothing = s.left[job] == 0.0
+        else:
+            waits = max(s.begins[job] - now, 0.0) if jobs.pause > 0.0 else 0.0
+            nothing = now + waits + s.left[job] / s.rate[job] <= now * SAME_INSTANT
+        if nothing and (done < 0 or (jobs.by_arrival and job < done)):
+            done = job
+    return done
 
 
 @njit()

@@ -16,7 +16,7 @@ import pandas as pd
 import simpy
 
 from repro.cluster.spec import Cluster, gpus_by_type
-from repro.core.elastic import Elastic
+from repro.core.elastic import SAME_INSTANT, Elastic
 from repro.core.jobs import JobTable
 from repro.core.performance import Curves
 from repro.core.policy import Order, Policy
@@ -57,6 +57,8 @@ class Engine:
         self._tie_s = policy.tie_s
         self._tie_rel = 0.0 if policy.exact_ties else settings.rules.tie_rel
         self._poll_s = policy.poll_s
+        #: multiple of an instant up to which completions are at that instant
+        self._same_instant = SAME_INSTANT if policy.elastic else 1.0
         self.env = simpy.Environment()
         self._rng = np.random.default_rng(settings.seed)
         self._undrawn = self._rng.bit_generator.state
@@ -325,7 +327,7 @@ class Engine:
                 return
             now = view.now = yield from self._sleep(target)
             # at most one completion within `near` of an arrival is processed with it
-            due = ends if abs(ends - now) <= near else now
+            due = ends if abs(ends - now) <= near else now * self._same_instant
             if finish and finish[0][0] <= due:
                 dirty = self._complete(due, now, late) or dirty
             if self._next < table.count and submit[self._next] <= now * arrivals_near:

@@ -63,4 +63,5 @@ class Allox(TypedShares):
             )
         left = view.steps_left([jobs.jobs[row] for row in rows])
         durations = remaining_s(left, jobs.speeds[rows])
-        return {rows[at]: column for at, column in start_now(durations, free)}
+        waited = np.array([view.now - view.submit(jobs.jobs[row]) for row in rows])
+        return {rows[at]: column for at, column in start_now(durations, free, waited)}

@@ -1,6 +1,7 @@
 """First in, first out on GPU types drawn at random."""
 
 import random
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -27,7 +28,7 @@ class FifoAgnostic(InOrder):
         room for the gang; the draw only decides which type leaves that list when the last has no
         GPU left. A job that cannot run on that type waits, and those behind it pass. Types given
         too much share it. The first job in line takes the type of one that finishes if it can run
-        there and fits beside the older jobs, and steps aside for this decision if not. Default:
+        there and fits next to the older jobs, and stays first in line if not. Default:
         ``drawn`` under the paper's rules, ``last`` under Gavel's.
     stream : int
         Which draw of types on the same trace; 0 is that of the public simulator.
@@ -58,19 +59,21 @@ class DrawnTypes:
     def update(self, jobs: Kinds) -> dict[int, int]:
         """Place jobs from the head of the queue; return the column of each row that has a type."""
         held, present, free = self._held, set(jobs.jobs), jobs.gpus.tolist()
-        waiting = ((row, job) for row, job in enumerate(jobs.jobs) if job not in held)
-        # the places of finished jobs go to the head of the queue; what the public simulator has
-        # counted when it comes to a finished job are the older ones
+        waiting = deque((row, job) for row, job in enumerate(jobs.jobs) if job not in held)
+        # The type of a finished job is offered to the head of the queue. The public simulator has
+        # counted only the older jobs by then. A head that does not fit stays where it is.
         for job in sorted(held):
             column, width = held[job]
             if job in present:
                 free[column] -= width
                 continue
             del held[job]
-            if self._last and (head := next(waiting, None)):
-                width = jobs.widths.item(head[0])
-                if width <= free[column] and jobs.speeds[head[0], column] > 0:
-                    held[head[1]] = column, width
+            if self._last and waiting:
+                row, head = waiting[0]
+                width = jobs.widths.item(row)
+                if width <= free[column] and jobs.speeds[row, column] > 0:
+                    waiting.popleft()
+                    held[head] = column, width
                     free[column] -= width
         self._admit(jobs, waiting, free)
         return {row: held[job][0] for row, job in enumerate(jobs.jobs) if job in held}

@@ -28,9 +28,16 @@ _TIME, _GAIN, _GAIN_AFTER, _GPUS = range(REAL, REAL + 4)
 
 
 @njit()
+def _inverse_time(jobs: Jobs, s: State, job: int, gpus: float) -> float:
+    """Inverse of the remaining time on so many GPUs (1/s), in which close times are equal."""
+    work = s.left[job] * jobs.error[job]
+    return float(1.0 / (work / speed(jobs, job, gpus) + _EPSILON_S))
+
+
+@njit()
 def _admit(jobs: Jobs, how: int, s: State, job: int) -> None:
     """Put a job in line: the shortest on one GPU first, the later of equals."""
-    add(s, job, s.left[job] * jobs.error[job], -job)
+    add(s, job, -_inverse_time(jobs, s, job, 1.0), -job)
 
 
 @njit()
@@ -38,8 +45,8 @@ def _try(jobs: Jobs, s: State, job: int, gpus: int) -> None:
     """Note what a job gains from one GPU more than so many."""
     work = s.left[job] * jobs.error[job]
     s.real[_GPUS, job], s.real[_TIME, job] = gpus, work / speed(jobs, job, gpus)
-    now = 1.0 / (s.real[_TIME, job] + _EPSILON_S)
-    then = 1.0 / (work / speed(jobs, job, gpus + 1.0) + _EPSILON_S)
+    now = _inverse_time(jobs, s, job, gpus)
+    then = _inverse_time(jobs, s, job, gpus + 1.0)
     s.real[_GAIN, job], s.real[_GAIN_AFTER, job] = (then - now) / now, (then - now) / then
 
 
@@ -53,7 +60,7 @@ def _share(jobs: Jobs, how: int, s: State) -> None:
     what the longer one's is relative to its larger inverse time.
     """
     for job in s.holders[: s.tally[HOLDERS]]:
-        s.real[KEY, job] = s.left[job] * jobs.error[job]
+        s.real[KEY, job] = -_inverse_time(jobs, s, job, 1.0)
     present = s.tally[PRESENT]
     if present >= jobs.gpus:
         sort_holders(s, True)

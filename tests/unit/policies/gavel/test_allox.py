@@ -14,11 +14,12 @@ from repro.perf.throughput_files import load_throughputs
 from repro.trace.synth.gavel import PUBLIC, gavel_single
 
 
-def full_matrix(durations, free):
+def full_matrix(durations, free, waited):
     """Return who starts by the matrix of all jobs x (all k, all free GPUs)."""
     kind = np.repeat(np.arange(len(free)), free)
     jobs, gpus = len(durations), len(kind)
     cost = np.concatenate([k * durations[:, kind] for k in range(1, jobs + 1)], axis=1)
+    cost += waited[:, None]
     rows, slots = linear_sum_assignment(cost)
     queues = {}
     for row, slot in zip(rows.tolist(), slots.tolist(), strict=True):
@@ -33,25 +34,32 @@ def test_same_start_as_the_full_matrix(seed):
     free[rng.integers(3)] += 1
     jobs = int(rng.integers(1, 40))
     durations = rng.lognormal(0, 1.5, (jobs, 1)) * rng.uniform(1, 8, (jobs, 3))
-    assert start_now(durations, free) == full_matrix(durations, free)
+    waited = np.sort(rng.uniform(0, 30, jobs))[::-1]
+    assert start_now(durations, free, waited) == full_matrix(durations, free, waited)
 
 
-@pytest.mark.parametrize("seed", range(50))
-def test_same_start_where_durations_tie(seed):
+@pytest.mark.parametrize("alike", [True, False])
+@pytest.mark.parametrize("seed", range(150))
+def test_same_start_where_durations_tie(seed, alike):
     rng = np.random.default_rng(seed)
-    free = rng.integers(1, 5, 3)
-    durations = rng.integers(1, 6, (int(rng.integers(1, 30)), 3)).astype(float)
-    assert start_now(durations, free) == full_matrix(durations, free)
+    free = rng.integers(0, 5, 3)
+    free[rng.integers(3)] += 1
+    jobs = int(rng.integers(1, 30))
+    durations = rng.integers(1, 6, (jobs, 3)).astype(float) / 3.0
+    waited = np.full(jobs, 1e5) if alike else rng.integers(0, 9, jobs) * 1e5 / 7.0
+    assert start_now(durations, free, waited) == full_matrix(durations, free, waited)
 
 
-def test_one_free_gpu_takes_the_shortest_job_the_oldest_of_equals():
-    assert start_now(np.array([[5.0], [3.0], [3.0]]), np.array([1])) == [(1, 0)]
+def test_one_free_gpu_takes_the_shortest_job():
+    durations = np.array([[5.0], [3.0], [2.0]])
+    assert start_now(durations, np.array([1]), np.zeros(3)) == [(2, 0)]
 
 
 def test_a_job_that_cannot_run_on_a_free_type_waits():
     durations = np.array([[np.inf, np.inf], [2.0, np.inf], [3.0, 1.0]])
-    assert start_now(durations, np.array([1, 1])) == [(1, 0), (2, 1)]
-    assert start_now(durations[:1], np.array([1, 1])) == []
+    waited = np.zeros(3)
+    assert start_now(durations, np.array([1, 1]), waited) == [(1, 0), (2, 1)]
+    assert start_now(durations[:1], np.array([1, 1]), waited[:1]) == []
 
 
 def test_gangs_are_refused_by_row():

@@ -126,10 +126,24 @@ def test_the_place_of_a_finished_job_goes_to_a_wider_gang():
     assert decide(jobs).fractions.ravel().tolist() == pytest.approx([0.8, 0.8])
 
 
-def test_a_head_that_does_not_fit_steps_aside():
+def test_a_head_that_does_not_fit_stays_first_in_line():
     jobs = Window([2, 2, 3, 1], (4,))
     decide = FifoAgnostic("last").session(jobs)
     assert decide(jobs).fractions.ravel().tolist() == [1, 1, 0, 0]
     jobs.jobs = [0, 2, 3]
-    # two of four GPUs are free: not for the third job, but for the one behind it
-    assert decide(jobs).fractions.ravel().tolist() == [1, 0, 1]
+    # two of four GPUs are free: too few for the head, which blocks the job behind it
+    assert decide(jobs).fractions.ravel().tolist() == [1, 0, 0]
+    jobs.jobs = [2, 3]
+    assert decide(jobs).fractions.ravel().tolist() == [1, 1]
+
+
+def test_a_head_is_offered_the_types_of_all_finished_jobs():
+    jobs = Window([1, 3, 2, 3], (3, 1))
+    decide = FifoAgnostic("last").session(jobs)
+    assert decide(jobs).fractions.tolist()[0] == [0, 1]
+    held = decide(jobs).fractions.tolist()
+    jobs.jobs = [2, 3]
+    after = decide(jobs).fractions.tolist()
+    # the head does not fit the one GPU of job 0, and takes the three of job 1
+    assert held[1] == [1, 0]
+    assert after[0] == [1, 0]
