@@ -28,6 +28,10 @@ class ClaimError(ReproError):
     """A claim in a parameter file is malformed or was given no value by its notebook."""
 
 
+class InputWarning(UserWarning):
+    """Something about the input of a run changes what its result means."""
+
+
 class StandInWarning(UserWarning):
     """A public trace cannot be had and is replaced by a drawn one."""
 

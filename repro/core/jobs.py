@@ -59,7 +59,7 @@ class State(NamedTuple):
 
 
 class JobTable:
-    """What is known about each job, by row number in order of (submission, job id).
+    """What is known about each job, by row number in order of submission, equals as in the trace.
 
     ``table.left[job]`` and so on read and write the columns of `State` one by one.
     """
@@ -69,16 +69,17 @@ class JobTable:
         submit, work = trace["submit_time"], trace["duration"]
         if rules.whole_seconds:
             submit, work = submit.astype("int64"), work.astype("int64")
-        ties = trace.index.to_series() if rules.file_ties else trace["job_id"]
-        keys = pd.DataFrame({"s": submit.to_numpy(), "t": ties.to_numpy()})
-        order = keys.sort_values(["s", "t"], kind="stable").index
+        #: instant of the trace at which the clock starts (s)
+        self.clock_start_s = 0.0 if rules.trace_clock else float(submit.min())
+        order = pd.Index(np.argsort(submit.to_numpy(), kind="stable"))
         #: rows of the trace, in the order used here
         self.frame = trace.iloc[order].reset_index(drop=True)
         #: position in the trace of each row used here
         self.positions = order
         n = self.count = len(trace)
         self.ids: list[object] = self.frame["job_id"].tolist()
-        self.submit: list[float] = submit.iloc[order].astype(float).tolist()
+        submit = submit.astype(float) - self.clock_start_s
+        self.submit: list[float] = submit.iloc[order].tolist()
         #: trace columns that this run has read
         self.read = {"job_id", "submit_time", "num_gpus"}
         self._duration: list[float] = work.iloc[order].astype(float).tolist()

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 from repro.cluster.spec import Cluster
+from repro.core.baseline import Baseline
 from repro.core.decision import Decision
 from repro.core.jobs import JobTable
 from repro.core.performance import Overhead, Performance
@@ -78,6 +79,8 @@ class Policy:
     elastic: ClassVar[bool] = False
     #: only equal completion times are one event, whatever the rules allow
     exact_ties: ClassVar[bool] = False
+    #: the policy that this one equals while none of the inputs named there is given
+    baseline: ClassVar[Baseline | None] = None
     #: of policies that return shares: tells GPU types apart
     tells_types: ClassVar[bool] = True
     #: of policies that return shares: any two jobs of one gang size may share GPUs

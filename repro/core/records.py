@@ -90,8 +90,10 @@ class Result:
             policy, trace, cluster, n_jobs, n_finished, avg_jct, median_jct, p95_jct, p99_jct,
             makespan, avg_queueing (s; percentiles interpolate linearly), preemptions, utilisation
             (held GPU-time over GPUs times makespan), wall_s, ignored (what the run was given and
-            did not use). Of divisible GPUs avg_pred_err, p99_pred_err, avg_unfairness,
-            max_unfairness (%). Of intervals interval_coverage (share of them that hold the JCT),
+            did not use), notes (what loader and run noted about the input), stand_in (what takes
+            the place of public data that is not available). Of divisible GPUs avg_pred_err,
+            p99_pred_err, avg_unfairness, max_unfairness (%). Of intervals interval_coverage (share
+            of them that hold the JCT),
             interval_width (median of width over prediction), without_interval (predicted jobs).
         """
         jobs, meta = self.jobs, self.meta
@@ -121,6 +123,8 @@ class Result:
             **(_intervals(jobs) if "predicted_jct_low" in jobs else {}),
             "wall_s": meta["wall_s"],
             "ignored": meta.get("ignored", {}),
+            "notes": meta.get("notes", []),
+            "stand_in": meta.get("stand_in", []),
         }
 
 
@@ -193,9 +197,9 @@ def collect(table: JobTable, intervals: Intervals, index: pd.Index, meta: dict[s
     jobs = pd.DataFrame(
         {
             "job_id": frame["job_id"],
-            "submit_time": submit,
-            "start_time": np.where(np.isinf(start), np.nan, start),
-            "end_time": end,
+            "submit_time": submit + table.clock_start_s,
+            "start_time": np.where(np.isinf(start), np.nan, start) + table.clock_start_s,
+            "end_time": end + table.clock_start_s,
             "jct": end - submit,
             "num_gpus": np.array(table.gpus),
             "duration": work,
@@ -208,4 +212,6 @@ def collect(table: JobTable, intervals: Intervals, index: pd.Index, meta: dict[s
         jobs["model"] = frame["model"]
     jobs.index = index
     jobs = jobs.sort_index().reset_index(drop=True)
-    return Result(jobs, intervals.frame(frame["job_id"].to_numpy()), meta)
+    spans = intervals.frame(frame["job_id"].to_numpy())
+    spans[["start", "end"]] += table.clock_start_s
+    return Result(jobs, spans, meta)

@@ -13,8 +13,8 @@ class Rules:
 
     #: submission times and durations are cut to whole seconds
     whole_seconds: bool = False
-    #: jobs submitted at one instant keep their order in the file; otherwise that of job_id
-    file_ties: bool = False
+    #: the clock is that of the trace; otherwise it starts at the first submission
+    trace_clock: bool = False
     #: work is counted in iterations, each taking this factor times its solo iteration time
     iterations: float | None = None
     #: every running job pays its start after every event (`StartOverhead`)
@@ -35,13 +35,12 @@ class Rules:
 
 RULES: dict[str, Rules] = {
     "paper": Rules(),
-    "tiresias": Rules(whole_seconds=True, file_ties=True),
+    "tiresias": Rules(whole_seconds=True),
     "muri": Rules(
-        file_ties=True, iterations=1.015, start_overhead=True, tie_rel=1e-9, p99_by_index=True
+        trace_clock=True, iterations=1.015, start_overhead=True, tie_rel=1e-9, p99_by_index=True
     ),
-    "pcs": Rules(file_ties=True, grid=1e6),
+    "pcs": Rules(grid=1e6),
     "gavel": Rules(
-        file_ties=True,
         steps=True,
         rounds={"min_realloc_interval_s": 1920.0, "whole_steps": True, "drop_unallocated": True},
     ),

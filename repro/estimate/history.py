@@ -26,12 +26,17 @@ def history(source: str | Sequence[float]) -> Floats:
     return values
 
 
+def is_stand_in(name: str) -> bool:
+    """Tell whether published quantiles take the place of a public history that is not available."""
+    return not public.available(name) and synth.stand_in_for(name)[0] is not None
+
+
 @lru_cache(maxsize=8)
 def _public(name: str) -> Floats:
     if public.is_known(name) and (kind := public.entry(name).format) != "history":
         known = ", ".join(one for one, item in public.entries().items() if item.format == "history")
         raise ParamError(f"{name!r} is no history but {kind!r}; histories are {known}")
-    if not public.available(name) and synth.stand_in_for(name)[0] is not None:
+    if is_stand_in(name):
         warnings.warn(
             f"history {name!r} is not at hand (repro trace fetch {name}); using its published "
             f"quantiles, a synthetic stand-in",

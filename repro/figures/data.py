@@ -74,6 +74,8 @@ def _drawn(
     frame = synth.make(generator, source, **options)
     frame.attrs.setdefault("name", generator)
     frame.attrs["synthetic"] = True
+    if kind == STAND_IN:
+        frame.attrs["stand_in_for"] = asked
     kind = STAND_IN if frame.attrs.get("stand_in") else kind
     return frame, Used(asked, kind, content_hash(frame), True, seed)
 

@@ -47,6 +47,8 @@ class ThroughputTable:
     #: GPUs of a server. A gang on more servers than it needs then takes the entries of
     #: ``<type>_unconsolidated``, where there are any; 0: its place plays no role
     server_gpus: int = 0
+    #: whether it takes the place of a public table that is not available
+    stand_in: bool = False
 
     @classmethod
     def of(

@@ -1,5 +1,6 @@
 """Throughput tables from files: Gavel's JSON, one CSV, a public name, or the stand-in for it."""
 
+import dataclasses
 import functools
 import os
 import warnings
@@ -130,7 +131,8 @@ def _read(path: Path, changed_ns: int, size: int, reference: str) -> ThroughputT
 @functools.lru_cache(maxsize=8)
 def _stand_in(reference: str) -> ThroughputTable:
     table = gavel_like()
-    return _referred(table.rows, table.pairs, reference, STAND_IN)
+    referred = _referred(table.rows, table.pairs, reference, STAND_IN)
+    return dataclasses.replace(referred, stand_in=True)
 
 
 def _referred(rows: Any, pairs: Any, reference: str, name: str) -> ThroughputTable:

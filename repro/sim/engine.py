@@ -50,6 +50,8 @@ class Engine:
         settings: RunSettings,
     ) -> None:
         self.table = JobTable(trace, settings.rules)
+        stop_time = settings.stop_time - self.table.clock_start_s
+        settings = dataclasses.replace(settings, stop_time=stop_time)
         self.cluster, self.policy, self.settings = cluster, policy, settings
         self.placement = placement
         self.interval = settings.interval

@@ -3,7 +3,9 @@
 import dataclasses
 import math
 import time
+import warnings
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,26 +16,23 @@ from repro.core.performance import Overhead, Performance
 from repro.core.policy import Policy, make
 from repro.core.records import Result
 from repro.core.rules import Rules, rules_named
-from repro.errors import ParamError, TraceError
+from repro.errors import InputWarning, ParamError
 from repro.estimate.conformal import online
 from repro.perf.overhead import CheckpointOverhead, StartOverhead
 from repro.perf.speedup import pcs_speedups
 from repro.perf.throughput_files import throughputs_of
 from repro.placement import base as placement_base
 from repro.placement.base import Placement
+from repro.sim import inputs
 from repro.sim.engine import Engine
 from repro.sim.holdings import RunSettings
 from repro.sim.rounds.settings import RoundSettings
-from repro.trace.schema import MAX_TIME_S
-
-#: End of the longest accepted job submitted last (s).
-LATEST_S = 2 * MAX_TIME_S
 
 Process = Callable[[Engine], Generator[Any, Any, Any]]
 
 
 def simulate(
-    trace: pd.DataFrame,
+    trace: pd.DataFrame | str | Path,
     cluster: Cluster | str,
     policy: Policy | str,
     *,
@@ -55,8 +54,9 @@ def simulate(
 
     Parameters
     ----------
-    trace : DataFrame
-        Validated trace (`repro.load`), times in seconds.
+    trace : DataFrame, str or Path
+        Jobs, times in seconds; a file or the name of a public trace is read by `repro.load`. Every
+        frame is validated by the schema of traces, whatever was done to it since it was loaded.
     cluster : Cluster or str
         Cluster or spec such as ``"8x8"``.
     policy : Policy or str
@@ -92,12 +92,21 @@ def simulate(
     Returns
     -------
     Result
-        Records; ``result.summary()`` for the headline numbers.
+        Records; ``result.summary()`` for the headline numbers. Times are those of the trace; inside
+        the run, and for ``processes``, the clock starts at the first submission (under rules muri
+        at 0 of the trace).
 
     Raises
     ------
     TraceError, PolicyError
-        If a job can never fit; if the policy breaks a rule.
+        If the trace breaks a rule of its schema or a job can never fit; if the policy breaks a
+        rule.
+
+    Warns
+    -----
+    InputWarning
+        If the policy is given nothing in which it differs from its baseline, the clock starts more
+        than a day after 0, or whole seconds leave a job none.
 
     Examples
     --------
@@ -107,7 +116,8 @@ def simulate(
     """
     started, chosen = time.perf_counter(), rules_named(rules)
     divided = chosen.grid > 1
-    _check_times(trace, interval)
+    trace = inputs.checked(trace)
+    _check_interval(interval)
     spec = Cluster.parse(cluster) if isinstance(cluster, str) else cluster
     resolved = make(policy, rules) if isinstance(policy, str) else policy.under(rules)
     how = _round_settings(rules, chosen, rounds or {})
@@ -132,9 +142,18 @@ def simulate(
         wanted = f"predict_interval={predict_interval}" if predict is None else f"predict={number}"
         what = f"rules {rules}" if divided else wanted
         raise ParamError(f"{what}: {why}; use other rules, and no predictions")
+    notes = inputs.notes(engine, trace, rules)
+    for note in notes:
+        warnings.warn(note, InputWarning, stacklevel=2)
     engine.run(processes)
     ignored = _unused(engine, trace, rounds or (), placed=placement is not None)
-    result = engine.result(rules=rules, ignored=ignored, wall_s=time.perf_counter() - started)
+    result = engine.result(
+        rules=rules,
+        ignored=ignored,
+        notes=[*map(str, trace.attrs.get("notes", ())), *notes],
+        stand_in=inputs.stand_ins(trace, perf, resolved),
+        wall_s=time.perf_counter() - started,
+    )
     return result if predict_interval is None else _with_intervals(result, predict_interval)
 
 
@@ -160,16 +179,8 @@ def _with_intervals(result: Result, level: float) -> Result:
     return dataclasses.replace(result, jobs=found, meta=result.meta | {"predict_interval": level})
 
 
-def _check_times(trace: pd.DataFrame, interval: float | None) -> None:
-    """Refuse a trace without jobs or too long for the precision of its times, and bad intervals."""
-    name = trace.attrs.get("name", "unnamed")
-    if len(trace) == 0:
-        raise TraceError(f"trace {name!r} has no jobs; need at least 1")
-    if not (latest := float((trace["submit_time"] + trace["duration"]).max())) <= LATEST_S:
-        raise TraceError(
-            f"trace {name!r}: times reach {latest:g} s; beyond {LATEST_S:,.0f} s a float64 loses "
-            f"microseconds: count from the start of the trace"
-        )
+def _check_interval(interval: float | None) -> None:
+    """Refuse an interval that is no positive number of seconds."""
     if interval is not None and not 0 < interval < math.inf:
         raise ParamError(f"interval is {interval:g} s; give a positive number of seconds or none")
 
@@ -204,7 +215,7 @@ def _unused(
     mechanism, idle = engine.driver.rounds, set(rounds)
     if mechanism is not None:
         idle &= mechanism.settings.unused(engine.policy.tells_types)
-    by_type = mechanism is not None or engine.speeds.known
+    alike = bool(engine.cluster.gpu_types) and not engine.speeds.known
     found = {
         "columns": [str(name) for name in trace.columns if name not in engine.table.read],
         "file_columns": list(trace.attrs.get("unread", ())),
@@ -213,7 +224,7 @@ def _unused(
             *(["seed"] if engine.settings.seed and not engine.draws else []),
             *(["placement"] if placed and not engine.holdings.places else []),
             *sorted(idle),
-            *(["GPU types of the cluster"] if engine.cluster.gpu_types and not by_type else []),
+            *(["GPU types of the cluster"] if alike else []),
         ],
     }
     return {name: what for name, what in found.items() if what}

@@ -159,7 +159,7 @@ class _Battery:
         ideal = (options.get("rounds") or {}).get("ideal")
         self.gang = not policy.elastic and ideal is None
         self.rules = rules_named(options.get("rules", "paper"))
-        self.file_ties = self.rules.file_ties
+        self.simulator = self.rules != rules_named("paper")
         #: what realises the policy's shares, if it returns any; known after the first run
         self.mechanism: RoundMechanism | None = None
 
@@ -182,12 +182,12 @@ class _Battery:
         ends = result.jobs.set_index("job_id")["end_time"]
         self._same("repeatable", name, ends, self.run(trace), "a second run ends it at")
         distinct = trace["submit_time"].is_unique
-        if distinct or not self.file_ties:
+        if distinct:
             shuffled = self.run(trace.sample(frac=1.0, random_state=1))
             self._same("file order", name, ends, shuffled, "with the rows shuffled it ends at")
-        if distinct:
             self._ids(name, trace, result)
         self._scaling(name, trace, ends)
+        self._baseline(name, trace, ends)
         self._alone(name, trace)
         if "duration" not in self.policy.needs:
             self._blind(name, trace, result)
@@ -233,7 +233,7 @@ class _Battery:
         factor = 2.0  # a power of two leaves the mantissas, and so every tie, as they are
         policy = scaled(self.policy, factor)
         options = dict(self.options)
-        if policy is None or options.get("overhead") is not None or self.file_ties:
+        if policy is None or options.get("overhead") is not None or self.simulator:
             return
         if options.get("interval"):
             options["interval"] *= factor
@@ -243,6 +243,16 @@ class _Battery:
         times = {c: trace[c] * factor for c in ("submit_time", "duration")}
         result = self.run(trace.assign(**times), policy, **options)
         self._same("scaling", name, ends * factor, result, "with all times doubled it ends at")
+
+    def _baseline(self, name: str, trace: pd.DataFrame, ends: pd.Series[float]) -> None:
+        baseline = self.policy.baseline
+        modelled = self.options.get("perf") is not None or self.policy.performance() is not None
+        if baseline is None or self.options.get("rules", "paper") != "paper":
+            return
+        if baseline.equals(self.policy, trace.columns, modelled=modelled):
+            other = self.run(trace, make(baseline.policy))
+            what = f"without what it declares, {baseline.policy!r} ends it at"
+            self._same("baseline", name, ends, other, what)
 
     def _alone(self, name: str, trace: pd.DataFrame) -> None:
         if not self.gang or self.policy.poll_s or self.options.get("perf") is not None:

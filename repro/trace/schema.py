@@ -77,9 +77,15 @@ REQUIRED = tuple(name for name, column in COLUMNS.items() if column.required)
 
 
 def validate(
-    frame: pd.DataFrame, source: str | Origin = "trace", cluster_gpus: int | None = None
+    frame: pd.DataFrame,
+    source: str | Origin = "trace",
+    cluster_gpus: int | None = None,
+    *,
+    keep_order: bool = False,
 ) -> pd.DataFrame:
     """Return the trace typed and sorted by submit time, or raise at the first broken rule.
+
+    ``keep_order``: rows stay in the order they have.
 
     Optional columns (see ``COLUMNS``) are checked where present; text and float ones may have
     gaps, whole-number ones may not. Other columns are passed through untouched.
@@ -105,7 +111,7 @@ def validate(
     _check_limits(checked, origin)
     if cluster_gpus is not None:
         check_fits(checked, origin, cluster_gpus)
-    if not checked["submit_time"].is_monotonic_increasing:
+    if not keep_order and not checked["submit_time"].is_monotonic_increasing:
         checked = checked.sort_values("submit_time", kind="stable")
     checked = checked.reset_index(drop=True)
     checked.attrs = dict(frame.attrs)

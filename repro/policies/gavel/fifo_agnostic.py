@@ -75,7 +75,7 @@ class DrawnTypes:
                     waiting.popleft()
                     held[head] = column, width
                     free[column] -= width
-        self._admit(jobs, waiting, free)
+        self._admit(jobs, iter(waiting), free)
         return {row: held[job][0] for row, job in enumerate(jobs.jobs) if job in held}
 
     def _admit(self, jobs: Kinds, waiting: Iterator[tuple[int, int]], free: list[float]) -> None:

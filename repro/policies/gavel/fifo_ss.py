@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from repro.core.baseline import Baseline
 from repro.core.decision import Shares
 from repro.core.policy import Policy, register
 from repro.core.view import View
@@ -29,6 +30,12 @@ class GavelFifoSS(Policy):
 
     needs = frozenset({"throughput"})
     pairs_up = True
+    baseline = Baseline(
+        "gavel-fifo",
+        "without speeds of pairs nobody shares GPUs; give a throughput table "
+        "(--throughputs gavel-throughputs) and a cluster of GPU types",
+        model=True,
+    )
     idle_ok = True
 
     def decide(self, view: View) -> Shares:

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
+from repro.core.baseline import Baseline
 from repro.core.policy import register
 from repro.core.typed_shares import Kinds
 from repro.core.view import View
@@ -40,6 +42,12 @@ class GavelFtf(MayBeBlind):
     zeros: bool = True
 
     needs = frozenset({"throughput", "duration"})
+    baseline: ClassVar[Baseline | None] = Baseline(
+        "ftf-agnostic",
+        "without speeds by GPU type all types are alike; give a throughput table "
+        "(--throughputs gavel-throughputs) and a cluster of GPU types",
+        model=True,
+    )
 
     def formula(self, view: View) -> Callable[[Kinds], Floats]:
         """Return X of one run, which remembers isolated time; every row is one job."""
@@ -65,6 +73,8 @@ class FtfAgnostic(Blind, GavelFtf):
 
     Parameters: those of `gavel-ftf` and of `Blind`.
     """
+
+    baseline = None
 
 
 class IsolatedTime:

@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from repro.core.baseline import Baseline
 from repro.core.policy import register
 from repro.core.typed_shares import Kinds
 from repro.errors import ParamError
@@ -53,6 +54,12 @@ class GavelMakespan(MayBeBlind):
     lp_backend: Backend = "centre"
 
     needs = frozenset({"throughput", "duration"})
+    baseline: ClassVar[Baseline | None] = Baseline(
+        "makespan-agnostic",
+        "without speeds by GPU type all types are alike; give a throughput table "
+        "(--throughputs gavel-throughputs) and a cluster of GPU types",
+        model=True,
+    )
     rule_values: ClassVar = TOLERANCES
 
     def __post_init__(self) -> None:
@@ -73,6 +80,8 @@ class MakespanAgnostic(Blind, GavelMakespan):
 
     Parameters: those of `gavel-makespan` and of `Blind`.
     """
+
+    baseline = None
 
 
 def makespan_shares(

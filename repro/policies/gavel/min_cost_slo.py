@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from repro.core.baseline import Baseline
 from repro.core.policy import register
 from repro.core.typed_shares import Kinds
 from repro.core.view import View
@@ -40,6 +41,11 @@ class GavelMinCostSlo(GavelMinCost):
     strict: bool = False
 
     needs = frozenset({"throughput", "duration", "slo"})
+    baseline = Baseline(
+        "gavel-min-cost",
+        "without deadlines nothing is to be met; give the column slo (multiples of the duration)",
+        columns=("slo",),
+    )
     rule_values: ClassVar = {
         "paper": {"objective": "ratio", "drop_lost": True},
         "gavel": {"objective": "normalised", "drop_lost": False},

@@ -14,7 +14,7 @@ from repro.errors import ParamError, PolicyError
 from repro.perf.overhead import Phases
 from repro.perf.side_by_side import ByUtilisation
 from repro.placement.network import Gang, Site
-from repro.policies.liquid._containers import Chooser, Containers
+from repro.policies.liquid._containers import PACK, Chooser, Containers
 
 #: Trace columns with estimates of a job alone: mean utilisation (%); run time, and of it before
 #: and after training (s).
@@ -50,6 +50,7 @@ class Beside(Containers):
     heartbeat_s: float | None = None
 
     needs: ClassVar[frozenset[str]] = Containers.needs | {*_SHARES, *_TIMES}
+    baseline = PACK.also("share", "ahead_s", "heartbeat_s")
     time_fields: ClassVar[tuple[str, ...]] = ("ahead_s", "heartbeat_s")
 
     def __post_init__(self) -> None:

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from repro.core.baseline import Baseline
 from repro.core.decision import Run, RunSet
 from repro.core.performance import Performance
 from repro.core.policy import Policy
@@ -19,6 +20,16 @@ from repro.placement.network import DEFAULT_BANDWIDTH_MB_S, DEFAULT_GPU_MEM_MB, 
 Plan = tuple[int, ...]
 #: (view, what is left of the nodes, gang of a job, random numbers) -> what starts
 Chooser = Callable[[View, Site, Callable[[int], Gang], np.random.Generator], RunSet]
+
+#: Where every container fits everywhere, a place makes no difference unless run times tell.
+PACK = Baseline(
+    "liquid-pack",
+    "without run times of plans a job takes as long wherever it sits; give --set times=t4 (or "
+    "measured, k80), or the columns gpu_mem_mb and bandwidth_mb_s, which limit where jobs fit",
+    parameters=("times",),
+    columns=("gpu_mem_mb", "bandwidth_mb_s"),
+    model=True,
+)
 
 
 @dataclass(frozen=True)
@@ -41,6 +52,7 @@ class Containers(Policy):
 
     needs: ClassVar[frozenset[str]] = frozenset({"num_ps", "gpu_mem_mb", "bandwidth_mb_s"})
     placement: ClassVar[str] = "wished"
+    baseline: ClassVar[Baseline | None] = PACK
     #: places depend on the seed
     draws: ClassVar[bool] = False
 

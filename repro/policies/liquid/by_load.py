@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from repro.core.baseline import Baseline
 from repro.core.policy import register
 from repro.placement.network import TIE, Gang, Site
 from repro.policies.liquid._containers import Containers, Plan
@@ -65,6 +66,8 @@ class Even(ByLoad):
 @dataclass(frozen=True)
 class Pack(ByLoad):
     """Place every container on the node with the smallest share of idle GPUs."""
+
+    baseline: ClassVar[Baseline | None] = None
 
     def load(self, site: Site) -> Floats:
         """Return the share of idle GPUs."""

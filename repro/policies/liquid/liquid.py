@@ -37,6 +37,8 @@ class Liquid(Beside):
     score: Literal["paper", "artifact"] = "paper"
     drop: Literal["full", "always"] = "full"
 
+    baseline = Beside.baseline.also("drop")
+
     def __post_init__(self) -> None:
         super().__post_init__()
         self.scoring()

@@ -9,7 +9,7 @@ import numpy as np
 from repro.core.policy import register
 from repro.errors import ParamError
 from repro.placement.network import Gang, Scoring, Site
-from repro.policies.liquid._containers import Containers, Plan
+from repro.policies.liquid._containers import PACK, Containers, Plan
 from repro.search.grouping import Genetic, search
 
 
@@ -46,6 +46,7 @@ class LiquidBatch(Containers):
     elitist: bool = True
     best_fit: bool = True
 
+    baseline = PACK.also("every_s")
     time_fields: ClassVar[tuple[str, ...]] = ("every_s",)
     draws: ClassVar[bool] = True
 

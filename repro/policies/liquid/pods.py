@@ -2,15 +2,16 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
+from repro.core.baseline import Baseline
 from repro.core.decision import Run, RunSet
 from repro.core.policy import register
 from repro.core.view import View
 from repro.placement.network import Gang, Site
-from repro.policies.liquid._containers import Plan
+from repro.policies.liquid._containers import PACK, Plan
 from repro.policies.liquid.by_load import ByLoad, Pack
 from repro.typing import Floats
 
@@ -86,6 +87,8 @@ class HiveD(Pods, Pack):
     """
 
     hived_order: Literal["template", "random"] = "template"
+
+    baseline: ClassVar[Baseline | None] = PACK
 
     def order(self, gang: Gang, rng: np.random.Generator) -> Sequence[int]:
         """Return workers, then parameter servers, or a drawn order."""

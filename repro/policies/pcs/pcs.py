@@ -7,6 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from repro.compiled import njit
+from repro.core.baseline import Baseline
 from repro.core.elastic import HOLDERS, NO_GPUS, Elastic, Jobs, State, give
 from repro.core.policy import register
 from repro.errors import ParamError
@@ -201,6 +202,13 @@ class Pcs(Elastic):
     time_fields = ("turn",)
     needs = frozenset({"duration"})
     classed = True
+    baseline = Baseline(
+        "fifo-elastic",
+        "without thresholds all jobs are one class; find some with `repro front`, or give "
+        "thresholds and weights, or c2 and decay (--set c2=1 --set decay=0.5)",
+        parameters=("thresholds", "c2", "turn"),
+        model=True,
+    )
     rule: ClassVar[Any] = ruled(_admit, _retire, _share, 1, 7)
 
     def __post_init__(self) -> None:

@@ -206,7 +206,7 @@ def test_a_gang_wider_than_a_switch_can_never_be_consolidated():
 
 
 def test_an_empty_trace():
-    with pytest.raises(TraceError, match="has no jobs"):
+    with pytest.raises(TraceError, match="no jobs; a trace holds at least one"):
         simulate(small_trace().iloc[:0], "1x4", "srtf")
 
 
