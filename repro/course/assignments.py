@@ -25,6 +25,11 @@ class Cell(NamedTuple):
     points: float = 0
     is_answer: bool = False
 
+    @property
+    def is_instructors(self) -> bool:
+        """Whether no student wrote it."""
+        return self.id is not None and not self.is_answer
+
 
 def sources(folder: Path | None = None, *, ungraded: bool = False) -> dict[str, Path]:
     """Return the instructors' notebooks by name, ``1_queues`` and so on.
@@ -107,13 +112,18 @@ def merge(student: Mapping[str, Any], instructor: Mapping[str, Any]) -> list[Cel
     return cells[: end + 1]
 
 
+def points_of(notebook: Mapping[str, Any]) -> dict[str, float]:
+    """Points of the graded cells of an instructor's notebook, by id."""
+    return {str(cell.id): cell.points for cell in merge(notebook, notebook) if cell.points}
+
+
 def text_of(cell: Mapping[str, Any]) -> str:
-    """Source of a cell, which notebooks hold as text or as lines."""
+    """Read the source of a cell, which notebooks hold as text or as lines."""
     source = cell["source"]
     return source if isinstance(source, str) else "".join(source)
 
 
 def grade_mark(cell: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What nbgrader notes of a cell, empty where there is nothing."""
+    """Read what nbgrader notes of a cell, empty where there is nothing."""
     mark = cell.get("metadata", {}).get("nbgrader", {})
     return mark if isinstance(mark, Mapping) else {}

@@ -46,7 +46,7 @@ class Handed(NamedTuple):
     entry: str | None = None
 
     def data(self) -> bytes:
-        """Bytes of the notebook; ParamError for a link and for what is too large or damaged."""
+        """Read its bytes; ParamError for a link and for what is too large or damaged."""
         if self.path.is_symlink():
             raise ParamError(f"{self.shown}: is a link and was not opened")
         if not self.path.is_file():
@@ -60,7 +60,7 @@ class Handed(NamedTuple):
         return content
 
     def _beginning(self, most: int) -> bytes:
-        """No more than ``most`` bytes, however much the archive promises."""
+        """Read no more than ``most`` bytes, however many the archive promises."""
         if self.entry is None:
             with self.path.open("rb") as stream:
                 return stream.read(most)
@@ -68,7 +68,7 @@ class Handed(NamedTuple):
             return member.read(most)
 
     def notebook(self) -> dict[str, Any]:
-        """The notebook; ParamError if it is none."""
+        """Read the notebook; ParamError if it is none."""
         return parse(self.data(), self.shown)
 
 
@@ -222,7 +222,7 @@ def _is_hidden(name: str) -> bool:
 
 
 def _entries(path: Path) -> list[zipfile.ZipInfo]:
-    """The files in a zip archive; ParamError says why it is not opened."""
+    """List the files in a zip archive; ParamError says why it is not opened."""
     if path.is_symlink():
         raise ParamError("is a link")
     if path.stat().st_size > LARGEST:
@@ -238,7 +238,7 @@ def _entries(path: Path) -> list[zipfile.ZipInfo]:
 
 
 def _refusal(entry: zipfile.ZipInfo, inner: PurePosixPath) -> str | None:
-    """Why an entry of an archive is not opened, if it is not."""
+    """Say why an entry of an archive is not opened, if it is not."""
     if inner.is_absolute() or ".." in inner.parts:
         return "leads out of the archive"
     if stat.S_ISLNK(entry.external_attr >> 16):
@@ -262,7 +262,7 @@ class _Known:
         self._holder = {mark: names[0] for mark, names in holders.items() if len(names) == 1}
 
     def candidates(self, handed: Handed) -> set[str]:
-        """The assignments and pages that a notebook may be, by its name and its cells."""
+        """Name the assignments and pages that a notebook may be, by its name and its cells."""
         by_name = self._by_name(handed)
         try:
             marks = set(_marks(handed.notebook(), lambda cell: True))
@@ -287,7 +287,7 @@ class _Known:
 
 
 def _words(name: str) -> tuple[str, ...]:
-    """The words and numbers of a name, without case: ``1_Queues (1)`` is 1, queues, 1."""
+    """Split a name into words and numbers, without case: ``1_Queues (1)`` is 1, queues, 1."""
     plain = unicodedata.normalize("NFKC", name).casefold()
     return tuple(re.findall(r"\d+|[^\W\d_]+", plain))
 
@@ -305,7 +305,7 @@ def _is_test(cell: Mapping[str, Any]) -> bool:
 def _marks(
     notebook: Mapping[str, Any], counts: Callable[[Mapping[str, Any]], bool]
 ) -> Iterator[tuple[str, str]]:
-    """The ids that nbgrader gave to cells, and the text that students see of cells that count."""
+    """Yield the ids that nbgrader gave to cells, and what students see of cells that count."""
     for cell in notebook["cells"]:
         name = grade_mark(cell).get("grade_id")
         if isinstance(name, str):
@@ -318,7 +318,7 @@ def _marks(
 def _of_student(
     student: str, files: _Files, known: _Known
 ) -> tuple[list[Submission], list[Ungraded]]:
-    """What one student handed in."""
+    """Tell the submissions of one student from all else."""
     graded: list[Submission] = []
     ungraded: list[Ungraded] = []
     copies, pages, unclear = _by_assignment(files.notebooks, known)
@@ -353,7 +353,7 @@ def _of_student(
 def _by_assignment(
     notebooks: list[Handed], known: _Known
 ) -> tuple[dict[str, list[Handed]], list[str], list[str]]:
-    """Notebooks of each assignment; names of pages to read, and of what may be none or several."""
+    """Sort notebooks by assignment; name pages to read, and what may be none or several."""
     copies: dict[str, list[Handed]] = {}
     pages: list[str] = []
     unclear: list[str] = []
@@ -378,7 +378,7 @@ def _is_at_its_place(handed: Handed, name: str) -> bool:
 
 
 def _chosen(copies: list[Handed], name: str) -> Handed | None:
-    """The copy to grade, None if there is a doubt."""
+    """Choose the copy to grade, None if there is a doubt."""
     regular = [handed for handed in copies if _is_at_its_place(handed, name)]
     if regular:
         return min(regular, key=lambda handed: handed.shown.count("/"))
@@ -397,6 +397,6 @@ def _same(one: Handed, other: Handed) -> bool:
 
 
 def _listed(names: list[str]) -> str:
-    """The first names, and how many more there are."""
+    """List the first names, and how many more there are."""
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return f"{', '.join(names[:_SHOWN])}{more}"

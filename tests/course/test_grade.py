@@ -15,6 +15,7 @@ from sheets import TEST, answered, cell, notebook, page, tiny, write
 
 from repro.cli import main
 from repro.course import grade as grading
+from repro.course import pytest_plugin
 from repro.course.assignments import read, sources
 from repro.course.grade import Limits, grade
 from repro.errors import ParamError, ReproError
@@ -325,7 +326,7 @@ def test_a_fault_of_the_grader_is_no_score(what, tmp_path, source, monkeypatch, 
         fault(broken)
         assert main(words) == 1
     (row,) = rows_of(tmp_path / "in").to_dict("records")
-    assert (row["points"], row["of"]) == ("", "3" if what != "a mistake of the grader" else "")
+    assert (row["points"], row["of"]) == ("", "3")
     assert told in row["note"]
     assert not (tmp_path / "in/ann/feedback-1.txt").exists()
     out, err = capsys.readouterr()
@@ -377,12 +378,29 @@ def test_killed_by_the_system_is_no_score(name, graded, source):
     assert not told[0]["fault"] and told[0]["tasks"] == {"test-1": 2, "test-2": 1}
 
 
+@pytest.mark.parametrize(
+    ("error", "sent"),
+    [(ValueError("odd"), ["internal error: ValueError: odd"]), (MemoryError(), [])],
+)
+def test_an_internal_error_is_a_fault_but_memory_is_the_answers_to_spare(error, sent, monkeypatch):
+    messages = []
+    monkeypatch.setattr(pytest_plugin, "_SEND", [messages.append])
+    try:
+        raise error
+    except type(error):
+        pytest_plugin.pytest_internalerror("", pytest.ExceptionInfo.from_current())
+    assert [message["fault"] for message in messages] == sent
+
+
+def test_a_name_that_is_no_text_is_shown(tmp_path, source):
+    (tmp_path / "in/ann").mkdir(parents=True)
+    (tmp_path / "in/ann" / os.fsdecode(b"notes\xff.pdf")).touch()
+    (row,) = rows_of(grade(tmp_path / "in", LIMITS, source).parent).to_dict("records")
+    assert "notes\\udcff.pdf" in row["note"]
+
+
 def test_too_much_of_the_processor_is_a_score(graded):
-    answer = (
-        "import signal, time\n"
-        "signal.setitimer(signal.ITIMER_REAL, 0)\n"
-        "while True: pass\n"
-    )
+    answer = "import signal, time\nsignal.setitimer(signal.ITIMER_REAL, 0)\nwhile True: pass\n"
     row = graded(Limits(cell=20, wall=30, cpu=2), ann=answered(tiny(), task_1=answer)).loc["ann"]
     assert row["points"] == 0 and "processor time" in row["note"]
 
