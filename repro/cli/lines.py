@@ -2,8 +2,9 @@
 
 import contextlib
 import re
+import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import typer
@@ -37,6 +38,19 @@ def _one_line(line: str) -> str:
     if len(line) > _LONGEST:
         line = f"{line[: _LONGEST // 2]} … {line[-_LONGEST // 2 :]}"
     return visible(line)
+
+
+def compiling_line() -> Callable[[str], None]:
+    """Make a function that says on a terminal, once, which loop is being compiled."""
+    is_silent = not sys.stderr.isatty()
+
+    def tell(name: str) -> None:
+        nonlocal is_silent
+        if not is_silent:
+            is_silent = True
+            complain(f"compiling {name} and what follows, which the next runs find done")
+
+    return tell
 
 
 @contextlib.contextmanager
