@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 import sys
+import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -78,14 +79,15 @@ class Loop:
     @functools.cached_property
     def kernel(self) -> Callable[..., Any]:
         """What Numba made of the function."""
-        numba = _numba()
-        function = self.py_func
-        kernel = numba.njit(**self._options)(function)
-        in_file = Path(function.__code__.co_filename).is_file()
-        folder = _folder(self._home) if in_file else None
-        if folder is not None:
-            kernel._cache = _kept(function, folder) or kernel._cache
-        return cast(Callable[..., Any], kernel)
+        with _preparing():
+            numba = _numba()
+            function = self.py_func
+            kernel = numba.njit(**self._options)(function)
+            in_file = Path(function.__code__.co_filename).is_file()
+            folder = _folder(self._home) if in_file else None
+            if folder is not None:
+                kernel._cache = _kept(function, folder) or kernel._cache
+            return cast(Callable[..., Any], kernel)
 
 
 @functools.cache
@@ -95,7 +97,128 @@ def _numba() -> Any:
     from numba.extending import typeof_impl
 
     typeof_impl.register(Loop)(lambda loop, about: typeof_impl(loop.kernel, about))
+    _listen()
     return numba
+
+
+class CompileWatch:
+    """Seconds that one thread spends on getting machine code, and what it compiles.
+
+    Attributes
+    ----------
+    seconds : float
+        Time (s) to import Numba, to read machine code that was kept, to compile and to keep it.
+    names : list of str
+        Loops compiled, ``module.function``, without those that these call.
+    """
+
+    def __init__(self, tell: Callable[[str], None] | None) -> None:
+        self.seconds = 0.0
+        self.names: list[str] = []
+        self._tell = tell
+        self._thread = threading.get_ident()
+        self._depth = 0
+        self._compiling = 0
+        self._began = 0.0
+
+    def enter(self) -> None:
+        """Begin to count, unless it is counted already or another thread's."""
+        if threading.get_ident() == self._thread:
+            if self._depth == 0:
+                self._began = time.perf_counter()
+            self._depth += 1
+
+    def leave(self) -> None:
+        """End what `enter` began."""
+        if threading.get_ident() == self._thread and self._depth:
+            self._depth -= 1
+            if self._depth == 0:
+                self.seconds += time.perf_counter() - self._began
+
+    def compile(self, name: str) -> None:
+        """Note a loop that begins to be compiled."""
+        self.enter()
+        if threading.get_ident() == self._thread:
+            self._compiling += 1
+            if self._compiling == 1:
+                self.names.append(name)
+                if self._tell is not None:
+                    self._tell(name)
+
+    def compiled(self) -> None:
+        """Note its end."""
+        if threading.get_ident() == self._thread and self._compiling:
+            self._compiling -= 1
+        self.leave()
+
+
+_watches: list[CompileWatch] = []
+
+
+@contextlib.contextmanager
+def compile_watch(tell: Callable[[str], None] | None = None) -> Iterator[CompileWatch]:
+    """Count the seconds that go into machine code, apart from those of the work itself.
+
+    Watches nest, and each counts for the thread it was made in. Without a compiled loop inside,
+    Numba is not imported.
+
+    Parameters
+    ----------
+    tell : callable, optional
+        Called with ``module.function`` when a loop begins to be compiled, not when kept machine
+        code is read.
+
+    Yields
+    ------
+    CompileWatch
+        Up to date at any time between two calls of compiled loops.
+
+    Examples
+    --------
+    >>> with compile_watch() as watch:
+    ...     _ = sum(range(10))
+    >>> watch.seconds, watch.names
+    (0.0, [])
+    """
+    if "numba" in sys.modules:
+        _listen()
+    watch = CompileWatch(tell)
+    _watches.append(watch)
+    try:
+        yield watch
+    finally:
+        _watches.remove(watch)
+
+
+@contextlib.contextmanager
+def _preparing() -> Iterator[None]:
+    """Count what happens inside as time for machine code."""
+    watches = list(_watches)
+    for watch in watches:
+        watch.enter()
+    try:
+        yield
+    finally:
+        for watch in watches:
+            watch.leave()
+
+
+@functools.cache
+def _listen() -> None:
+    """Hear of every compilation from now on; kept code that is read is no compilation."""
+    from numba.core import event
+
+    class Listener(event.Listener):  # type: ignore[misc,unused-ignore]
+        def on_start(self, event: Any) -> None:
+            function = event.data["dispatcher"].py_func
+            for watch in _watches:
+                watch.compile(f"{function.__module__}.{function.__qualname__}")
+
+        def on_end(self, event: Any) -> None:
+            for watch in _watches:
+                watch.compiled()
+
+    event.register("numba:compile", Listener())  # type: ignore[no-untyped-call,unused-ignore]
 
 
 def sources(module: str) -> dict[str, Path]:
@@ -190,7 +313,8 @@ def _cache_class() -> Any:
     class Kept(FunctionCache):  # type: ignore[misc,unused-ignore]
         def load_overload(self, sig: Any, target_context: Any) -> Any:
             try:
-                return super().load_overload(sig, target_context)  # type: ignore[no-untyped-call,unused-ignore]
+                with _preparing():
+                    return super().load_overload(sig, target_context)  # type: ignore[no-untyped-call,unused-ignore]
             # Unpickling damaged bytes may raise anything.
             except Exception:
                 with contextlib.suppress(OSError):
@@ -199,7 +323,8 @@ def _cache_class() -> Any:
 
         def save_overload(self, sig: Any, data: Any) -> None:
             try:
-                super().save_overload(sig, data)  # type: ignore[no-untyped-call,unused-ignore]
+                with _preparing():
+                    super().save_overload(sig, data)  # type: ignore[no-untyped-call,unused-ignore]
             except OSError as error:
                 base = Path(self.cache_path).parent.parent
                 _warn_once(f"compiled loops are not kept: {base} ({error.strerror})")

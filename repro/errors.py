@@ -5,7 +5,18 @@ from collections.abc import Collection, Iterable
 
 
 class ReproError(Exception):
-    """Base of all errors a user can cause; the command line prints one line and exits with 2."""
+    """Base of all errors a user can cause; the command line prints it and exits with 2.
+
+    It has one line, and is made with more only where what follows the first is a list.
+
+    >>> print(ReproError("policies of that family:", "gavel-fifo", "yarn-cs"))
+    policies of that family:
+      gavel-fifo
+      yarn-cs
+    """
+
+    def __str__(self) -> str:
+        return "\n  ".join(map(str, self.args))
 
 
 class ParamError(ReproError):

@@ -189,7 +189,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         # of an error in a policy's own code
         more = isinstance(error, PolicyError) and error.__cause__ is not None
-        complain(f"{error}{'; --debug shows the traceback' if more else ''}")
+        first, *items = error.args if isinstance(error, ReproError) else [str(error)]
+        complain(f"{first}{'; --debug shows the traceback' if more else ''}", *items)
         return 2
     except typer.Abort:
         complain("interrupted")

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from repro.cli.lines import say
+from repro.cli.lines import complain, say
 from repro.course import grade as grading
 from repro.course.release import release as write_release
 from repro.errors import ParamError
@@ -39,15 +39,32 @@ def grade(
     source: _Source = None,
 ) -> None:
     """Grade submissions, each in a process of its own, into FOLDER/grades.csv."""
+    faults = 0
     if jobs is not None and jobs < 1:
         raise ParamError(f"-j {jobs}: give a whole number of 1 or more")
     if not (cell > 0 and wall > 0 and memory > 0):
         raise ParamError("--cell, --wall and --memory: give numbers above 0")
 
     def tell(row: dict[str, Any]) -> None:
-        score = f"{sum(row['tasks'].values()):g} of {row['of']:g}"
-        note = f" ({row['note']})" if row["note"] else ""
-        say(f"{row['student']} {row['assignment']}: {score}, {row['seconds']:.1f} s{note}")
+        nonlocal faults
+        faults += row["fault"]
+        say(_line(row))
 
     limits = grading.Limits(cell=cell, wall=wall, cpu=wall, memory_mb=memory)
     say(str(grading.grade(folder, limits, source, jobs or os.cpu_count() or 1, tell)))
+    if faults:
+        notebooks = "1 notebook" if faults == 1 else f"{faults} notebooks"
+        complain(
+            f"{notebooks} could not be graded for the grader's own reasons (column note); mend "
+            "them and run the command again, which grades these only"
+        )
+        raise typer.Exit(1)
+
+
+def _line(row: dict[str, Any]) -> str:
+    """Return a row of the table for people."""
+    note = f" ({row['note']})" if row["note"] else ""
+    name = f"{row['student']} {row['assignment']}".rstrip()
+    if not row["tasks"]:
+        return f"{name}: not graded{note}"
+    return f"{name}: {sum(row['tasks'].values()):g} of {row['of']:g}, {row['seconds']:.1f} s{note}"

@@ -2,8 +2,9 @@
 
 import contextlib
 import re
+import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import typer
@@ -25,12 +26,31 @@ def say(text: str) -> None:
     typer.echo(visible(text))
 
 
-def complain(text: str) -> None:
-    """Print one line on stderr; the middle of an endless one is left out."""
-    line = " ".join(text.split())
+def complain(text: str, *items: str) -> None:
+    """Print one line on stderr, and a list below it; the middle of an endless line is left out."""
+    typer.echo(f"repro: {_one_line(' '.join(text.split()))}", err=True)
+    for item in items:
+        # blanks align the items
+        typer.echo(f"  {_one_line(' '.join(item.splitlines()))}", err=True)
+
+
+def _one_line(line: str) -> str:
     if len(line) > _LONGEST:
         line = f"{line[: _LONGEST // 2]} … {line[-_LONGEST // 2 :]}"
-    typer.echo(f"repro: {visible(line)}", err=True)
+    return visible(line)
+
+
+def compiling_line() -> Callable[[str], None]:
+    """Make a function that says on a terminal, once, which loop is being compiled."""
+    is_silent = not sys.stderr.isatty()
+
+    def tell(name: str) -> None:
+        nonlocal is_silent
+        if not is_silent:
+            is_silent = True
+            complain(f"compiling {name} and what follows, which the next runs find done")
+
+    return tell
 
 
 @contextlib.contextmanager

@@ -1,5 +1,7 @@
 """``repro place``: one decision of Liquid's policies, without a clock."""
 
+import difflib
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,6 +10,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from repro.cli.lines import complain
 from repro.cli.settings import parse_settings
 from repro.cluster.spec import Cluster
 from repro.core.policy import make, policies
@@ -20,6 +23,14 @@ from repro.policies.liquid._containers import Containers, Plan
 from repro.trace.synth.liquid import WARM_UP
 
 GIVEN = "given"
+_REQUIRED = ("job_id", "num_ps", "num_workers")
+_OPTIONAL = ("gpu_mem_mb", "bandwidth_mb_s", "tasks", "model", "batch_size", "num_batches")
+#: Beginnings of what is written by indents and braces.
+_NO_TABLE = {
+    "JSON": re.compile(r"[{\[]"),
+    "YAML": re.compile(r"---|- |[^\s,;|]+:(\s|$)"),
+}
+_TYPES = "GPU types of the cluster"
 
 
 def place(
@@ -62,7 +73,11 @@ def place(
         watched = {"watch": _show_generation} if shown else {}
         plans = placer.place(Site(machines), rows.gangs, placer.generator(seed), **watched)
     report = _report(site, rows, plans, how)
-    head = {"policy": policy, "cluster": str(machines)}
+    unused = rows.unused(policy)
+    _tell_ignored(unused, list(machines.gpu_types))
+    ignored = {"file_columns": list(unused), "options": [_TYPES] if machines.gpu_types else []}
+    told = {name: names for name, names in ignored.items() if names}
+    head = {"policy": policy, "cluster": str(machines), "ignored": told}
     typer.echo(to_json(head | report).decode().rstrip() if as_json else _text(report))
 
 
@@ -81,10 +96,13 @@ class _Jobs:
     """The rows of a file of jobs, with the sizes that a model of run times needs."""
 
     def __init__(self, path: str, model: PlanTimes | None) -> None:
-        self.path, required = Path(path), ("job_id", "num_ps", "num_workers")
-        table = self.table = Table(Document.read(path), required, text=("model", "tasks"))
+        self.path = Path(path)
+        document = Document.read(path)
+        _check_is_table(document)
+        table = self.table = Table(document, _REQUIRED, text=("model", "tasks"), ids="job_id")
+        self._check_ids()
         self.ids: list[Any] = table.frame["job_id"].tolist()
-        servers, workers = (table.whole(name) for name in required[1:])
+        servers, workers = (table.whole(name) for name in _REQUIRED[1:])
         table.refuse(servers + workers < 1, "num_workers", "no container", "a job has at least one")
         needs = {
             name: table.numbers(name, f"{what} above 0", low=1e-9)
@@ -95,17 +113,45 @@ class _Jobs:
             Gang(int(ps), int(count), **{name: float(held[row]) for name, held in needs.items()})
             for row, (ps, count) in enumerate(zip(servers, workers, strict=True))
         ]
-        self.model, self.sizes = model, [np.full(len(self.ids), np.nan)] * 2
+        self.model = model
+        self.sizes = [np.full(len(self.ids), np.nan)] * 2
         if model is None:
             return
         sizes = () if model.sizeless else ("batch_size", "num_batches")
         if absent := [name for name in ("model", *sizes) if name not in table]:
+            alike = {name: _alike(name, table.header) for name in absent}
+            found = "".join(f", found {alike[name]!r}" for name in absent if alike[name])
             raise TraceError(
-                f"{path}:1: --times needs the column {', '.join(absent)}; name them, or leave "
-                f"--times out"
+                f"{path}:1: --times needs the column {', '.join(absent)}{found}; name them, or "
+                f"leave --times out"
             )
         if sizes:
             self.sizes = [table.whole(name, 1) for name in sizes]
+
+    def _check_ids(self) -> None:
+        """Refuse a job without an id, and a second one with the same."""
+        ids = self.table.frame["job_id"]
+        missing = ids.isna().to_numpy(bool)
+        self.table.refuse(missing, "job_id", "missing value", "every job has an id")
+        again = ids.duplicated().to_numpy(bool)
+        self.table.refuse(again, "job_id", "appears twice", "every job has an id of its own")
+
+    def unused(self, policy: str) -> dict[str, str]:
+        """Return the columns that tell something and are not read, each with a reason or ''."""
+        frame = self.table.frame
+        why = {"gpu_type": "a container goes on a GPU of any type"}
+        if policy != GIVEN:
+            why["tasks"] = f"policy {GIVEN} reads it"
+        if self.model is None:
+            why |= dict.fromkeys(("model", "batch_size", "num_batches"), "--times reads it")
+        elif self.model.sizeless:
+            why |= dict.fromkeys(("batch_size", "num_batches"), "--times measured knows one size")
+        known = (*_REQUIRED, *_OPTIONAL)
+        for name in self.table.header:
+            if name not in known and name not in why:
+                alike = _alike(name, [other for other in known if other not in self.table])
+                why[name] = f"did you mean {alike!r}?" if alike else ""
+        return {name: why[name] for name in frame if name in why and frame[name].notna().any()}
 
     def run_s(self, row: int, plan: Plan) -> float | None:
         """Return the run time of a plan (s) if a model of run times is given."""
@@ -148,6 +194,36 @@ class _Jobs:
                     )
             plans.append(tuple(nodes) if words else None)
         return plans
+
+
+def _check_is_table(document: Document) -> None:
+    """Refuse a file that is no table and says so in its first line."""
+    for number, line in enumerate(document.text.splitlines(), 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        for form, begins in _NO_TABLE.items():
+            if begins.match(line):
+                raise TraceError(
+                    f"{document.name}:{number}: {form}, not a table; give a CSV with the columns "
+                    f"{', '.join(_REQUIRED)}, one row for each job"
+                )
+        return
+
+
+def _alike(name: str, others: Sequence[str]) -> str | None:
+    """Return the name that another one comes close to, whatever the case."""
+    plain = {other.casefold(): other for other in others}
+    found = difflib.get_close_matches(name.casefold(), plain, n=1)
+    return plain[found[0]] if found else None
+
+
+def _tell_ignored(columns: dict[str, str], types: Sequence[str]) -> None:
+    """Print what the files say and no plan depends on."""
+    if columns:
+        shown = [f"{name} ({why})" if why else name for name, why in columns.items()]
+        complain(f"not used: columns of the file {', '.join(shown)}")
+    if types:
+        complain(f"not used: {_TYPES} {', '.join(types)} (all GPUs are alike)")
 
 
 def _report(site: Site, rows: _Jobs, plans: Sequence[Plan | None], how: Scoring) -> dict[str, Any]:

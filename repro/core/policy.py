@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 from repro.cluster.spec import Cluster
 from repro.core.baseline import Baseline
 from repro.core.decision import Decision
+from repro.core.families import explain
 from repro.core.jobs import JobTable
 from repro.core.performance import Overhead, Performance
 from repro.core.registry import Registry
@@ -24,7 +25,7 @@ Key = Any
 P = TypeVar("P", bound="Policy")
 
 policies: Registry[type[Policy]] = Registry(
-    "policy", "repro.policies", PolicyError, group="repro.policies"
+    "policy", "repro.policies", PolicyError, group="repro.policies", explain=explain
 )
 
 
@@ -69,6 +70,8 @@ class Policy:
     name: ClassVar[str] = "unnamed"
     #: what `View` opens beyond the information-agnostic part
     needs: ClassVar[frozenset[str]] = frozenset()
+    #: words that others use for it, under which ``--policy WORD`` lists it
+    families: ClassVar[tuple[str, ...]] = ()
     #: placement used unless the caller names one
     placement: ClassVar[str] = "count"
     #: rules name -> values for fields left at None

@@ -5,7 +5,7 @@ import pkgutil
 import re
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -21,7 +21,8 @@ class Registry(Generic[T]):
 
     The first look-up imports the modules of the package ``home``, to any depth, and what installed
     packages announce under the entry points ``group``; one that fails is left out with a warning.
-    ``kind`` ("policy") and ``error`` are those of messages.
+    ``kind`` ("policy") and ``error`` are those of messages. ``explain`` gets an unknown name and
+    the known things, and returns the lines to answer with, none where it cannot tell more.
 
     >>> shapes: Registry[type] = Registry("shape")
     >>> @shapes.register("square")
@@ -36,8 +37,10 @@ class Registry(Generic[T]):
         home: str | None = None,
         error: type[ReproError] = ParamError,
         group: str | None = None,
+        explain: Callable[[str, Mapping[str, T]], list[str]] | None = None,
     ) -> None:
         self.kind, self.error = kind, error
+        self._explain = explain
         self._home, self._group = home, group
         self._items: dict[str, T] = {}
         self._broken: dict[str, str] = {}
@@ -110,6 +113,8 @@ class Registry(Generic[T]):
             return self._items[name]
         if name in self._broken:
             raise self.error(f"{self.kind} {name!r} cannot be read: {self._broken[name]}")
+        if self._explain is not None and (text := self._explain(name, self._items)):
+            raise self.error(*text)
         hint = f"{near(name, self._items)} (known: {', '.join(sorted(self))})"
         raise self.error(f"unknown {self.kind} {name!r}{hint}")
 

@@ -10,7 +10,8 @@ from repro import paths
 from repro.errors import ParamError
 from repro.files.whole import read_small
 
-_LARGEST = 20_000_000
+#: Bytes of a notebook.
+LARGEST = 20_000_000
 #: Commands of Jupyter, which are no Python.
 _MAGIC = re.compile(r"^(\s*)[%!].*$", re.MULTILINE)
 
@@ -23,6 +24,11 @@ class Cell(NamedTuple):
     #: 0 unless the cell is graded
     points: float = 0
     is_answer: bool = False
+
+    @property
+    def is_instructors(self) -> bool:
+        """Whether no student wrote it."""
+        return self.id is not None and not self.is_answer
 
 
 def sources(folder: Path | None = None, *, ungraded: bool = False) -> dict[str, Path]:
@@ -46,7 +52,7 @@ def sources(folder: Path | None = None, *, ungraded: bool = False) -> dict[str, 
     found = {
         path.stem: path
         for path in sorted(folder.glob("[0-9]*_*.ipynb"))
-        if ungraded or any(_grade(cell).get("grade") for cell in read(path)["cells"])
+        if ungraded or any(grade_mark(cell).get("grade") for cell in read(path)["cells"])
     }
     if not found:
         raise ParamError(
@@ -57,13 +63,17 @@ def sources(folder: Path | None = None, *, ungraded: bool = False) -> dict[str, 
 
 def read(path: Path) -> dict[str, Any]:
     """Read a notebook; ParamError if it is none."""
-    text = read_small(path, _LARGEST, ParamError)
+    return parse(read_small(path, LARGEST, ParamError), str(path))
+
+
+def parse(content: str | bytes, name: str) -> dict[str, Any]:
+    """Parse a notebook; ParamError, which calls it ``name``, if it is none."""
     try:
-        notebook = json.loads(text)
+        notebook = json.loads(content)
         for one in notebook["cells"]:
-            _ = one["cell_type"], _text(one), _grade(one)
+            _ = one["cell_type"], text_of(one), grade_mark(one)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise ParamError(f"{path}: is no notebook; open it with Jupyter and save it") from None
+        raise ParamError(f"{name}: is no notebook; open it with Jupyter and save it") from None
     return dict(notebook)
 
 
@@ -74,26 +84,26 @@ def merge(student: Mapping[str, Any], instructor: Mapping[str, Any]) -> list[Cel
     deleted do not matter. Figures, whose ids begin with ``figure``, are not drawn, and nothing
     behind the last graded cell is run.
     """
-    known = {_grade(one).get("grade_id") for one in instructor["cells"]} - {None}
+    known = {grade_mark(one).get("grade_id") for one in instructor["cells"]} - {None}
     answers: dict[str, str] = {}
     added: dict[str | None, list[str]] = {}
     seen: set[str] = set()
     last = None
     for one in student["cells"]:
-        name = _grade(one).get("grade_id")
+        name = grade_mark(one).get("grade_id")
         if isinstance(name, str) and name in known and name not in seen:
             seen.add(name)
-            last, answers[name] = name, _text(one)
+            last, answers[name] = name, text_of(one)
         elif one["cell_type"] == "code":
-            added.setdefault(last, []).append(_text(one))
+            added.setdefault(last, []).append(text_of(one))
     cells = [Cell(None, _MAGIC.sub(r"\1pass", text)) for text in added.get(None, [])]
     for one in instructor["cells"]:
-        mark = _grade(one)
+        mark = grade_mark(one)
         name = mark.get("grade_id")
         if one["cell_type"] == "code":
             if not mark.get("solution") and not str(name).startswith("figure"):
                 points = mark.get("points", 0) if mark.get("grade") else 0
-                cells.append(Cell(name, _text(one), points))
+                cells.append(Cell(name, text_of(one), points))
             elif mark.get("solution") and name in answers:
                 cells.append(Cell(name, _MAGIC.sub(r"\1pass", answers[name]), 0, True))
         if name is not None:
@@ -102,11 +112,18 @@ def merge(student: Mapping[str, Any], instructor: Mapping[str, Any]) -> list[Cel
     return cells[: end + 1]
 
 
-def _text(cell: Mapping[str, Any]) -> str:
+def points_of(notebook: Mapping[str, Any]) -> dict[str, float]:
+    """Points of the graded cells of an instructor's notebook, by id."""
+    return {str(cell.id): cell.points for cell in merge(notebook, notebook) if cell.points}
+
+
+def text_of(cell: Mapping[str, Any]) -> str:
+    """Read the source of a cell, which notebooks hold as text or as lines."""
     source = cell["source"]
     return source if isinstance(source, str) else "".join(source)
 
 
-def _grade(cell: Mapping[str, Any]) -> Mapping[str, Any]:
+def grade_mark(cell: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Read what nbgrader notes of a cell, empty where there is nothing."""
     mark = cell.get("metadata", {}).get("nbgrader", {})
     return mark if isinstance(mark, Mapping) else {}

@@ -14,20 +14,29 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 
 from repro import paths
-from repro.course.assignments import Cell, merge, read, sources
+from repro.course.assignments import Cell, merge, points_of, read, sources
+from repro.course.handed import Submission, submissions
 from repro.errors import ParamError, ReproError
 from repro.files.spreadsheet import safe_cells
 from repro.files.whole import write_whole
 from repro.release import VERSION
 
 _MEMORY = ".graded.json"
+#: Changes with what the memory holds and with the meaning of its notes.
+_FORM = "2"
 _PLUGIN = "repro.course.pytest_plugin"
+#: What the plugin sends before the first cell.
+_BEGINS = {"begins": True}
+#: Signals that no answer runs into by itself.
+_FROM_OUTSIDE = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT})
+_GRACE_S = 5
 
 
 @dataclass(frozen=True)
@@ -40,32 +49,8 @@ class Limits:
     memory_mb: int = 4096
 
 
-class Submission(NamedTuple):
-    """A student's notebook, and the instructor's."""
-
-    student: str
-    assignment: str
-    path: Path
-    source: Path
-
-
-def submissions(folder: Path, source: Path | None = None) -> list[Submission]:
-    """Return the notebooks below a folder: ``STUDENT/NAME.ipynb``, or as nbgrader keeps them."""
-    if not folder.is_dir():
-        raise ParamError(f"{folder}: no such folder; give the one with a folder for each student")
-    known = sources(source)
-    top = folder / "submitted" if (folder / "submitted").is_dir() else folder
-    found = []
-    for student in sorted(path for path in top.iterdir() if path.is_dir()):
-        for name, original in known.items():
-            places = (student / f"{name}.ipynb", student / name / f"{name}.ipynb")
-            for path in places:
-                if path.is_symlink() or path.exists():
-                    found.append(Submission(student.name, name, path, original))
-                    break
-    if not found:
-        raise ParamError(f"{folder}: no submissions; they are STUDENT/{next(iter(known))}.ipynb")
-    return found
+class GraderError(ReproError):
+    """A notebook was not graded for want of something that is not the student's to bring."""
 
 
 def grade(
@@ -80,7 +65,7 @@ def grade(
     Parameters
     ----------
     folder : Path
-        A folder for each student.
+        A folder, or a zip archive, for each student.
     limits : Limits
         What one submission may use.
     source : Path, optional
@@ -88,21 +73,36 @@ def grade(
     jobs : int
         Processes at a time.
     tell : callable, optional
-        Called with each row of the table as soon as it is there.
+        Called with each new row of the table as soon as it is there. ``fault`` is true of one that
+        failed for the grader's own reasons; it is tried again the next time.
 
     Returns
     -------
     Path
         The table, ``grades.csv``; what failed is told in ``STUDENT/feedback-N.txt``.
+
+    Raises
+    ------
+    ParamError
+        pytest is not installed, or there are no submissions.
     """
-    found = submissions(folder, source)
+    if find_spec("pytest") is None:
+        raise ParamError(
+            "pytest is not installed; `pip install 'repro-gpu-scheduling[course]'` brings it"
+        )
+    found, ungraded = submissions(folder, source)
+    known_sources = sources(source)
     memory = folder / _MEMORY
     known: dict[str, dict[str, Any]] = {}
     with contextlib.suppress(OSError, ValueError):
         known = json.loads(memory.read_text())
     rows: dict[str, dict[str, Any]] = {}
+    for left in ungraded:
+        original = known_sources.get(left.assignment)
+        row = _blank_row(left.student, left.assignment, original, left.note)
+        rows[f"{left.student}/{left.assignment}"] = row
+        tell(row)
     running: set[int] = set()
-    closed = sorted({os.path.realpath(path.parent) for one in found for path in one[2:]})
     with ThreadPoolExecutor(jobs) as pool:
         try:
             waiting = {}
@@ -112,11 +112,13 @@ def grade(
                 if known.get(name, {}).get("digest") == digest:
                     rows[name] = known[name]
                 else:
-                    waiting[pool.submit(_graded, one, limits, closed, running)] = name, digest
+                    waiting[pool.submit(_row, one, limits, _closed(found), running)] = name, digest
             for done in as_completed(waiting):
                 name, digest = waiting[done]
-                known[name] = rows[name] = {**done.result(), "digest": digest}
-                write_whole(memory, json.dumps(known).encode())
+                rows[name] = done.result()
+                if not rows[name]["fault"]:
+                    known[name] = {**rows[name], "digest": digest}
+                    write_whole(memory, json.dumps(known).encode())
                 tell(rows[name])
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
@@ -127,30 +129,60 @@ def grade(
     return table
 
 
+def _closed(found: list[Submission]) -> list[str]:
+    """List the files and folders that no answer may read: instructors' and students'."""
+    places = {place for one in found for place in (one.folder, one.handed.path, one.source.parent)}
+    return sorted(os.path.realpath(place) for place in places)
+
+
 def _digest(one: Submission, limits: Limits) -> str:
     """Return what a score depends on, as one word."""
-    parts = [VERSION, repr(limits), one.source.read_text(encoding="utf-8")]
-    with contextlib.suppress(OSError):
-        parts.append(hashlib.sha256(one.path.read_bytes()).hexdigest())
+    parts = [_FORM, VERSION, repr(limits), one.source.read_text(encoding="utf-8"), one.note]
+    with contextlib.suppress(OSError, ParamError):
+        parts.append(hashlib.sha256(one.handed.data()).hexdigest())
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 def _table(rows: list[dict[str, Any]]) -> bytes:
-    """Return the scores as CSV, a column for each task."""
+    """Return the scores as CSV, a column for each task; what was not graded has no number."""
     tasks = sorted({name for row in rows for name in row["tasks"]})
     flat = [
         {
             "student": row["student"],
             "assignment": row["assignment"],
-            **{name: row["tasks"].get(name) for name in tasks},
-            "points": sum(row["tasks"].values()),
+            # an empty cell, not None, so that the numbers beside it stay whole
+            **{name: row["tasks"].get(name, "") for name in tasks},
+            "points": sum(row["tasks"].values()) if row["tasks"] else "",
             "of": row["of"],
             "seconds": round(row["seconds"], 1),
             "note": row["note"],
         }
         for row in rows
     ]
-    return safe_cells(pd.DataFrame(flat)).to_csv(index=False, lineterminator="\n").encode()
+    return (
+        safe_cells(pd.DataFrame(flat))
+        .to_csv(index=False, lineterminator="\n")
+        .encode(errors="backslashreplace")
+    )
+
+
+def _blank_row(student: str, assignment: str, source: Path | None, note: str) -> dict[str, Any]:
+    """Return the row of what was not graded."""
+    most = "" if source is None else sum(points_of(read(source)).values())
+    named = {"student": student, "assignment": assignment}
+    return {**named, "tasks": {}, "of": most, "seconds": 0.0, "note": note, "fault": False}
+
+
+def _row(one: Submission, limits: Limits, closed: list[str], running: set[int]) -> dict[str, Any]:
+    """Return the row of one submission, without a score where the grader failed."""
+    try:
+        return _graded(one, limits, closed, running)
+    # whatever it is, it is no answer of the student's
+    except Exception as error:
+        known = isinstance(error, ReproError | OSError)
+        reason = f"{error}" if known else f"{type(error).__name__}: {error}".rstrip(": ")
+        row = _blank_row(one.student, one.assignment, one.source, f"the grader failed: {reason}")
+        return {**row, "fault": True}
 
 
 def _graded(
@@ -159,28 +191,24 @@ def _graded(
     """Return the row of one submission; write its feedback."""
     begun = time.monotonic()
     instructor = read(one.source)
-    cells = merge(instructor, instructor)
-    points = {str(cell.id): cell.points for cell in cells if cell.points}
+    points = points_of(instructor)
     said: list[dict[str, Any]] = []
-    notes: list[str] = []
+    notes = [one.note] if one.note else []
     try:
-        if one.path.is_symlink():
-            raise ParamError("is a link and was not opened")
-        cells = merge(read(one.path), instructor)
-        said, notes = _child(one.path.name, cells, limits, closed, running)
-    except ReproError as error:
-        notes = [str(error).replace(str(one.path), one.path.name)]
-    refused = sorted({message["refused"] for message in said if "refused" in message})
-    notes = [f"tried: {what}" for what in refused] + notes
+        cells = merge(one.handed.notebook(), instructor)
+    except ParamError as error:
+        notes.append(str(error))
+    else:
+        said, ended = _child(f"{one.assignment}.ipynb", cells, limits, closed, running)
+        refused = sorted({message["refused"] for message in said if "refused" in message})
+        notes += [f"tried: {what}" for what in refused] + ended
     texts = {message["id"]: message["text"] for message in said if "id" in message}
     for name in points.keys() - texts.keys():
         texts[name] = "was not run"
     lines = [f"{name}: {texts[name] or 'fine'}\n" for name in points]
     number = one.assignment.partition("_")[0]
-    write_whole(
-        one.path.parent / f"feedback-{number}.txt",
-        "\n".join(lines + notes).encode(errors="replace"),
-    )
+    feedback = "\n".join(lines + notes).encode(errors="replace")
+    write_whole(one.folder / f"feedback-{number}.txt", feedback)
     return {
         "student": one.student,
         "assignment": one.assignment,
@@ -188,6 +216,7 @@ def _graded(
         "of": sum(points.values()),
         "seconds": time.monotonic() - begun,
         "note": "; ".join(notes),
+        "fault": False,
     }
 
 
@@ -203,13 +232,20 @@ def _child(
     """Run the cells in a process of their own; return its messages, and why it ended early."""
     key = secrets.token_hex(16)
     memory, cpu = limits.memory_mb * 2**20, math.ceil(limits.cpu)
+    # the second is for an answer that swallows the signal of the first
+    processor = (cpu, cpu + _GRACE_S)
     task = {
         "key": key,
         "cells": cells,
         "seconds": limits.cell,
         "closed": closed,
         "open": [os.path.realpath(paths.cache_dir())],
-        "limits": {"RLIMIT_CPU": cpu, "RLIMIT_AS": memory, "RLIMIT_FSIZE": 2**26, "RLIMIT_CORE": 0},
+        "limits": {
+            "RLIMIT_CPU": processor,
+            "RLIMIT_AS": (memory, memory),
+            "RLIMIT_FSIZE": (2**26, 2**26),
+            "RLIMIT_CORE": (0, 0),
+        },
     }
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
         copy = Path(place, name)
@@ -238,10 +274,18 @@ def _child(
             out, _ = child.communicate()
     lines = out.decode(errors="replace").splitlines()
     said = [json.loads(line.removeprefix(key)) for line in lines if line.startswith(key)]
+    if faults := [message["fault"] for message in said if "fault" in message]:
+        raise GraderError(faults[0])
     graded = {cell.id for cell in cells if cell.points}
     if graded == {message.get("id") for message in said} - {None}:
         return said, []
-    return said, [_end(child.returncode, late, limits, lines)]
+    ended = _end(child.returncode, late, limits, lines)
+    if _BEGINS not in said:
+        raise GraderError(f"{ended}, before a cell was run")
+    if not late and -child.returncode in _FROM_OUTSIDE:
+        name = signal.Signals(-child.returncode).name
+        raise GraderError(f"killed by the system ({name}), which may be short of memory")
+    return said, [ended]
 
 
 def _surroundings(place: str) -> dict[str, str]:

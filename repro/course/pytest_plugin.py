@@ -54,9 +54,13 @@ class _Run:
         """Run what stands before a graded cell and then the cell; raise `Wrong` if it fails."""
         begun = time.monotonic()
         error: BaseException | None = None
+        if self.send is not None and self.done == 0:
+            self.send({"begins": True})
         for place in range(self.done, number + 1):
             vars(checks).update(_KEPT)
             error = self._execute(place)
+            if self.send is not None and error is not None and self._is_lacking(place, error):
+                self.send({"fault": f"cell {self.cells[place].id}: {_told(error)}"})
             if error is not None and place < number:
                 cell = self.cells[place]
                 self.stopped.append(f"Cell {cell.id or 'of your own'} stopped: {_told(error)}.")
@@ -86,6 +90,23 @@ class _Run:
             signal.setitimer(signal.ITIMER_REAL, 0)
         # of all that is wrong, what names a mistake says most
         return next((one for one in held if checks.MISTAKE in str(one)), next(iter(held), None))
+
+    def _is_lacking(self, place: int, error: BaseException) -> bool:
+        """Whether an instructor's cell failed for what the grader's Python or machine lacks."""
+        if isinstance(error, ImportError):
+            # an answer may import what it likes, and may spoil a module that is there
+            at_fault = _cells_in(error)[-1:] == [f"{_CELL}{self.cells[place].id}>"]
+            spoiled = sys.modules.get(error.name or "", self) is None
+            return self.cells[place].is_instructors and at_fault and not spoiled
+        before = self.cells[: place + 1]
+        no_answer_yet = all(cell.is_instructors and not cell.points for cell in before)
+        return isinstance(error, MemoryError | OSError) and no_answer_yet
+
+
+def _cells_in(error: BaseException) -> list[str]:
+    """List the cells that an error went through, the one it arose in last."""
+    files = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
+    return [name for name in files if name.startswith(_CELL)]
 
 
 def _told(error: BaseException) -> str:
@@ -175,14 +196,23 @@ def pytest_configure(config: pytest.Config) -> None:
     def send(message: dict[str, Any]) -> None:
         results.write(f"{key}{json.dumps(message)}\n")
 
-    for limit, most in task["limits"].items():
-        resource.setrlimit(getattr(resource, limit), (most, most))
+    for limit, (soft, hard) in task["limits"].items():
+        resource.setrlimit(getattr(resource, limit), (soft, hard))
+    _SEND.append(send)
     closed, open_ = task["closed"], [*task["open"], os.path.realpath(os.getcwd()), os.devnull]
     _guard(closed, open_, lambda what: send({"refused": what}))
     config.stash[_TASK] = _Run([Cell(*one) for one in task["cells"]], task["seconds"], send)
 
 
 _TASK: pytest.StashKey[_Run | None] = pytest.StashKey()
+#: What sends to the grader, if there is one; this hook of pytest knows no session.
+_SEND: list[Any] = []
+
+
+def pytest_internalerror(excrepr: Any, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+    """Tell the grader of an error of pytest or of this plugin; memory is the answer's to spare."""
+    if _SEND and not isinstance(excinfo.value, MemoryError):
+        _SEND[0]({"fault": f"internal error: {_told(excinfo.value)}"})
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> "NotebookFile | None":

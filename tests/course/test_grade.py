@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 import time
+import zipfile
 
 import pandas as pd
 import pytest
 from sheets import TEST, answered, cell, notebook, page, tiny, write
 
 from repro.cli import main
+from repro.course import grade as grading
+from repro.course import pytest_plugin
 from repro.course.assignments import read, sources
 from repro.course.grade import Limits, grade
-from repro.errors import ParamError
+from repro.errors import ParamError, ReproError
+from repro.files.whole import write_whole
 from repro.paths import PACKAGE
 
 LIMITS = Limits(cell=20, wall=40, cpu=40)
@@ -215,6 +220,200 @@ def test_the_command(tmp_path, source, capsys):
     assert main(["course", "grade", str(tmp_path / "nowhere")]) == 2
     with pytest.raises(ParamError, match="no submissions"):
         grade(source, LIMITS, source)
+
+
+def rows_of(folder):
+    """Return the rows of the table as they stand there."""
+    return pd.read_csv(folder / "grades.csv", dtype=str, keep_default_na=False)
+
+
+def test_another_name_is_graded_and_what_is_no_submission_has_a_row(tmp_path, source, capsys):
+    write(tmp_path / "in/ann/1_Tiny (1).ipynb", tiny())
+    write(tmp_path / "in/bob/notes.pdf", "x")
+    write(tmp_path / "in/eve/1_tiny (1).ipynb", tiny())
+    write(tmp_path / "in/eve/1_tiny (2).ipynb", answered(tiny(), task_1=RIGHT))
+    words = ["course", "grade", str(tmp_path / "in"), "--source", str(source), "-j", "1"]
+    assert main(words) == 0
+    table = rows_of(tmp_path / "in").set_index("student")
+    assert table["assignment"].to_dict() == {"ann": "1_tiny", "bob": "", "eve": "1_tiny"}
+    assert table["points"].to_dict() == {"ann": "3", "bob": "", "eve": ""}
+    assert table["of"].to_dict() == {"ann": "3", "bob": "", "eve": "3"}
+    assert table.loc["ann", "note"] == "found as 1_Tiny (1).ipynb"
+    assert "notes.pdf" in table.loc["bob", "note"]
+    assert "1_tiny (1).ipynb, 1_tiny (2).ipynb" in table.loc["eve", "note"]
+    assert (tmp_path / "in/ann/feedback-1.txt").is_file()
+    out = capsys.readouterr().out
+    assert "bob: not graded (no notebook of an assignment; found notes.pdf)" in out
+    assert "eve 1_tiny: not graded (may be any of" in out
+    assert main(words) == 0
+    out = capsys.readouterr().out
+    assert "ann" not in out.splitlines()[0] and "bob: not graded" in out
+
+
+def test_an_archive_is_graded_where_it_lies(tmp_path, source):
+    (tmp_path / "in/ann").mkdir(parents=True)
+    with zipfile.ZipFile(tmp_path / "in/ann/all.zip", "w") as archive:
+        archive.writestr("all/1_tiny.ipynb", json.dumps(tiny()))
+    grade(tmp_path / "in", LIMITS, source)
+    (row,) = rows_of(tmp_path / "in").to_dict("records")
+    assert (row["points"], row["note"]) == ("3", "found as all.zip/all/1_tiny.ipynb")
+    assert sorted(path.name for path in (tmp_path / "in/ann").iterdir()) == [
+        "all.zip",
+        "feedback-1.txt",
+    ]
+
+
+def test_without_pytest_nothing_is_graded(tmp_path, source, monkeypatch, capsys):
+    write(tmp_path / "in/ann/1_tiny.ipynb", tiny())
+    monkeypatch.setitem(sys.modules, "pytest", None)
+    assert main(["course", "grade", str(tmp_path / "in"), "--source", str(source)]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err.count("\n") == 1
+    assert "pytest is not installed; `pip install 'repro-gpu-scheduling[course]'` brings it" in err
+    assert [path.name for path in (tmp_path / "in").iterdir()] == ["ann"]
+    assert [path.name for path in (tmp_path / "in/ann").iterdir()] == ["1_tiny.ipynb"]
+
+
+def _no_plugin(monkeypatch):
+    monkeypatch.setattr(grading, "_PLUGIN", "repro.course.no_such_plugin")
+
+
+def _no_process(monkeypatch):
+    def refuse(*words, **named):
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(grading.subprocess, "Popen", refuse)
+
+
+def _no_memory(monkeypatch):
+    def refuse(*words, **named):
+        raise MemoryError
+
+    monkeypatch.setattr(grading.subprocess, "Popen", refuse)
+
+
+def _bug(monkeypatch):
+    def fail(*given):
+        raise TypeError("a mistake of ours")
+
+    monkeypatch.setattr(grading, "merge", fail)
+
+
+def _no_feedback(monkeypatch):
+    def refuse(path, data):
+        if path.name == "feedback-1.txt":
+            raise ReproError(f"{path}: cannot be written (Read-only file system); check the path")
+        write_whole(path, data)
+
+    monkeypatch.setattr(grading, "write_whole", refuse)
+
+
+FAULTS = {
+    "a module is missing": (_no_plugin, "no_such_plugin"),
+    "no process can be started": (_no_process, "Resource temporarily unavailable"),
+    "no memory is left": (_no_memory, "MemoryError"),
+    "a mistake of the grader": (_bug, "TypeError: a mistake of ours"),
+    "the feedback cannot be written": (_no_feedback, "Read-only file system"),
+}
+
+
+@pytest.mark.parametrize("what", FAULTS)
+def test_a_fault_of_the_grader_is_no_score(what, tmp_path, source, monkeypatch, capsys):
+    fault, told = FAULTS[what]
+    write(tmp_path / "in/ann/1_tiny.ipynb", tiny())
+    words = ["course", "grade", str(tmp_path / "in"), "--source", str(source), "-j", "1"]
+    with monkeypatch.context() as broken:
+        fault(broken)
+        assert main(words) == 1
+    (row,) = rows_of(tmp_path / "in").to_dict("records")
+    assert (row["points"], row["of"]) == ("", "3")
+    assert told in row["note"]
+    assert not (tmp_path / "in/ann/feedback-1.txt").exists()
+    out, err = capsys.readouterr()
+    assert "ann 1_tiny: not graded" in out
+    assert "1 notebook could not be graded" in err and err.count("\n") == 1
+    assert main(words) == 0
+    (row,) = rows_of(tmp_path / "in").to_dict("records")
+    assert (row["points"], row["note"]) == ("3", "")
+
+
+def _instructors(setup):
+    """Return the tiny assignment behind a cell that is not graded."""
+    first = cell(setup, "setup")
+    return {**tiny(), "cells": [first, *tiny()["cells"]]}
+
+
+#: cells of the instructor that fail for what the grader lacks
+LACKING = ("import no_such_module", "raise MemoryError", "from repro.course import no_such_name")
+
+
+@pytest.mark.parametrize("setup", LACKING)
+def test_what_the_instructors_cells_lack_is_no_score(setup, graded, source):
+    write(source / "1_tiny.ipynb", _instructors(setup))
+    told = []
+    write(graded.folder / "ann/1_tiny.ipynb", answered(tiny(), task_1=RIGHT))
+    for _ in range(2):
+        grade(graded.folder, LIMITS, source, tell=told.append)
+    assert [row["fault"] for row in told] == [True, True]
+    assert setup.split()[-1] in told[0]["note"]
+    assert pd.isna(pd.read_csv(graded.folder / "grades.csv").loc[0, "points"])
+
+
+@pytest.mark.parametrize("answer", LACKING)
+def test_what_an_answer_lacks_is_a_score(answer, graded):
+    assert graded(ann=answered(tiny(), task_1=answer)).loc["ann", "points"] == 1
+
+
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGTERM", "SIGHUP"])
+def test_killed_by_the_system_is_no_score(name, graded, source):
+    answer = f"import signal\nsignal.raise_signal(signal.{name})"
+    write(graded.folder / "ann/1_tiny.ipynb", answered(tiny(), task_1=answer))
+    told = []
+    grade(graded.folder, LIMITS, source, tell=told.append)
+    (row,) = told
+    assert row["fault"] and f"killed by the system ({name})" in row["note"]
+    told.clear()
+    write(graded.folder / "ann/1_tiny.ipynb", answered(tiny(), task_1=RIGHT))
+    grade(graded.folder, LIMITS, source, tell=told.append)
+    assert not told[0]["fault"] and told[0]["tasks"] == {"test-1": 2, "test-2": 1}
+
+
+@pytest.mark.parametrize(
+    ("error", "sent"),
+    [(ValueError("odd"), ["internal error: ValueError: odd"]), (MemoryError(), [])],
+)
+def test_an_internal_error_is_a_fault_but_memory_is_the_answers_to_spare(error, sent, monkeypatch):
+    messages = []
+    monkeypatch.setattr(pytest_plugin, "_SEND", [messages.append])
+    try:
+        raise error
+    except type(error):
+        pytest_plugin.pytest_internalerror("", pytest.ExceptionInfo.from_current())
+    assert [message["fault"] for message in messages] == sent
+
+
+def test_a_name_that_is_no_text_is_shown(tmp_path, source):
+    (tmp_path / "in/ann").mkdir(parents=True)
+    (tmp_path / "in/ann" / os.fsdecode(b"notes\xff.pdf")).touch()
+    (row,) = rows_of(grade(tmp_path / "in", LIMITS, source).parent).to_dict("records")
+    assert "notes\\udcff.pdf" in row["note"]
+
+
+def test_too_much_of_the_processor_is_a_score(graded):
+    answer = "import signal, time\nsignal.setitimer(signal.ITIMER_REAL, 0)\nwhile True: pass\n"
+    row = graded(Limits(cell=20, wall=30, cpu=2), ann=answered(tiny(), task_1=answer)).loc["ann"]
+    assert row["points"] == 0 and "processor time" in row["note"]
+
+
+def test_a_fault_keeps_what_is_remembered_of_others(graded, source, monkeypatch):
+    graded(ann=answered(tiny(), task_1=RIGHT))
+    write(graded.folder / "bob/1_tiny.ipynb", tiny())
+    told = []
+    with monkeypatch.context() as broken:
+        _no_process(broken)
+        grade(graded.folder, LIMITS, source, tell=told.append)
+    assert [row["student"] for row in told] == ["bob"]
+    assert rows_of(graded.folder)["points"].tolist() == ["3", ""]
 
 
 @pytest.mark.slow

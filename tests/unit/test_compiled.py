@@ -61,6 +61,76 @@ def shown(pack, code=SHOW, **env):
     return done.stdout.strip(), done.stderr
 
 
+WATCH = """\
+from repro.compiled import compile_watch
+from pack.caller import answer
+told = []
+with compile_watch(told.append) as outer:
+    with compile_watch() as watch:
+        answer(20)
+        first = watch.seconds
+        answer(20)
+print(told, watch.names == outer.names == told, first > 0, watch.seconds == first)
+print(abs(outer.seconds - watch.seconds) < 0.01)
+"""
+
+
+def test_what_compiles_is_told_and_its_seconds_are_counted(pack):
+    told = "['pack.caller.answer'] True True True\nTrue"
+    assert shown(pack, WATCH)[0] == told
+    # kept code is loaded, which takes a moment too
+    assert shown(pack, WATCH)[0] == told.replace("'pack.caller.answer'", "")
+
+
+def test_without_a_compiled_loop_no_second_is_counted_and_numba_stays_away(pack):
+    code = (
+        "import sys\nfrom repro.compiled import compile_watch\n"
+        "with compile_watch() as watch: pass\n"
+        "print(watch.seconds, watch.names, 'numba' in sys.modules)\n"
+    )
+    assert shown(pack, code)[0] == "0.0 [] False"
+
+
+def test_loops_of_others_count_where_numba_is_there(pack):
+    code = (
+        "import numba\nfrom repro.compiled import compile_watch\n"
+        "@numba.njit\ndef own(x): return x\n"
+        "with compile_watch() as watch: own(1)\n"
+        "print(watch.seconds > 0, watch.names)\n"
+        "with compile_watch() as watch: own(1)\n"
+        "print(watch.seconds, watch.names)\n"
+    )
+    assert shown(pack, code)[0] == "True ['__main__.own']\n0.0 []"
+
+
+def test_seconds_are_those_of_the_thread_that_watches(pack):
+    code = (
+        "import threading\nfrom repro.compiled import compile_watch\n"
+        "from pack.caller import answer\n"
+        "with compile_watch() as watch:\n"
+        "    other = threading.Thread(target=answer, args=(20,))\n"
+        "    other.start(); other.join()\n"
+        "print(watch.seconds, watch.names)\n"
+    )
+    assert shown(pack, code)[0] == "0.0 []"
+
+
+def test_a_loop_that_cannot_be_compiled_leaves_the_watch_sound(pack):
+    code = (
+        "from repro.compiled import compile_watch, njit\n"
+        "from pack.caller import answer\n"
+        "with compile_watch() as watch:\n"
+        "    try: answer('x')\n"
+        "    except Exception: pass\n"
+        "    before = watch.seconds\n"
+        "    answer(20)\n"
+        "    between = watch.seconds\n"
+        "    sum(range(10**6))\n"
+        "print(0 < before < between == watch.seconds, len(watch.names))\n"
+    )
+    assert shown(pack, code)[0] == "True 2"
+
+
 def edit(file, old, new):
     text = file.read_text()
     assert text.count(old) == 1

@@ -11,6 +11,8 @@ from repro.core.view import View
 class BestEffort(Order):
     """Non-preemptive FIFO by arrival in which later jobs that fit may start (Tiresias, 5.3)."""
 
+    families = ("fifo",)
+
     preemptive = False
     placement = "yarn"
 

@@ -62,6 +62,8 @@ class SF(KnownDuration):
 class SRTF(KnownDuration):
     """Preemptive smallest remaining time (Tiresias section 5.1); durations are known."""
 
+    families = ("sjf",)
+
     def key(self, view: View, job: int) -> float:
         """Return the remaining time (s)."""
         return view.remaining(job)

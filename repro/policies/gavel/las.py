@@ -34,6 +34,8 @@ class GavelLas(TypedShares):
     Reference: Gavel, OSDI 2020, sections 4.1 and 4.2 (LAS, heterogeneity-aware).
     """
 
+    families = ("max-min",)
+
     throughputs: ThroughputTable | None = None
     lp_backend: Backend = "centre"
 

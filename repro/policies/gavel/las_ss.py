@@ -52,6 +52,8 @@ class GavelLasSS(TypedShares):
     Reference: Gavel, OSDI 2020, sections 4.1 and 4.2 (LAS with space sharing).
     """
 
+    families = ("max-min",)
+
     pairs: Pairs = "all"
     spread: Literal["all", "few"] = "all"
     optimum: Literal["centre", "vertex"] = "centre"

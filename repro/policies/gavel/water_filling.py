@@ -33,6 +33,8 @@ class GavelWaterFilling(MayBeBlind):
     Reference: Gavel, OSDI 2020, section 4.3 (water filling).
     """
 
+    families = ("max-min",)
+
     heterogeneity_aware: bool = True
     water_filling: Filling = "exact"
     lp_backend: Backend = "centre"
@@ -71,6 +73,8 @@ class GavelHierarchical(MayBeBlind):
 
     Reference: Gavel, OSDI 2020, section 4.3 (hierarchical scheduling policies).
     """
+
+    families = ("max-min",)
 
     inner: Inner = "fairness"
     entity_weights: Mapping[str, float] = field(default_factory=dict)

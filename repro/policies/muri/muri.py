@@ -158,6 +158,8 @@ class Muri(Grouped):
 class MuriL(Muri):
     """Multi-resource interleaving by 2D-LAS: time on GPUs times gang size, durations unknown."""
 
+    families = ("las",)
+
     attained: ClassVar = True
 
     def first_value(self, view: View, job: int) -> float:

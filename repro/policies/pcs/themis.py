@@ -201,6 +201,8 @@ class Themis(Elastic):
     Reference: Themis, NSDI 2020; PCS, arXiv 2401.10354, section 5.1; Muri's public simulator.
     """
 
+    families = ("ftf",)
+
     form: str | None = None
     lease: float = 600.0
     iterations_in_denominator: bool | None = None

@@ -32,6 +32,8 @@ class TiresiasG(TiresiasL):
     Reference: Tiresias, NSDI 2019, sections 3.2.1 and 3.2.3, Pseudocode 1.
     """
 
+    families = ("gittins",)
+
     history: str | Sequence[float] = PUBLIC_SAMPLE
     delta: float | None = None
     index: str | None = None

@@ -55,6 +55,8 @@ class TiresiasL(Order):
     (3250, 7200, inf)
     """
 
+    families = ("las",)
+
     thresholds: tuple[float, ...] | None = None
     promote_knob: float = math.inf
     exact_demotion: bool | None = None

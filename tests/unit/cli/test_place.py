@@ -35,7 +35,8 @@ def place(tmp_path, capsys):
 
 def report(place, *options, **named):
     code, out, err = place(*options, "--json", **named)
-    assert (code, err) == (0, "")
+    assert code == 0
+    assert all(line.startswith("repro: not used: ") for line in err.splitlines())
     return json.loads(out)
 
 
@@ -113,6 +114,90 @@ def test_bad_input(place, jobs, options, line):
     assert (code, out) == (2, "")
     assert line in err
     assert err.count("\n") == 1
+
+
+BARE = "job_id,num_ps,num_workers"
+
+
+@pytest.mark.parametrize(
+    ("named", "ignored", "lines"),
+    [
+        ({"head": BARE, "jobs": ["a,1,2"]}, {}, []),
+        # a column without a value tells nothing
+        ({"jobs": ["a,1,2,,,,"]}, {}, []),
+        (
+            {"head": f"{BARE},Model", "jobs": ["a,1,2,resnet50"]},
+            {"file_columns": ["Model"]},
+            ["not used: columns of the file Model (did you mean 'model'?)"],
+        ),
+        (
+            {"head": f"{BARE},model,batch size", "jobs": ["a,1,2,vgg16,32"]},
+            {"file_columns": ["model", "batch size"]},
+            [
+                "not used: columns of the file model (--times reads it), batch size (did you mean "
+                "'batch_size'?)"
+            ],
+        ),
+        (
+            {"head": f"{BARE},tasks,queue", "jobs": ["a,1,1,0 0,main"]},
+            {"file_columns": ["tasks", "queue"]},
+            ["not used: columns of the file tasks (policy given reads it), queue"],
+        ),
+        (
+            {"head": f"{BARE},gpu_type", "jobs": ["a,1,1,t4"],
+             "cluster": "nodes: [{count: 2, gpus: 4, type: v100}, {gpus: 8, type: t4}]"},
+            {"file_columns": ["gpu_type"], "options": ["GPU types of the cluster"]},
+            [
+                "not used: columns of the file gpu_type (a container goes on a GPU of any type)",
+                "not used: GPU types of the cluster v100, t4 (all GPUs are alike)",
+            ],
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_not_used_is_told(place, named, ignored, lines):
+    code, out, err = place("--json", policy="liquid", **named)
+    assert code == 0
+    assert json.loads(out)["ignored"] == ignored
+    assert err.splitlines() == [f"repro: {line}" for line in lines]
+    _, text, told = place(policy="liquid", **named)
+    assert told == err and "ignored" not in text
+
+
+def test_columns_that_are_read_are_not_told(place):
+    _, _, err = place("--times", "t4")
+    assert err == ""
+    code, _, err = place("--times", "measured", jobs=["a,1,2,0 0 0,vgg16,1,1"])
+    assert code == 0
+    assert "columns of the file batch_size (--times measured knows one size), num_batches" in err
+    memory = {"head": f"{BARE},gpu_mem_mb,bandwidth_mb_s", "jobs": ["a,1,2,100,10"]}
+    assert place(policy="liquid", **memory)[2] == ""
+
+
+@pytest.mark.parametrize(
+    ("head", "jobs", "line"),
+    [
+        (BARE, ["a,1,2", "b,1,2", "a,0,1"], "jobs.csv:4:job_id: appears twice (a)"),
+        (BARE, ["7,1,2", "7,1,2"], "jobs.csv:3:job_id: appears twice (7)"),
+        (BARE, [",1,2"], "jobs.csv:2:job_id: missing value"),
+        ("apiVersion: batch/v1", ["kind: Job"], "jobs.csv:1: YAML, not a table"),
+        ("# a job", ["---", "kind: Job"], "jobs.csv:2: YAML, not a table"),
+        ("- name: a", ["  gpus: 2"], "jobs.csv:1: YAML, not a table"),
+        ('[{"job_id": "a",', ['"num_ps": 1}]'], "jobs.csv:1: JSON, not a table"),
+        ("{", ['"jobs": []}'], "jobs.csv:1: JSON, not a table"),
+    ],
+)
+def test_a_file_that_is_no_table_of_jobs(place, head, jobs, line):
+    code, out, err = place(head=head, jobs=jobs, policy="liquid")
+    assert (code, out) == (2, "")
+    assert line in err and err.count("\n") == 1
+    if "not a table" in line:
+        assert "CSV with the columns job_id, num_ps, num_workers" in err
+
+
+def test_a_misspelt_column_that_is_needed_is_near(place):
+    code, _, err = place("--times", "k80", head=f"{BARE},Model", jobs=["a,1,2,vgg16"])
+    assert code == 2 and "jobs.csv:1: --times needs the column model" in err
+    assert "found 'Model'" in err
 
 
 @pytest.mark.parametrize(

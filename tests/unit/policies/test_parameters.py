@@ -53,8 +53,8 @@ def test_an_unknown_parameter_is_refused_with_the_list():
 
 
 def test_an_unknown_policy_is_refused_with_near_matches():
-    with pytest.raises(PolicyError, match=r"unknown policy 'tiresias'; did you mean 'tiresias-"):
-        make("tiresias")
+    with pytest.raises(PolicyError, match=r"unknown policy 'tiresia'; did you mean 'tiresias-"):
+        make("tiresia")
 
 
 @pytest.mark.parametrize(
