@@ -3,12 +3,13 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from repro.core.decision import Decision, RunSet
 from repro.core.policy import Policy, register
 from repro.core.view import View
 from repro.errors import ParamError
+from repro.policies.tiresias._gandiva_simulator import SimulatorSlicer
 
 
 @register("gandiva")
@@ -23,22 +24,23 @@ class Gandiva(Policy):
     step_s : float, optional
         Fixed step (s) at which arrivals, completions and rotations are noticed, counted from the
         last arrival; infinity (rules ``paper``): they are noticed when they happen.
-    count_by_gang : bool, optional
-        Rebalance as the public simulator does: the node sets to open or close are counted in gangs,
-        not in sets (so that a size overshoots its target), and sets that are opened get no jobs.
-        False (rules ``paper``): whole surplus sets close, opened ones take jobs from overfull ones.
+    form : {"paper", "simulator"}, optional
+        ``paper``: a job enters the least used set, whole surplus sets close, and opened ones take
+        jobs from overfull ones. ``simulator``: everything about node sets is that of the public
+        simulator. It counts sets in gangs, deals the jobs of a size out anew when no node is free,
+        and never lowers the usage of a set when a job ends.
 
     Reference: Tiresias, NSDI 2019, sections 5.1 and 5.3 (its Gandiva baseline); Gandiva, OSDI 2018.
     """
 
     slice_s: float = 60.0
     step_s: float | None = None
-    count_by_gang: bool | None = None
+    form: Literal["paper", "simulator"] | None = None
 
     time_fields = ("slice_s", "step_s")
     rule_values: ClassVar = {
-        "paper": {"step_s": math.inf, "count_by_gang": False},
-        "tiresias": {"step_s": 10.0, "count_by_gang": True},
+        "paper": {"step_s": math.inf, "form": "paper"},
+        "tiresias": {"step_s": 10.0, "form": "simulator"},
     }
 
     @property
@@ -50,7 +52,13 @@ class Gandiva(Policy):
         """Return the node sets of one run."""
         if not self.slice_s > 0 or (self.step_s is not None and not self.step_s > 0):
             raise ParamError("gandiva: slice_s and step_s are positive numbers of seconds")
-        return _Slicer(self, view)
+        if self.form != "simulator":
+            return _Slicer(self, view)
+        if not self.poll_s:
+            raise ParamError(
+                "gandiva: form=simulator decides at fixed steps; give step_s, 10 in the simulator"
+            )
+        return SimulatorSlicer(self.slice_s, self.poll_s, view)
 
 
 @dataclass
