@@ -3,13 +3,16 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import ClassVar, Literal
 
+from repro.cluster.spec import Cluster
 from repro.core.decision import Decision, RunSet
-from repro.core.policy import Policy, register
+from repro.core.policy import Play, Policy, register
 from repro.core.view import View
 from repro.errors import ParamError
-from repro.policies.tiresias._gandiva_simulator import SimulatorSlicer
+from repro.policies.tiresias._gandiva_run import play
+from repro.policies.tiresias._gandiva_simulator import stepper
 
 
 @register("gandiva")
@@ -58,7 +61,14 @@ class Gandiva(Policy):
             raise ParamError(
                 "gandiva: form=simulator decides at fixed steps; give step_s, 10 in the simulator"
             )
-        return SimulatorSlicer(self.slice_s, self.poll_s, view)
+        return stepper(self.slice_s, self.poll_s, view)
+
+    def player(self, cluster: Cluster) -> Play | None:
+        """Return the compiled steps of the public simulator, on a cluster such as it knows."""
+        alike = len({node.gpus for node in cluster.nodes}) == 1 and not cluster.gpu_types
+        if self.form != "simulator" or not alike:
+            return None
+        return partial(play, slice_s=self.slice_s, step_s=self.poll_s)
 
 
 @dataclass
