@@ -1,4 +1,4 @@
-"""A whole run of Gandiva under the rules of the public simulator: all its steps in compiled loops."""
+"""A whole run of Gandiva by the steps of the public simulator, in compiled loops."""
 
 import math
 from typing import NamedTuple

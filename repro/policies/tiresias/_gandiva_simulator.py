@@ -36,7 +36,7 @@ class Sets(NamedTuple):
     nodes: Ints
     capacity: Ints
     #: number of sets of each size, and jobs in them
-    count: Ints
+    number: Ints
     members: Ints
     #: sets of each size, roughly the least used first, (sizes, nodes of the cluster)
     order: Ints
@@ -75,7 +75,7 @@ def empty(widths: Floats, cluster: Cluster) -> Sets:
         gpus=sizes,
         nodes=nodes,
         capacity=nodes * cluster.gpus_per_node // sizes,
-        count=np.zeros(len(sizes), np.int64),
+        number=np.zeros(len(sizes), np.int64),
         members=np.zeros(len(sizes), np.int64),
         order=np.zeros((len(sizes), num_nodes), np.int64),
         usage=np.zeros(num_nodes, np.int64),
@@ -126,10 +126,10 @@ def _open(s: Sets, size: int) -> int:
     """Open an empty set at the end of the list of its size."""
     s.tally[FREE] -= s.nodes[size]
     s.tally[SPARE] -= 1
-    node_set = s.spare[s.tally[SPARE]]
+    node_set = int(s.spare[s.tally[SPARE]])
     s.usage[node_set] = 0
-    s.order[size, s.count[size]] = node_set
-    s.count[size] += 1
+    s.order[size, s.number[size]] = node_set
+    s.number[size] += 1
     return node_set
 
 
@@ -188,7 +188,7 @@ def _execute(s: Sets, finished: Flags, some_finished: bool, rotates: bool) -> bo
     released = False
     for size in range(len(s.gpus)):
         kept = 0
-        for place in range(s.count[size]):
+        for place in range(s.number[size]):
             node_set = s.order[size, place]
             # jobs that finish now still take part in the rotation
             if rotates and s.jobs[node_set] > s.capacity[size]:
@@ -203,7 +203,7 @@ def _execute(s: Sets, finished: Flags, some_finished: bool, rotates: bool) -> bo
             else:
                 _close(s, size, node_set)
                 released = True
-        s.count[size] = kept
+        s.number[size] = kept
     return released
 
 
@@ -236,7 +236,7 @@ def _drop(s: Sets, finished: Flags, node_set: int) -> None:
 def _enter(s: Sets, job: int) -> bool:
     """Give a job a set: one with room to spare, a new one, or the second least used."""
     size = s.size[job]
-    count = s.count[size]
+    count = s.number[size]
     if count > 0:
         least = s.order[size, 0]
         _first_to_end(s.order[size, :count])
@@ -262,7 +262,7 @@ def _take(s: Sets, size: int, node_set: int, job: int) -> None:
     _append(s, node_set, job)
     s.members[size] += 1
     s.usage[node_set] += 1
-    _sort(s, s.order[size, : s.count[size]])
+    _sort(s, s.order[size, : s.number[size]])
 
 
 @njit()
@@ -294,12 +294,12 @@ def _rebalance(s: Sets) -> None:
         if demand == 0:
             continue
         # in this order of operations, whose rounding errors decide
-        share = int(math.floor(demand / total * s.num_gpus))
-        surplus = s.count[size] * s.nodes[size] * s.node_gpus - min(share, demand)
+        share = math.floor(demand / total * s.num_gpus)
+        surplus = s.number[size] * s.nodes[size] * s.node_gpus - min(share, demand)
         # the number of sets is counted in gangs
-        number = int(math.ceil(abs(surplus) / s.gpus[size]))
+        number = math.ceil(abs(surplus) / s.gpus[size])
         if surplus > 0:
-            _shrink(s, size, min(number, s.count[size] - 1))
+            _shrink(s, size, min(number, s.number[size] - 1))
         elif surplus < 0:
             _expand(s, size, number)
 
@@ -313,14 +313,14 @@ def _shrink(s: Sets, size: int, number: int) -> None:
     for place in range(number):
         moved = _empty_out(s, s.order[size, place], moved)
         _close(s, size, s.order[size, place])
-    s.count[size] -= number
+    s.number[size] -= number
     order = s.order[size]
-    for place in range(s.count[size]):
+    for place in range(s.number[size]):
         order[place] = order[place + number]
     for job in s.moving[:moved]:
         _append(s, order[0], job)
         s.usage[order[0]] += 1
-        _sort(s, order[: s.count[size]])
+        _sort(s, order[: s.number[size]])
     s.tally[MOVED] = 1
 
 
@@ -347,7 +347,7 @@ def _deal(s: Sets, size: int) -> None:
     A set that took a job in stays ahead of those that are as much used, so that the sets take turns
     from first to last and then from last to first.
     """
-    number = s.count[size]
+    number = s.number[size]
     order = s.order[size, :number]
     moved = 0
     for node_set in order:
@@ -381,7 +381,7 @@ def heads(s: Sets, runs: Ints) -> int:
     """Write down the jobs that run until the next step; their number."""
     number = 0
     for size in range(len(s.gpus)):
-        for node_set in s.order[size, : s.count[size]]:
+        for node_set in s.order[size, : s.number[size]]:
             job = s.first[node_set]
             for _ in range(min(s.capacity[size], s.jobs[node_set])):
                 runs[number] = job
@@ -401,7 +401,7 @@ def ends_slice(now: float, slice_s: float) -> bool:
 
 
 def stepper(slice_s: float, step_s: float, view: View) -> Callable[[View], RunSet]:
-    """The decision function of one run."""
+    """Return the decision function of one run."""
     s = empty(view.widths, view.cluster)
     finished = np.zeros(len(view.widths), np.bool_)
     runs = np.zeros(len(view.widths), np.int64)
@@ -422,9 +422,9 @@ def stepper(slice_s: float, step_s: float, view: View) -> Callable[[View], RunSe
 
 
 def _next_change(s: Sets, now: float, slice_s: float, step_s: float) -> float:
-    """The next step (s) that changes anything if nobody comes or goes, after one that did not."""
+    """Return the next step (s) that can change anything, after one that changed nothing."""
     crowded = any(
-        (s.jobs[s.order[size, : s.count[size]]] > s.capacity[size]).any()
+        (s.jobs[s.order[size, : s.number[size]]] > s.capacity[size]).any()
         for size in range(len(s.gpus))
     )
     if not crowded:

@@ -100,12 +100,11 @@ class _Slicer:
         self.sets: dict[int, list[_NodeSet]] = {}
         self.known: dict[int, int] = {}
         self.pending: list[int] = []
-        self.opened = False
 
     def __call__(self, view: View) -> Decision:
         """Notice completions, rotate, take arrivals in, rebalance."""
         now, jobs, before = view.now, view.jobs, self._sizes()
-        freed = (self._leave(jobs) if view.changed else False) or self.opened
+        freed = self._leave(jobs) if view.changed else False
         if self._rotates(now):
             self._rotate(view)
         for job in jobs:
@@ -123,7 +122,7 @@ class _Slicer:
     def _sizes(self) -> list[int]:
         """Return the numbers on which alone the next step depends if nobody comes or goes."""
         jobs = (len(node_set.jobs) for sets in self.sets.values() for node_set in sets)
-        return [self.free, self.opened, len(self.pending), *jobs]
+        return [self.free, len(self.pending), *jobs]
 
     def _rotates(self, now: float) -> bool:
         """Tell whether a slice ends now."""
@@ -192,24 +191,17 @@ class _Slicer:
         """Bring the nodes of every gang size towards its share of the demand."""
         demand = {g: g * sum(len(s.jobs) for s in sets) for g, sets in self.sets.items()}
         total = sum(demand.values())
-        self.opened = False
         for gpus in sorted(demand):
             if not demand[gpus]:
                 continue
             sets = self.sets[gpus]
             held = sum(s.nodes for s in sets) * self.node_gpus
             target = min(demand[gpus] * self.num_gpus // total, demand[gpus])
-            if self.policy.count_by_gang:
-                count = math.ceil(abs(target - held) / gpus)
-            else:
-                count = abs(target - held) // (sets[0].nodes * self.node_gpus)
+            count = abs(target - held) // (sets[0].nodes * self.node_gpus)
             if target < held:
                 self._shrink(sets, min(count, len(sets) - 1))
-            elif target > held and not self.policy.count_by_gang:
+            elif target > held:
                 self._grow(gpus, count + 1)
-            elif target > held and math.ceil(gpus / self.node_gpus) <= self.free:
-                # opened, left empty and closed within the step: all it does is let pending jobs in
-                self.opened = True
 
     def _shrink(self, sets: list[_NodeSet], count: int) -> None:
         """Close sets and send their jobs to the others."""
