@@ -15,6 +15,7 @@ from repro.core.decision import Decision
 from repro.core.families import explain
 from repro.core.jobs import JobTable
 from repro.core.performance import Overhead, Performance
+from repro.core.records import Intervals
 from repro.core.registry import Registry
 from repro.core.settings import check_settings
 from repro.core.view import View
@@ -27,6 +28,11 @@ P = TypeVar("P", bound="Policy")
 policies: Registry[type[Policy]] = Registry(
     "policy", "repro.policies", PolicyError, group="repro.policies", explain=explain
 )
+
+
+#: Compiled loops that simulate a whole run at nominal speed and write `JobTable.state`. Intervals
+#: None: who held GPUs when is not recorded.
+Play = Callable[[JobTable, Cluster, Intervals | None], None]
 
 
 def register(name: str) -> Callable[[type[P]], type[P]]:
@@ -99,6 +105,13 @@ class Policy:
         """Return the decision function of one run; a policy with memory makes a fresh one here."""
         return self.decide
 
+    def player(self, cluster: Cluster) -> Play | None:
+        """Return compiled loops that do what the engine would by `session`; None: there are none.
+
+        They count only for the class that defines them, not for one that changes its decisions.
+        """
+        return None
+
     def performance(self) -> Performance | None:
         """Return the performance model to use where the caller names none."""
         return None
@@ -130,6 +143,15 @@ class Policy:
         values = self.rule_values.get(rules, self.rule_values.get("paper", {}))
         fill = {k: v for k, v in values.items() if getattr(self, k) is None}
         return dataclasses.replace(self, **fill) if fill else self
+
+
+def speaks_for(policy: Policy, name: str, others: Iterable[str]) -> bool:
+    """Tell whether no subclass of the class that defines ``name`` defines one of the ``others``."""
+    definer = {
+        known: next(cls for cls in type(policy).__mro__ if known in vars(cls))
+        for known in (name, *others)
+    }
+    return all(issubclass(definer[name], other) for other in definer.values())
 
 
 class Selection(Protocol):

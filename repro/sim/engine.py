@@ -19,7 +19,7 @@ from repro.cluster.spec import Cluster, gpus_by_type
 from repro.core.elastic import SAME_INSTANT, Elastic
 from repro.core.jobs import JobTable
 from repro.core.performance import Curves
-from repro.core.policy import Order, Policy
+from repro.core.policy import Order, Policy, speaks_for
 from repro.core.records import Result, collect
 from repro.core.speeds import Speeds
 from repro.core.view import View
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 #: Decisions of one run at most, as far as its interval, rounds or quantum tell beforehand.
 MAX_DECISIONS = 10_000_000
+#: Methods that a class with compiled loops of its own for a whole run answers for.
+_DECISIONS = ("decide", "session", "poll_s", "tie_s")
 
 
 class Engine:
@@ -195,11 +197,12 @@ class Engine:
     def _played(self) -> bool:
         """Simulate the run in compiled loops, if its decisions need nothing but numbers."""
         holdings, driver = self.holdings, self.driver
-        if not isinstance(driver, RankedDriver):
-            return not self.undivided() and self._divide()
-        steady = driver.steady
         nominal = holdings.perf is None and holdings.overhead is None and self.interval is None
-        if steady is None or not nominal or self.placer.tracks_nodes or self._tie_s:
+        nominal = nominal and not self.placer.tracks_nodes
+        if not isinstance(driver, RankedDriver):
+            return (nominal and self._play_alone()) or (not self.undivided() and self._divide())
+        steady = driver.steady
+        if steady is None or not nominal or self._tie_s:
             return False
         from repro.sim.select.whole_run import play
 
@@ -208,6 +211,20 @@ class Engine:
             self.table, steady, self.cluster.num_gpus, driver.quantum, holdings.intervals,
             self.settings, self._awaited,
         )  # fmt: skip
+        return True
+
+    def _play_alone(self) -> bool:
+        """Simulate the run in the compiled loops of the policy, if it has any."""
+        settings, policy = self.settings, self.policy
+        if self._awaited is not None or settings.stop_time < math.inf:
+            return False
+        player = policy.player(self.cluster)
+        if player is None or not speaks_for(policy, "player", _DECISIONS):
+            return False
+        self.holdings.places = True
+        player(
+            self.table, self.cluster, self.holdings.intervals if settings.keep_intervals else None
+        )
         return True
 
     def undivided(self, processes: Sequence[object] = ()) -> str:

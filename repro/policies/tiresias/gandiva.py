@@ -3,12 +3,16 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import ClassVar
+from functools import partial
+from typing import ClassVar, Literal
 
+from repro.cluster.spec import Cluster
 from repro.core.decision import Decision, RunSet
-from repro.core.policy import Policy, register
+from repro.core.policy import Play, Policy, register
 from repro.core.view import View
 from repro.errors import ParamError
+from repro.policies.tiresias._gandiva_run import play
+from repro.policies.tiresias._gandiva_simulator import stepper
 
 
 @register("gandiva")
@@ -23,22 +27,23 @@ class Gandiva(Policy):
     step_s : float, optional
         Fixed step (s) at which arrivals, completions and rotations are noticed, counted from the
         last arrival; infinity (rules ``paper``): they are noticed when they happen.
-    count_by_gang : bool, optional
-        Rebalance as the public simulator does: the node sets to open or close are counted in gangs,
-        not in sets (so that a size overshoots its target), and sets that are opened get no jobs.
-        False (rules ``paper``): whole surplus sets close, opened ones take jobs from overfull ones.
+    form : {"paper", "simulator"}, optional
+        ``paper``: a job enters the least used set, whole surplus sets close, and opened ones take
+        jobs from overfull ones. ``simulator``: everything about node sets is that of the public
+        simulator. It counts sets in gangs, deals the jobs of a size out anew when no node is free,
+        and never lowers the usage of a set when a job ends.
 
     Reference: Tiresias, NSDI 2019, sections 5.1 and 5.3 (its Gandiva baseline); Gandiva, OSDI 2018.
     """
 
     slice_s: float = 60.0
     step_s: float | None = None
-    count_by_gang: bool | None = None
+    form: Literal["paper", "simulator"] | None = None
 
     time_fields = ("slice_s", "step_s")
     rule_values: ClassVar = {
-        "paper": {"step_s": math.inf, "count_by_gang": False},
-        "tiresias": {"step_s": 10.0, "count_by_gang": True},
+        "paper": {"step_s": math.inf, "form": "paper"},
+        "tiresias": {"step_s": 10.0, "form": "simulator"},
     }
 
     @property
@@ -50,7 +55,20 @@ class Gandiva(Policy):
         """Return the node sets of one run."""
         if not self.slice_s > 0 or (self.step_s is not None and not self.step_s > 0):
             raise ParamError("gandiva: slice_s and step_s are positive numbers of seconds")
-        return _Slicer(self, view)
+        if self.form != "simulator":
+            return _Slicer(self, view)
+        if not self.poll_s:
+            raise ParamError(
+                "gandiva: form=simulator decides at fixed steps; give step_s, 10 in the simulator"
+            )
+        return stepper(self.slice_s, self.poll_s, view)
+
+    def player(self, cluster: Cluster) -> Play | None:
+        """Return the compiled steps of the public simulator, on a cluster such as it knows."""
+        alike = len({node.gpus for node in cluster.nodes}) == 1 and not cluster.gpu_types
+        if self.form != "simulator" or not alike:
+            return None
+        return partial(play, slice_s=self.slice_s, step_s=self.poll_s)
 
 
 @dataclass
@@ -82,12 +100,11 @@ class _Slicer:
         self.sets: dict[int, list[_NodeSet]] = {}
         self.known: dict[int, int] = {}
         self.pending: list[int] = []
-        self.opened = False
 
     def __call__(self, view: View) -> Decision:
         """Notice completions, rotate, take arrivals in, rebalance."""
         now, jobs, before = view.now, view.jobs, self._sizes()
-        freed = (self._leave(jobs) if view.changed else False) or self.opened
+        freed = self._leave(jobs) if view.changed else False
         if self._rotates(now):
             self._rotate(view)
         for job in jobs:
@@ -105,7 +122,7 @@ class _Slicer:
     def _sizes(self) -> list[int]:
         """Return the numbers on which alone the next step depends if nobody comes or goes."""
         jobs = (len(node_set.jobs) for sets in self.sets.values() for node_set in sets)
-        return [self.free, self.opened, len(self.pending), *jobs]
+        return [self.free, len(self.pending), *jobs]
 
     def _rotates(self, now: float) -> bool:
         """Tell whether a slice ends now."""
@@ -174,24 +191,17 @@ class _Slicer:
         """Bring the nodes of every gang size towards its share of the demand."""
         demand = {g: g * sum(len(s.jobs) for s in sets) for g, sets in self.sets.items()}
         total = sum(demand.values())
-        self.opened = False
         for gpus in sorted(demand):
             if not demand[gpus]:
                 continue
             sets = self.sets[gpus]
             held = sum(s.nodes for s in sets) * self.node_gpus
             target = min(demand[gpus] * self.num_gpus // total, demand[gpus])
-            if self.policy.count_by_gang:
-                count = math.ceil(abs(target - held) / gpus)
-            else:
-                count = abs(target - held) // (sets[0].nodes * self.node_gpus)
+            count = abs(target - held) // (sets[0].nodes * self.node_gpus)
             if target < held:
                 self._shrink(sets, min(count, len(sets) - 1))
-            elif target > held and not self.policy.count_by_gang:
+            elif target > held:
                 self._grow(gpus, count + 1)
-            elif target > held and math.ceil(gpus / self.node_gpus) <= self.free:
-                # opened, left empty and closed within the step: all it does is let pending jobs in
-                self.opened = True
 
     def _shrink(self, sets: list[_NodeSet], count: int) -> None:
         """Close sets and send their jobs to the others."""

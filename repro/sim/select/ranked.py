@@ -9,11 +9,14 @@ import numpy as np
 
 from repro.core.decision import Run
 from repro.core.jobs import JobTable
-from repro.core.policy import Order, Ordering, Selection, Steady
+from repro.core.policy import Order, Ordering, Selection, Steady, speaks_for
 from repro.core.view import View
 from repro.errors import PolicyError
 from repro.placement.base import Placer
 from repro.typing import Ints
+
+#: Methods that a class with numbers of its own for the keys (`Order.steady`) answers for.
+_KEYS = ("key", "slope", "ordering", "quantum_s")
 
 
 class RankedDriver:
@@ -34,7 +37,7 @@ class RankedDriver:
         special = self.ordering.selection
         #: the numbers all keys follow, where compiled loops can simulate the whole run by them
         self.steady: Steady | None = None
-        if special is None and policy.preemptive and _own(policy):
+        if special is None and policy.preemptive and speaks_for(policy, "steady", _KEYS):
             self.steady = policy.steady(view)
         self.selection: Selection = (
             special(table, self.ordering, view.cluster)
@@ -81,15 +84,6 @@ class RankedDriver:
         if self.quantum < math.inf and self.selection.waits:
             wake = min(wake, (math.floor(now / self.quantum + 1e-9) + 1) * self.quantum)
         return wake
-
-
-def _own(policy: Order) -> bool:
-    """Tell whether no subclass of the class that defines `steady` defines keys of its own."""
-    at = [
-        next(cls for cls in type(policy).__mro__ if name in vars(cls))
-        for name in ("steady", "key", "slope", "ordering", "quantum_s")
-    ]
-    return all(issubclass(at[0], other) for other in at)
 
 
 class Backlog:
