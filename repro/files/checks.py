@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +22,21 @@ _NUMBER = re.compile(
 )
 
 
+class BadRows(TraceError):
+    """Rows of a file that break a rule, with the reason for each by its number in the file."""
+
+    def __init__(self, message: str, reasons: Mapping[int, str] | None = None) -> None:
+        super().__init__(message)
+        self.reasons = dict(reasons or {})
+
+    @classmethod
+    def together(cls, errors: Sequence[BadRows]) -> BadRows:
+        """Join the errors of single rows; the message is the first one's."""
+        reasons = {row: why for error in errors for row, why in error.reasons.items()}
+        more = len(reasons) - len(errors[0].reasons)
+        return cls(f"{errors[0]}{f' ({more:,} more bad rows)' if more else ''}", reasons)
+
+
 @dataclass(frozen=True)
 class Origin:
     """Where the rows of a table came from, so that an error can point into the file."""
@@ -35,14 +50,26 @@ class Origin:
         """Return the line of the file that holds row ``label``, or ``row label``."""
         return str(self.line(label)) if self.line else f"row {label}"
 
-    def error(self, label: int, column: str, rule: str, value: object, accepted: str) -> TraceError:
-        """Return ``file:line:column: rule (value); accepted`` as an exception."""
+    def error(
+        self,
+        label: int,
+        column: str,
+        rule: str,
+        value: object,
+        accepted: str,
+        rows: Sequence[int] = (),
+    ) -> BadRows:
+        """Return ``file:line:column: rule (value); accepted`` as an exception.
+
+        ``rows`` are all rows that break the rule, by default the one that is named.
+        """
         name = self.columns.get(column, column)
         found = self.cell(label, name) if self.cell else None
-        return TraceError(
+        message = (
             f"{self.name}:{self.where(label)}:{name}: {rule} "
             f"({shown(value if found is None else found)}); {accepted}"
         )
+        return BadRows(message, dict.fromkeys(rows or (label,), f"{name}: {rule}"))
 
     def missing(self, columns: list[str], present: list[str]) -> TraceError:
         """Return the error for columns that are not there."""
@@ -93,7 +120,8 @@ def refuse(
     more = int(bad.sum()) - 1
     if more:
         accepted += f" ({more:,} more like it)"
-    raise origin.error(row, column, rule, series.iloc[first], accepted)
+    rows = series.index[bad].tolist()
+    raise origin.error(row, column, rule, series.iloc[first], accepted, rows)
 
 
 def numbers(

@@ -29,8 +29,11 @@ _EXACT: dict[str, Any] = {"float_precision": "round_trip"} if _OLD else {}
 _MOST_BYTES = 2**31
 _MOST_COLUMNS = 1000
 DATE = re.compile(
-    "[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[ T][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:[.][0-9]+)?)?)?"
+    "[0-9]{4}-[0-9]{2}-[0-9]{2}"
+    "(?:[ T][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:[.][0-9]+)?)?(Z|[+-][0-9]{2}(?::?[0-9]{2})?)?)?"
 )
+#: What stands for a date that is not known, in lower case.
+NO_DATE = frozenset(["", "unknown", "none", "n/a", "na", "nan", "nat", "null", "<na>"])
 _SHAPE = str.maketrans("123456789", "0" * 9)
 DATE_YEARS = (1970, 2100)
 DATE_LOOKS = "a date looks like 2017-10-09 07:01:55, of {} to {}".format(*DATE_YEARS)
@@ -106,10 +109,13 @@ class Parsed:
     notes: list[str] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        self.rows = self.frame.index
+
     def drop(self, reasons: Mapping[str, Flags]) -> None:
-        """Leave out rows of the file, each counted under the first reason that holds for it."""
+        """Leave out rows, each counted under the first reason that holds; flags are of all rows."""
         for reason, rows in reasons.items():
-            held = rows[self.frame.index]
+            held = rows[self.rows.get_indexer(self.frame.index)]
             if held.any():
                 self.dropped[reason] = int(held.sum())
                 self.frame = self.frame[~held].copy()
@@ -129,6 +135,7 @@ class Table:
         headed: bool = True,
     ) -> None:
         self.document, self.delimiter, self.headed = document, delimiter, headed
+        self.offsets: bool | None = None
         self.quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if headed else csv.QUOTE_NONE
         start, first = next(self._records(), (1, [""]))
         if len(first) > _MOST_COLUMNS:
@@ -287,10 +294,14 @@ class Table:
         self.refuse(values > high, column, "too large", accepted)
         return values
 
-    def whole(self, column: str, least: int = 0, *, required: bool = True) -> Floats:
-        """Return a file column of whole numbers; fractions and numbers below ``least`` raise."""
+    def whole(
+        self, column: str, least: int = 0, *, most: float = np.inf, required: bool = True
+    ) -> Floats:
+        """Return a file column of whole numbers; fractions and numbers out of bounds raise."""
         accepted = f"a whole number of {least} or more"
-        values = self.numbers(column, accepted, low=least, required=required)
+        if most < np.inf:
+            accepted += f", at most {most:,}"
+        values = self.numbers(column, accepted, low=least, high=most, required=required)
         self.refuse(values % 1 > 0, column, "not a whole number", accepted)
         return values
 
@@ -309,14 +320,20 @@ class Table:
         refuse(bad, self.frame[column], column, self.origin({}), rule, accepted)
 
     def times(self, column: str, *, required: bool = True) -> pd.Series[Any]:
-        """Return a file column as UTC dates (NaT where missing); what is no date raises."""
+        """Return a file column as UTC dates (NaT where missing); what is no date raises.
+
+        Dates without an offset from UTC are taken as they stand; a file has one sort of dates.
+        """
         series = self.frame[column]
-        held = series.notna().to_numpy()
+        unknown = series.isna() | series.str.strip().str.lower().isin(NO_DATE)
+        series = series.mask(unknown)
+        held = ~unknown.to_numpy(bool)
         # all dates of a file have the same shape, so few are matched
-        shapes = "\n".join(series[held]).translate(_SHAPE).split("\n")
-        if held.any() and not all(map(DATE.fullmatch, set(shapes))):
+        shapes = set("\n".join(series[held]).translate(_SHAPE).split("\n"))
+        if held.any() and not all(map(DATE.fullmatch, shapes)):
             written = [isinstance(cell, str) and bool(DATE.fullmatch(cell)) for cell in series]
             self.refuse(held & ~np.array(written), column, "not a date", DATE_LOOKS)
+        self._check_offsets(series, column, shapes if held.any() else set())
         dates = pd.to_datetime(series, format="ISO8601", errors="coerce", utc=True)
         gone = dates.isna().to_numpy()
         self.refuse(gone & held, column, "not a date", DATE_LOOKS)
@@ -325,6 +342,18 @@ class Table:
         strange = ~dates.dt.year.between(*DATE_YEARS).to_numpy(bool) & held
         self.refuse(strange, column, "a year that no trace is from", DATE_LOOKS)
         return dates
+
+    def _check_offsets(self, series: pd.Series[Any], column: str, shapes: set[str]) -> None:
+        """Raise for a date with an offset from UTC among dates without, or the other way round."""
+        sorts = {bool(found[1]) for shape in shapes if (found := DATE.fullmatch(shape))}
+        if self.offsets is None and sorts:
+            first = DATE.fullmatch(series.dropna().iloc[0])
+            self.offsets = bool(first and first[1])
+        if sorts - {self.offsets}:
+            matches = (DATE.fullmatch(cell) if isinstance(cell, str) else None for cell in series)
+            other = [found is not None and bool(found[1]) != self.offsets for found in matches]
+            accepted = "the dates of a file all have an offset from UTC (+08:00), or none has"
+            self.refuse(np.array(other), column, "another sort of date", accepted)
 
 
 def elapsed(dates: pd.Series[Any]) -> pd.Series[Any]:

@@ -223,16 +223,16 @@ def test_harmless_variants(tmp_path, content):
         ),
         (
             "helios",
-            "job_id,gpu_num,submit_time,start_time,end_time,duration\n"
-            "1,0,2020-06-09,2020-06-09,2020-06-09,5\n"
-            "2,1,2020-06-09,2020-06-09,2020-06-09,-5\n",
-            "3:duration: negative (-5); ",
+            "job_id,gpu_num,submit_time,start_time,end_time\n"
+            "1,0,2020-06-09,2020-06-09,2020-06-09\n"
+            "2,1.5,2020-06-09,2020-06-09,2020-06-10\n",
+            "3:gpu_num: not a whole number (1.5); ",
         ),
         (
             "alibaba-openb",
             "name,num_gpu,gpu_milli,creation_time,deletion_time,scheduled_time\n"
-            "p0,0,0,1,5,2\np1,1,1000,1,5,7\n",
-            "3:deletion_time: not positive (5); ",
+            "p0,0,0,1,5,2\np1,1,1000,-1,5,2\n",
+            "3:creation_time: negative (-1); ",
         ),
         (
             "gavel",
@@ -258,7 +258,7 @@ LATE = "8,1,2020-06-09 18:41:01,2020-06-09 18:41:01,2020-06-09 18:42:01,60\n"
         ("2017-10", "not a date"),
         ("20171009", "not a date"),
         ("1507532400", "not a date"),
-        ("2017-10-09 07:01:55+08:00", "not a date"),
+        ("2017-10-09 07:01:55+8", "not a date"),
         ("２０１７-10-09 07:01:55", "not a date"),
         ("2017-02-30 07:01:55", "not a date"),
         ("0001-10-09 07:01:55", "a year that no trace is from"),
@@ -277,7 +277,26 @@ def test_dates(fails, date, rule):
         assert fails(text, "helios") == f"3:{column}: {message}"
 
 
-@pytest.mark.parametrize("date", ["2017-10-09", "2017-10-09T07:01", "1970-01-01 00:00:00.250"])
+def test_dates_with_and_without_an_offset_in_one_file(fails):
+    plain, zoned = "2020-06-09 18:41:01", "2020-06-09 18:41:01+08:00"
+    rule = f"another sort of date ({zoned}); the dates of a file all have an offset from UTC"
+    text = f"timestamp,duration,num_gpus\n{plain},6,1\n{zoned},6,1\n"
+    assert fails(text, "philly").startswith(f"3:timestamp: {rule}")
+    text = f"{HELIOS}{LATE}7,1,{plain},{zoned},{plain},60\n"
+    assert fails(text, "helios").startswith(f"3:start_time: {rule}")
+
+
+@pytest.mark.parametrize(
+    "date",
+    [
+        "2017-10-09",
+        "2017-10-09T07:01",
+        "1970-01-01 00:00:00.250",
+        "2017-10-09 07:01:55+08:00",
+        "2017-10-09T07:01:55.5-0730",
+        "2017-10-09T07:01Z",
+    ],
+)
 def test_dates_that_are_read(tmp_path, date):
     path = tmp_path / "t.csv"
     path.write_text(f"timestamp,duration,num_gpus\n{date},6,1\n")
