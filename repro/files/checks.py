@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from repro.errors import TraceError
+from repro.files.guess import rename_hint
 from repro.typing import Flags, Floats
 
 # control characters, ends of lines, marks that turn the direction of text, halves of characters
@@ -76,7 +77,8 @@ class Origin:
         line = "1:" if self.line else ""
         return TraceError(
             f"{self.name}:{line}{','.join(columns)}: missing column "
-            f"(found {shown(', '.join(present), 200)}); add it, or name the format the file is in"
+            f"(found {shown(', '.join(present), 200)}); "
+            f"{rename_hint(columns, [shown(name) for name in present])}"
         )
 
 

@@ -2,6 +2,7 @@
 
 import inspect
 import os
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,9 @@ import pandas as pd
 
 from repro.errors import ReproError, TraceError, refuse_unknown
 from repro.files import public
+from repro.files.checks import BadRows
 from repro.files.spreadsheet import safe_cells
-from repro.files.table import Document
+from repro.files.table import Document, no_job_left
 from repro.files.whole import write_whole
 from repro.trace.formats import FORMATS
 from repro.trace.schema import COLUMNS, validate
@@ -19,8 +21,16 @@ from repro.trace.schema import COLUMNS, validate
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 
 
+DROP_HINT = "--drop-bad-rows (drop_bad_rows=True) leaves such rows out and counts them"
+
+
 def load(
-    path: str | Path, format: str | None = None, *, cluster_gpus: int | None = None, **options: Any
+    path: str | Path,
+    format: str | None = None,
+    *,
+    cluster_gpus: int | None = None,
+    drop_bad_rows: bool = False,
+    **options: Any,
 ) -> pd.DataFrame:
     r"""Read a trace and validate it; what breaks a rule raises ``file:line:column: rule (value)``.
 
@@ -32,15 +42,18 @@ def load(
         One of ``FORMATS``; may be left out for a public trace.
     cluster_gpus : int, optional
         GPUs of the cluster; a job that needs more is an error.
+    drop_bad_rows : bool
+        Leave out rows that break a rule and count them in ``dropped``, instead of an error.
     **options
         Passed to the format, such as ``throughputs`` of ``gavel``.
 
     Returns
     -------
     DataFrame
-        Columns of the schema, sorted by submit time. ``attrs`` hold name, format, sha256,
-        synthetic (False), dropped ({reason: rows}), notes, unread (columns of the file that
-        nothing is made from), and what the format adds.
+        Columns of the schema, sorted by submit time; equal ones keep the order of the file.
+        ``attrs`` hold name, format, sha256 (of the file as it is, packed or not), synthetic
+        (False), dropped ({reason: rows}), notes, unread (columns of the file that nothing is made
+        from), and what the format adds.
 
     Examples
     --------
@@ -69,17 +82,28 @@ def load(
     read = FORMATS[format]
     accepted = list(inspect.signature(read).parameters)[1:]
     refuse_unknown(f"format {format!r} has no option", options, accepted)
-    parsed = read(document, **options)
-    if parsed.frame.empty:
-        why = ", ".join(f"{reason}: {count:,}" for reason, count in parsed.dropped.items())
-        raise TraceError(f"{path}: no job left ({why}); a trace holds at least one")
-    frame = validate(parsed.frame, parsed.origin, cluster_gpus)
+    while True:
+        try:
+            parsed = read(document, **options)
+            if parsed.frame.empty:
+                raise no_job_left(document, parsed.dropped)
+            frame = validate(parsed.frame, parsed.origin, cluster_gpus)
+            break
+        except BadRows as error:
+            if not drop_bad_rows:
+                raise TraceError(f"{error}; {DROP_HINT}") from None
+            if error.reasons.keys() <= document.left_out.keys():
+                raise
+            # read again, as what is made of a row may depend on others
+            document = document.without(error.reasons)
+    dropped = Counter(parsed.dropped)
+    dropped.update(document.left_out.values())
     frame.attrs |= {
         "name": name,
         "format": format,
         "sha256": document.sha256,
         "synthetic": False,
-        "dropped": parsed.dropped,
+        "dropped": dict(dropped),
         "notes": parsed.notes,
         "unread": parsed.unread,
     }

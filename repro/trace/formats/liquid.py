@@ -43,7 +43,7 @@ def read(document: Document, case: str | None = None, times: str = "t4") -> Pars
     batch, batches = (table.whole(name, 1, required=False) for name in sizes)
     frame, model = parsed.frame, named(times)
     if "job_id" not in frame:
-        frame["job_id"] = np.arange(len(frame))
+        frame["job_id"] = frame.index.to_numpy()
     frame["submit_time"] = 0.0
     frame["num_gpus"] = (servers + workers).astype(np.int64)
     frame["iterations"] = batches + WARM_UP

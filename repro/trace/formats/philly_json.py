@@ -11,7 +11,15 @@ import pandas as pd
 from repro.errors import TraceError
 from repro.files.checks import BadRows, Origin, is_plain, shown
 from repro.files.strict_json import elements
-from repro.files.table import DATE, DATE_LOOKS, DATE_YEARS, NO_DATE, Document, Parsed
+from repro.files.table import (
+    DATE,
+    DATE_LOOKS,
+    DATE_YEARS,
+    NO_DATE,
+    Document,
+    Parsed,
+    no_job_left,
+)
 from repro.trace.formats import FORMATS
 from repro.trace.runs import NO_GPU, Attempt, Attempts, take_runs
 
@@ -87,6 +95,8 @@ def _entries(document: Document) -> tuple[dict[int, dict[str, Any]], list[int]]:
     faults = []
     for row, (line, entry) in enumerate(elements(document, "job")):
         lines.append(line)
+        if row in document.left_out:
+            continue
         absent = [key for key in _KEYS if not isinstance(entry, dict) or key not in entry]
         if absent or not isinstance(entry["attempts"], list):
             keys = ",".join(absent) or "attempts"
@@ -98,6 +108,8 @@ def _entries(document: Document) -> tuple[dict[int, dict[str, Any]], list[int]]:
             entries[row] = entry
     if faults:
         raise BadRows.together(faults)
+    if not entries and document.left_out:
+        raise no_job_left(document, {})
     if not entries:
         raise TraceError(f"{document.name}: no jobs; a trace holds at least one")
     return entries, lines

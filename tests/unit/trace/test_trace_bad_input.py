@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from repro.errors import TraceError
-from repro.trace.load import load
+from repro.trace.load import DROP_HINT, load
 
 HEAD = "job_id,num_gpu,submit_time,iterations,model_name,duration,interval"
 ROWS = ["0,1,0,606,vgg19,164,30", "1,8,30,133,vgg11,147,23", "2,2,53,157,inception4,127,26"]
@@ -30,7 +30,7 @@ def fails(tmp_path):
         message = str(caught.value)
         assert "\n" not in message
         assert message.startswith(f"{path}:"), message
-        return message.removeprefix(f"{path}:")
+        return message.removeprefix(f"{path}:").removesuffix(f"; {DROP_HINT}")
 
     return _fails
 
@@ -117,13 +117,17 @@ def test_wrong_delimiter_gavel(fails):
         (b"\n \r\n", " empty file"),
         (b"\xef\xbb\xbf", " empty file"),
         (HEAD.encode() + b"\r\n", " header only, no jobs"),
-        (b"\x1f\x8b\x08\x00junk\xff\xfe", " binary data (byte 0x8b at offset 1)"),
+        (b"\x1f\x8b\x08\x00junk\xff\xfe", " a broken gzip file (Compressed file ended"),
+        (b"PK\x03\x04junk", " a zip archive or an Excel workbook; unpack it, or save it as CSV"),
+        (b"\x01\x02\xff\xfe", " binary data (byte 0xff at offset 2)"),
         (HEAD.encode() + b"\n0,1,\x00,", " binary data (byte 0x00 at offset 71)"),
-        ((HEAD + "\n0,1,0,6,é,164,30\n").encode("latin-1"), " binary data (byte 0xe9"),
+        ((HEAD + "\n0,1,0,6,é,164,30\n").encode("latin-1"), "2: not UTF-8 (looks like Latin-1)"),
+        ((HEAD + "\n0,1,0,6,张三,164,30\n").encode("gbk"), "2: not UTF-8 (looks like GBK)"),
         (HEAD.encode("utf-16"), " UTF-16 text; save it as UTF-8"),
+        (HEAD.encode("utf-16-le"), "1: not UTF-8 (looks like UTF-16): save it as UTF-8"),
         (b"<!DOCTYPE html>\n<html><body>404</body></html>", " an HTML or XML page"),
         (b"\xef\xbb\xbf\n<html>", " an HTML or XML page"),
-        (HEAD.encode() + b'\n0,1,0,6,"vgg,164,30\n', " not a readable table"),
+        (HEAD.encode() + b'\n0,1,0,6,"vgg,164,30\n', "2: not a readable row (a quote that"),
         (HEAD.encode() + b'\n0,1,0,6,"vgg,164,30\n' + b"x" * 200_000, "2: not a readable row"),
         (b'""\n', "1:job_id,num_gpu,submit_time,duration: missing column"),
     ],
