@@ -114,14 +114,14 @@ def renames(
 
 def rename_hint(absent: Sequence[str], present: Collection[str]) -> str:
     """Say which columns to rename, and that there is none of a run time."""
+    if any(name.lstrip().startswith("#") for name in present):
+        return "line 1 is a comment: take it out"
     found = renames(absent, present)
     pairs = [f"{name} looks like {wanted}" for wanted, name in found.items()]
     parts = [f"{', '.join(pairs)}: rename {'it' if len(pairs) == 1 else 'them'}"] if pairs else []
     lacking = {SENSES.get(_plain(name)) for name in absent if name not in found}
     if "a run time" in lacking:
         parts.append("no column of a run time")
-    if any(name.lstrip().startswith("#") for name in present):
-        parts.append("line 1 is a comment: take it out")
     rest = [name for name in absent if name not in found]
     if rest:
         parts.append("add it, or name the format the file is in")

@@ -200,8 +200,8 @@ class Table:
         self._check_delimiter(start, first)
         if headed:
             self._check_header(start, required)
-        elif len(first) != len(required) and 0 not in document.left_out:
-            raise self._fields_error({0: (start, len(first))})
+        elif len(first) != len(required):
+            self._check_width(start, len(first))
         held = self._read({*text, *([ids] if ids else [])} & set(self.header))
         if held.empty:
             raise TraceError(f"{document.name}: header only, no jobs; a trace has at least one row")
@@ -260,6 +260,14 @@ class Table:
                     f"{self.document.name}:{line}:{shown(name)}: control characters in the name of "
                     "a column; name it in printable text"
                 )
+
+    def _check_width(self, line: int, fields: int) -> None:
+        """Raise if all rows have this number of fields, or if the first of them is a bad row."""
+        error = self._fields_error({0: (line, fields)})
+        if all(len(found) == fields for _, _, found in self._rows()):
+            raise TraceError(str(error))
+        if 0 not in self.document.left_out:
+            raise error
 
     def _check_delimiter(self, line: int, first: list[str]) -> None:
         if len(first) > 1:
