@@ -204,9 +204,13 @@ def _load_lines(facts: dict[str, Any]) -> dict[str, str]:
         rows[f"load on {name}"] = text
     if facts["load_over_time"] is not None:
         rows["load over time"] = _over_time(facts["load_over_time"], ".3f")
-    if facts["never_fit"]:
-        gpus = facts["cluster_gpus"]
-        rows["never fit"] = f"{facts['never_fit']:,} jobs ask for more than {gpus:,} GPUs"
+    texts = {
+        "never_fit": f"more than {facts['cluster_gpus']:,} GPUs",
+        "wider_than_any_type": "more GPUs than there are of any one type",
+    }
+    for key, text in texts.items():
+        if jobs := facts[key]:
+            rows[key.replace("_", " ")] = f"{jobs:,} job{'' if jobs == 1 else 's'} with {text}"
     return rows
 
 
@@ -217,5 +221,5 @@ def _over_time(values: list[float], form: str) -> str:
 
 
 def _amount(value: float) -> str:
-    """A number in whole units, or with three digits where it is small."""
+    """Write a number in whole units, or with three digits where it is small."""
     return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.3g}"

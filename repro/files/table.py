@@ -270,7 +270,7 @@ class Table:
             raise error
 
     def _check_delimiter(self, line: int, first: list[str]) -> None:
-        if len(first) > 1:
+        if len(first) > 1 or first[0].lstrip().startswith("#"):
             return
         for delimiter, name in _DELIMITERS.items():
             if delimiter != self.delimiter and delimiter in first[0].strip():

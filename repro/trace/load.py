@@ -149,8 +149,9 @@ def describe(
     gpus ({GPUs: jobs}), duration_s (mean, min, p10 … p99, max), mean_interarrival_s, gpu_seconds,
     mean_gpus_demanded (gpu_seconds / span), demand_over_time (GPUs demanded by the jobs of each
     tenth of the span), cluster_gpus, offered_load and load_over_time (those two over the cluster's
-    GPUs), load_by_type, never_fit (jobs with more GPUs than the cluster has), dropped, notes,
-    unread. Undefined figures (a span of 0 s, no cluster) are None.
+    GPUs), load_by_type, never_fit (jobs with more GPUs than the cluster has),
+    wider_than_any_type (than it has of any one type), dropped, notes, unread. Undefined figures (a
+    span of 0 s, no cluster) are None.
 
     ``load_by_type`` is there where the trace has a ``gpu_type`` and the cluster has types: of each
     type, or choice of types as ``A|B``, the jobs, gpu_seconds, gpus of the cluster, offered_load
@@ -186,7 +187,7 @@ def describe(
     by_type = None
     if gpus_by_type and "gpu_type" in frame:
         by_type = _load_by_type(frame, work, span, gpus_by_type)
-    wide = None if cluster_gpus is None else int((frame["num_gpus"] > cluster_gpus).sum())
+    largest = max(gpus_by_type.values()) if gpus_by_type else None
     return {
         **{name: held.get(name) for name in ("name", "format", "sha256", "synthetic")},
         "jobs": len(frame),
@@ -204,11 +205,17 @@ def describe(
         if tenths is not None and cluster_gpus
         else None,
         "load_by_type": by_type,
-        "never_fit": wide,
+        "never_fit": _wider(frame, cluster_gpus),
+        "wider_than_any_type": _wider(frame, largest),
         "dropped": dict(held.get("dropped", {})),
         "notes": list(held.get("notes", [])),
         "unread": list(held.get("unread", [])),
     }
+
+
+def _wider(frame: pd.DataFrame, gpus: int | None) -> int | None:
+    """Count the jobs that ask for more GPUs."""
+    return None if gpus is None else int((frame["num_gpus"] > gpus).sum())
 
 
 def _tenths(submit: Floats, work: Floats, span: float) -> list[float]:
