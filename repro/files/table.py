@@ -486,15 +486,17 @@ class Table:
         Dates without an offset from UTC are taken as they stand; a file has one sort of dates.
         """
         series = self.frame[column]
-        unknown = series.isna() | series.str.strip().str.lower().isin(NO_DATE)
-        series = series.mask(unknown)
-        held = ~unknown.to_numpy(bool)
         # all dates of a file have the same shape, so few are matched
-        shapes = set("\n".join(series[held]).translate(_SHAPE).split("\n"))
-        if held.any() and not all(map(DATE.fullmatch, shapes)):
+        shapes = _shapes(series)
+        if not all(map(DATE.fullmatch, shapes)):
+            unknown = series.astype("str").str.strip().str.lower().isin(NO_DATE)
+            series = series.mask(unknown)
+            shapes = _shapes(series)
+        held = series.notna().to_numpy(bool)
+        if not all(map(DATE.fullmatch, shapes)):
             written = [isinstance(cell, str) and bool(DATE.fullmatch(cell)) for cell in series]
             self.refuse(held & ~np.array(written), column, "not a date", DATE_LOOKS)
-        self._check_offsets(series, column, shapes if held.any() else set())
+        self._check_offsets(series, column, shapes)
         dates = pd.to_datetime(series, format="ISO8601", errors="coerce", utc=True)
         gone = dates.isna().to_numpy()
         self.refuse(gone & held, column, "not a date", DATE_LOOKS)
@@ -525,20 +527,28 @@ def no_job_left(document: Document, dropped: Mapping[str, int]) -> TraceError:
     return TraceError(f"{document.name}: no job left ({why}); a trace holds at least one")
 
 
+def _shapes(series: pd.Series[Any]) -> set[str]:
+    """Texts that differ in more than their digits."""
+    held = series.dropna()
+    return set("\n".join(held).translate(_SHAPE).split("\n")) if len(held) else set()
+
+
 def _unnamed(place: int) -> str:
     return f"column {place} (unnamed)"
 
 
 def _whole_ids(texts: pd.Series[Any]) -> pd.Series[Any]:
     """Return ids as integers if each is written as one is (7, not 007), else as they stand."""
-    plain = texts.str.strip()
     try:
-        numbers = pd.to_numeric(plain)
+        numbers = pd.to_numeric(texts)
     except (ValueError, TypeError, OverflowError):
         return texts
-    if numbers.dtype != "int64" or not (numbers.astype("str") == plain.astype("str")).all():
+    if numbers.dtype != "int64":
         return texts
-    return numbers
+    written = numbers.astype(str).to_numpy(object)
+    plain = texts.to_numpy(object)
+    canonical = (written == plain).all() or (written == texts.str.strip().to_numpy(object)).all()
+    return numbers if canonical else texts
 
 
 def elapsed(dates: pd.Series[Any]) -> pd.Series[Any]:

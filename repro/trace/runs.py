@@ -194,8 +194,12 @@ def take_runs(
 
 def _in_state(states: pd.Series[Any], known: Collection[str]) -> Flags:
     """Mark the rows in a known state, of which the first word counts (CANCELLED by 1000)."""
-    words = states.astype("str").str.upper().str.split(n=1).str[0]
-    return words.isin(known).to_numpy(np.bool_)
+    met = [
+        state
+        for state in states.dropna().unique()
+        if str(state).split() and str(state).split()[0].upper() in known
+    ]
+    return states.isin(met).to_numpy(np.bool_)
 
 
 def _join_rows(parsed: Parsed, times: pd.DataFrame) -> None:
