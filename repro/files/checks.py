@@ -24,18 +24,22 @@ _NUMBER = re.compile(
 
 
 class BadRows(TraceError):
-    """Rows of a file that break a rule, with the reason for each by its number in the file."""
+    """Rows of the file ``source`` that break a rule, with the reason for each by its number."""
 
-    def __init__(self, message: str, reasons: Mapping[int, str] | None = None) -> None:
+    def __init__(
+        self, message: str, reasons: Mapping[int, str] | None = None, source: str = ""
+    ) -> None:
         super().__init__(message)
         self.reasons = dict(reasons or {})
+        self.source = source
 
     @classmethod
     def together(cls, errors: Sequence[BadRows]) -> BadRows:
         """Join the errors of single rows; the message is the first one's."""
         reasons = {row: why for error in errors for row, why in error.reasons.items()}
         more = len(reasons) - len(errors[0].reasons)
-        return cls(f"{errors[0]}{f' ({more:,} more bad rows)' if more else ''}", reasons)
+        message = f"{errors[0]}{f' ({more:,} more bad rows)' if more else ''}"
+        return cls(message, reasons, errors[0].source)
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,8 @@ class Origin:
             f"{self.name}:{self.where(label)}:{name}: {rule} "
             f"({shown(value if found is None else found)}); {accepted}"
         )
-        return BadRows(message, dict.fromkeys(rows or (label,), f"{name}: {rule}"))
+        reasons = dict.fromkeys(rows or (label,), f"{name}: {rule}")
+        return BadRows(message, reasons, self.name)
 
     def missing(self, columns: list[str], present: list[str]) -> TraceError:
         """Return the error for columns that are not there."""

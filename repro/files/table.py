@@ -288,7 +288,8 @@ class Table:
         if len(found) > 1:
             what += f" ({len(found) - 1:,} more like it)"
         reasons = dict.fromkeys(found, "another number of fields")
-        return BadRows(f"{self.document.name}:{line}: {what}", reasons)
+        name = self.document.name
+        return BadRows(f"{name}:{line}: {what}", reasons, name)
 
     def _read(self, text: Collection[str]) -> pd.DataFrame:
         """Read all rows; where some are blank or of another length, only the others."""

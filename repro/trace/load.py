@@ -94,6 +94,9 @@ def load(
             frame = validate(parsed.frame, parsed.origin, cluster_gpus)
             break
         except BadRows as error:
+            if error.source != document.name:
+                # of a table that the format reads beside the trace
+                raise
             if not drop_bad_rows:
                 raise TraceError(f"{error}; {DROP_HINT}") from None
             if error.reasons.keys() <= document.left_out.keys():

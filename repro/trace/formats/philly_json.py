@@ -103,7 +103,7 @@ def _entries(document: Document) -> tuple[dict[int, dict[str, Any]], list[int]]:
             message = (
                 f"{document.name}:{line}:{keys}: missing key; a job has {', '.join(_KEYS)} (a list)"
             )
-            faults.append(BadRows(message, {row: f"{keys}: missing key"}))
+            faults.append(BadRows(message, {row: f"{keys}: missing key"}, document.name))
         else:
             entries[row] = entry
     if faults:

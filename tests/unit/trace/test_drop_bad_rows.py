@@ -194,6 +194,15 @@ def test_a_file_of_bad_rows_only_has_no_job(tmp_path):
         load(path, "repro", drop_bad_rows=True)
 
 
+def test_bad_rows_of_a_table_beside_the_trace_are_refused(tmp_path):
+    speeds, path = tmp_path / "speeds.csv", tmp_path / "jobs.trace"
+    SPEEDS.assign(steps_per_second=-1.0).to_csv(speeds, index=False)
+    path.write_text("".join(row + "\n" for row in CASES["gavel"][1]))
+    with pytest.raises(TraceError, match=r"speeds\.csv:2:steps_per_second: neg") as caught:
+        load(path, "gavel", throughputs=speeds, drop_bad_rows=True)
+    assert "drop" not in str(caught.value)
+
+
 def test_a_quote_that_is_not_closed_is_no_bad_row(tmp_path):
     path = tmp_path / "jobs.csv"
     path.write_text(f'{NATIVE}\na,0,60,1\nb,"0,60,1\nc,0,60,1\n')
