@@ -2,6 +2,7 @@
 
 import dataclasses
 import inspect
+import warnings
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -9,11 +10,12 @@ import pandas as pd
 import typer
 
 import repro
-from repro.cli.lines import complain
+from repro.cli.lines import compiling_line, complain
 from repro.cli.settings import parse_settings, round_settings
 from repro.cluster.spec import Cluster
+from repro.compiled import compile_watch
 from repro.core.policy import Policy, make
-from repro.errors import ParamError
+from repro.errors import InputWarning, ParamError
 from repro.figures.data import open_trace
 from repro.figures.saved import to_json
 from repro.files import public
@@ -22,6 +24,7 @@ from repro.files.whole import write_whole
 from repro.perf.speedup import SpeedUp, load_speedups
 from repro.perf.throughput import ThroughputTable
 from repro.perf.throughput_files import load_throughputs, throughputs_of
+from repro.sim.inputs import stand_ins
 from repro.trace import synth
 from repro.trace.load import load
 
@@ -78,6 +81,12 @@ def simulate(
     speedups: Annotated[
         str | None, typer.Option(metavar="FILE", help="Speed-up curves of divisible jobs.")
     ] = None,
+    drop_bad_rows: Annotated[
+        bool, typer.Option(help="Leave out rows that break a rule, counted by reason.")
+    ] = False,
+    stand_in: Annotated[
+        bool, typer.Option(help="Allow a simulator's rules on stand-ins for public data.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, nothing else.")] = False,
     out: Annotated[
         Path | None, typer.Option(metavar="JOBS.csv", help="Write one row per job.")
@@ -95,20 +104,27 @@ def simulate(
     speeds = {option: value for option, value in named.items() if value is not None}
     curves = _curves(speedups, chosen)
     # a job of divisible GPUs may ask for more than there are
-    opened = _trace(trace, format, None if chosen.elastic else machines.num_gpus, seed, speeds)
-    result = repro.simulate(
-        opened.frame,
-        machines,
-        chosen,
-        placement=placement or ("yarn" if placement_sensitive else None),
-        rules=rules,
-        perf=curves or _performance(opened, machines, speeds, placement_sensitive, rules),
-        interval=interval,
-        rounds=rounds,
-        seed=seed,
-        predict=predict,
-        predict_interval=predict_interval,
-    )
+    gpus = None if chosen.elastic else machines.num_gpus
+    opened = _trace(trace, format, gpus, seed, speeds, drop_bad_rows=drop_bad_rows)
+    perf = curves or _performance(opened, machines, speeds, placement_sensitive, rules)
+    if not stand_in:
+        _check_stand_ins(stand_ins(opened.frame, perf, chosen), rules)
+    with compile_watch(compiling_line()), warnings.catch_warnings():
+        # the notes of the result hold the same lines
+        warnings.simplefilter("ignore", InputWarning)
+        result = repro.simulate(
+            opened.frame,
+            machines,
+            chosen,
+            placement=placement or ("yarn" if placement_sensitive else None),
+            rules=rules,
+            perf=perf,
+            interval=interval,
+            rounds=rounds,
+            seed=seed,
+            predict=predict,
+            predict_interval=predict_interval,
+        )
     if out is not None:
         write_whole(out, jobs_csv(result.jobs).encode(), parents=False)
     _tell(result.summary(), as_json, opened.drew)
@@ -123,12 +139,24 @@ def _check_given(numbers: dict[str, int | None], out: Path | None) -> None:
         raise ParamError(f"--out {out}: no folder {out.parent}; make it first")
 
 
+def _check_stand_ins(found: list[str], rules: str) -> None:
+    """Refuse rules that repeat a simulator's numbers on data that are not the simulator's."""
+    if found and rules != "paper":
+        names = ", ".join(found)
+        fetch = " ".join(name.split()[-1] for name in found)
+        raise ParamError(
+            f"--rules {rules}: repeats numbers of the public simulator, but a stand-in takes the "
+            f"place of {names}; get the public data (repro trace fetch {fetch}), or allow the "
+            f"stand-in with --stand-in"
+        )
+
+
 def _tell(summary: dict[str, Any], as_json: bool, drew: bool) -> None:
     """Print the headline numbers, and what the run was given and did not use."""
     # the trace was drawn with it
     if drew and "seed" in summary["ignored"].get("options", ()):
         summary["ignored"]["options"].remove("seed")
-    for line in ignored_lines(summary["ignored"]):
+    for line in [*summary["notes"], *ignored_lines(summary["ignored"])]:
         complain(line)
     shown = to_json(summary).decode().rstrip() if as_json else "\n".join(_table(summary))
     typer.echo(shown)
@@ -176,17 +204,25 @@ class _Opened(NamedTuple):
 
 
 def _trace(
-    name: str, form: str | None, gpus: int | None, seed: int, speeds: dict[str, str]
+    name: str,
+    form: str | None,
+    gpus: int | None,
+    seed: int,
+    speeds: dict[str, str],
+    *,
+    drop_bad_rows: bool,
 ) -> _Opened:
     """Open a trace; speeds matter to those whose work is given in training steps or GPU-seconds."""
     if Path(name).exists() or name not in synth.generators:
         known = public.entry(name).format if public.is_known(name) else None
         of_format = _SPEEDS.get(form or known or "", ())
         options = {key: speeds[key] for key in speeds if key in of_format}
-        frame = load(name, form, cluster_gpus=gpus, **options)
+        frame = load(name, form, cluster_gpus=gpus, drop_bad_rows=drop_bad_rows, **options)
         return _Opened(frame, frozenset(options), False)
     if form is not None:
         raise ParamError(f"--format {form}: {name!r} is a generator, not a file")
+    if drop_bad_rows:
+        raise ParamError(f"--drop-bad-rows: {name!r} is a generator, which has no bad rows")
     taken = inspect.signature(synth.generators[name]).parameters
     options = {key: speeds[key] for key in speeds if key in taken}
     return _Opened(open_trace(name, seed, **options)[0], frozenset(options), True)
@@ -254,7 +290,10 @@ def _number(value: float) -> str:
 
 
 def _table(summary: dict[str, Any]) -> list[str]:
-    shown = {name: str(value) for name, value in summary.items() if name != "ignored"}
+    told = ("ignored", "notes") if summary["stand_in"] else ("ignored", "notes", "stand_in")
+    shown = {name: str(value) for name, value in summary.items() if name not in told}
+    if "stand_in" in shown:
+        shown["stand_in"] = ", ".join(summary["stand_in"])
     for name, value in summary.items():
         if isinstance(value, float):
             unit = " s" if name.endswith(("jct", "makespan", "queueing", "_s")) else ""

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import pandas as pd
 import typer
 
-from repro.cli.lines import say
+from repro.cli.lines import complain, say
 from repro.cluster.spec import Cluster
 from repro.errors import ParamError
 from repro.files import public
@@ -25,6 +25,10 @@ FormatOption = Annotated[
 SetOption = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="K=V", help="Option of the format (throughputs=FILE)."),
+]
+DropOption = Annotated[
+    bool,
+    typer.Option("--drop-bad-rows", help="Leave out rows that break a rule, and count them."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object, nothing else.")]
 
@@ -97,12 +101,20 @@ def info(
         str | None, typer.Option(help="Cluster (8x8, 36xv100, FILE), for the offered load.")
     ] = None,
     options: SetOption = None,
+    drop_bad_rows: DropOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Print jobs, span, GPU mix, duration quantiles and offered load of a trace."""
-    gpus = None if cluster is None else int(Cluster.parse(cluster).num_gpus)
-    facts = describe(_load(trace, format, gpus, options), gpus)
-    typer.echo(json.dumps(facts, indent=2) if as_json else "\n".join(_lines(facts)))
+    machines = None if cluster is None else Cluster.parse(cluster)
+    frame = _load(trace, format, options, drop_bad_rows)
+    if machines is None:
+        facts = describe(frame)
+    else:
+        facts = describe(frame, int(machines.num_gpus), machines.gpu_types)
+    if as_json:
+        typer.echo(json.dumps(facts, indent=2))
+    else:
+        say("\n".join(_lines(facts)))
 
 
 def convert(
@@ -110,14 +122,34 @@ def convert(
     out: Annotated[Path, typer.Option(help="CSV file to write, in format 'repro'.")],
     format: FormatOption = None,
     options: SetOption = None,
+    drop_bad_rows: DropOption = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Write a trace as CSV in the package's own columns, validated."""
-    frame = _load(trace, format, None, options)
-    typer.echo(f"{len(frame):,} jobs written to {write(frame, out)} (format repro)")
+    frame = _load(trace, format, options, drop_bad_rows)
+    written = write(frame, out)
+    for line in _noted(frame):
+        complain(line)
+    if as_json:
+        passed = {name: frame.attrs[name] for name in ("dropped", "notes", "unread")}
+        typer.echo(json.dumps({"out": str(written), "jobs": len(frame), **passed}, indent=2))
+    else:
+        say(f"{len(frame):,} jobs written to {written} (format repro)")
+
+
+def _noted(frame: pd.DataFrame) -> list[str]:
+    """Say what the loader noted: rows left out, columns without use, and the rest."""
+    lines = []
+    if unread := frame.attrs["unread"]:
+        lines.append(f"not used: columns of the file {', '.join(unread)}")
+    if dropped := frame.attrs["dropped"]:
+        counts = ", ".join(f"{reason}: {rows:,}" for reason, rows in dropped.items())
+        lines.append(f"left out: rows of the trace ({counts})")
+    return lines + [f"note: {note}" for note in frame.attrs["notes"]]
 
 
 def _load(
-    trace: str, format: str | None, gpus: int | None, options: list[str] | None
+    trace: str, format: str | None, options: list[str] | None, drop_bad_rows: bool
 ) -> pd.DataFrame:
     settings: dict[str, Any] = {}
     for option in options or []:
@@ -125,30 +157,69 @@ def _load(
         if not equals:
             raise ParamError(f"--set {option}: expected K=V, such as throughputs=table.json")
         settings[key.strip()] = value.strip()
-    return load(trace, format, cluster_gpus=gpus, **settings)
+    return load(trace, format, drop_bad_rows=drop_bad_rows, **settings)
 
 
 def _lines(facts: dict[str, Any]) -> list[str]:
     total = facts["jobs"]
     mix = ", ".join(f"{g}: {n:,} ({n / total:.1%})" for g, n in facts["gpus"].items())
-    times = ", ".join(f"{key} {value:,.0f}" for key, value in facts["duration_s"].items())
-    keys = ("mean_interarrival_s", "mean_gpus_demanded", "offered_load")
-    gap, demand, load = map(facts.get, keys)
+    times = ", ".join(f"{key} {_amount(value)}" for key, value in facts["duration_s"].items())
+    gap, demand = facts["mean_interarrival_s"], facts["mean_gpus_demanded"]
     rows = {
         "trace": f"{facts['name']} (format {facts['format']}, sha256 {facts['sha256'][:12]}…)",
         "jobs": f"{total:,}",
-        "span": f"{facts['span_s']:,.0f} s ({facts['span_s'] / 86400:,.1f} days)",
+    }
+    if facts["first_submit_s"]:
+        rows["first submission"] = f"{_amount(facts['first_submit_s'])} s"
+    rows |= {
+        "span": f"{_amount(facts['span_s'])} s ({facts['span_s'] / 86400:,.1f} days)",
         "GPUs per job": mix,
         "duration s": times,
         "mean interarrival": "-" if gap is None else f"{gap:,.1f} s",
-        "work": f"{facts['gpu_seconds']:,.0f} GPU-s",
+        "work": f"{_amount(facts['gpu_seconds'])} GPU-s",
         "mean GPUs demanded": "-" if demand is None else f"{demand:,.1f}",
     }
     if facts["cluster_gpus"] is not None:
-        shown = "undefined, all jobs arrive at once" if load is None else f"{load:.3f}"
-        rows["offered load"] = f"{shown} on {facts['cluster_gpus']:,} GPUs"
+        rows |= _load_lines(facts)
+    elif facts["demand_over_time"] is not None:
+        rows["GPUs over time"] = _over_time(facts["demand_over_time"], ",.1f")
     rows |= {f"dropped, {why}": f"{count:,}" for why, count in facts["dropped"].items()}
     more = {"notes": "; ".join(facts["notes"]), "not used": ", ".join(facts["unread"])}
     rows |= {key: text for key, text in more.items() if text}
     width = max(map(len, rows))
     return [f"{key:<{width}}  {value}" for key, value in rows.items()]
+
+
+def _load_lines(facts: dict[str, Any]) -> dict[str, str]:
+    """Rows about the load on a cluster: in all, by GPU type, over time, and what never fits."""
+    load = facts["offered_load"]
+    shown = "undefined, all jobs arrive at once" if load is None else f"{load:.3f}"
+    rows = {"offered load": f"{shown} on {facts['cluster_gpus']:,} GPUs"}
+    for name, of_type in (facts["load_by_type"] or {}).items():
+        load = of_type["offered_load"]
+        part = "-" if load is None else f"{load:.1%}"
+        text = f"{part} on {of_type['gpus']:,} GPUs, {of_type['jobs']:,} jobs"
+        if of_type["never_fit"]:
+            text += f", {of_type['never_fit']:,} of them never fit"
+        rows[f"load on {name}"] = text
+    if facts["load_over_time"] is not None:
+        rows["load over time"] = _over_time(facts["load_over_time"], ".3f")
+    texts = {
+        "never_fit": f"more than {facts['cluster_gpus']:,} GPUs",
+        "wider_than_any_type": "more GPUs than there are of any one type",
+    }
+    for key, text in texts.items():
+        if jobs := facts[key]:
+            rows[key.replace("_", " ")] = f"{jobs:,} job{'' if jobs == 1 else 's'} with {text}"
+    return rows
+
+
+def _over_time(values: list[float], form: str) -> str:
+    """Values of each tenth of the span, and the largest."""
+    shown = " ".join(f"{value:{form}}" for value in values)
+    return f"{shown} (tenths of the span; peak {max(values):{form}})"
+
+
+def _amount(value: float) -> str:
+    """Write a number in whole units, or with three digits where it is small."""
+    return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.3g}"

@@ -9,6 +9,7 @@ from typing import Any
 
 from repro.cluster.node import MAX_GPUS_PER_NODE, MAX_NODES, Node
 from repro.errors import TraceError, near
+from repro.files.guess import SENSES, renames
 from repro.files.strict_yaml import MAX_BYTES as MAX_YAML_BYTES
 from repro.files.strict_yaml import parse_yaml
 from repro.files.whole import read_small
@@ -20,6 +21,8 @@ MAX_NUMBER = 10**12 - 1
 #: Columns that are read, and those that may also be there.
 TIRESIAS = ("num_switch", "num_node_p_switch", "num_gpu_p_node"), ("num_cpu_p_node", "mem_p_node")
 OPENB = ("sn", "gpu", "model"), ("cpu_milli", "memory_mib")
+#: What columns of node lists mean, by their names.
+_NODE_SENSES = SENSES | dict.fromkeys(("model", "gpumodel", "gputype", "gpuspec"), "a GPU type")
 YAML_KEYS = (
     "count", "gpus", "type", "switch", "domain", "used", "gpu_mem_mb", "bandwidth_mb_s",
 )  # fmt: skip
@@ -64,7 +67,7 @@ def _csv_nodes(path: Path, text: str) -> Iterator[tuple[str, int, Node]]:
         raise TraceError(
             f"{where}: columns {','.join(header)[:80]!r} are neither those of a Tiresias cluster "
             f"({','.join(TIRESIAS[0])},...) nor of an openb node list "
-            "(sn,cpu_milli,memory_mib,gpu,model), separated by commas"
+            f"(sn,cpu_milli,memory_mib,gpu,model), separated by commas{_rename_hint(header)}"
         )
     used, unused = columns
     for name in header:
@@ -96,6 +99,20 @@ def _csv_nodes(path: Path, text: str) -> Iterator[tuple[str, int, Node]]:
         for switch in range(next_switch, next_switch + switches):
             yield where, nodes, Node(gpus, None, switch)
         next_switch += switches
+
+
+def _rename_hint(header: list[str]) -> str:
+    """Say how a list of nodes with other names becomes one of openb, if it has a column of GPUs."""
+    absent = [name for name in OPENB[0] if name not in header]
+    found = renames(absent, [name for name in header if name not in OPENB[0]], _NODE_SENSES)
+    if "gpu" not in found and "gpu" not in header:
+        return ""
+    hint = [f"rename {name} to {wanted}" for wanted, name in found.items()]
+    hint += [f"add {name} (may be empty)" for name in absent if name not in found]
+    known = {*OPENB[0], *OPENB[1], *found.values()}
+    if rest := [name for name in header if name not in known]:
+        hint.append(f"leave out {', '.join(rest)}")
+    return f"; to be read as one: {', '.join(hint)[:300]}"
 
 
 def _rows(lines: Any, path: Path) -> Iterator[list[str]]:

@@ -74,7 +74,8 @@ class Result:
         node of each, parameter servers first, if policies wish for places), gpu_type (if the
         cluster has types; None where the policy chose none or several at once).
     meta : dict
-        policy, trace, cluster, num_gpus, rules, placement, overhead_s, wall_s.
+        policy, trace, cluster, num_gpus, rules, placement, overhead_s, wall_s (of the run, without
+        the time that compiling its loops took).
     """
 
     jobs: pd.DataFrame

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from repro.errors import TraceError
+from repro.files.guess import rename_hint
 from repro.typing import Flags, Floats
 
 # control characters, ends of lines, marks that turn the direction of text, halves of characters
@@ -20,6 +21,25 @@ _LONGEST = 1000
 _NUMBER = re.compile(
     r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?inf(?:inity)?", re.I
 )
+
+
+class BadRows(TraceError):
+    """Rows of the file ``source`` that break a rule, with the reason for each by its number."""
+
+    def __init__(
+        self, message: str, reasons: Mapping[int, str] | None = None, source: str = ""
+    ) -> None:
+        super().__init__(message)
+        self.reasons = dict(reasons or {})
+        self.source = source
+
+    @classmethod
+    def together(cls, errors: Sequence[BadRows]) -> BadRows:
+        """Join the errors of single rows; the message is the first one's."""
+        reasons = {row: why for error in errors for row, why in error.reasons.items()}
+        more = len(reasons) - len(errors[0].reasons)
+        message = f"{errors[0]}{f' ({more:,} more bad rows)' if more else ''}"
+        return cls(message, reasons, errors[0].source)
 
 
 @dataclass(frozen=True)
@@ -35,21 +55,35 @@ class Origin:
         """Return the line of the file that holds row ``label``, or ``row label``."""
         return str(self.line(label)) if self.line else f"row {label}"
 
-    def error(self, label: int, column: str, rule: str, value: object, accepted: str) -> TraceError:
-        """Return ``file:line:column: rule (value); accepted`` as an exception."""
+    def error(
+        self,
+        label: int,
+        column: str,
+        rule: str,
+        value: object,
+        accepted: str,
+        rows: Sequence[int] = (),
+    ) -> BadRows:
+        """Return ``file:line:column: rule (value); accepted`` as an exception.
+
+        ``rows`` are all rows that break the rule, by default the one that is named.
+        """
         name = self.columns.get(column, column)
         found = self.cell(label, name) if self.cell else None
-        return TraceError(
+        message = (
             f"{self.name}:{self.where(label)}:{name}: {rule} "
             f"({shown(value if found is None else found)}); {accepted}"
         )
+        reasons = dict.fromkeys(rows or (label,), f"{name}: {rule}")
+        return BadRows(message, reasons, self.name)
 
     def missing(self, columns: list[str], present: list[str]) -> TraceError:
         """Return the error for columns that are not there."""
         line = "1:" if self.line else ""
         return TraceError(
             f"{self.name}:{line}{','.join(columns)}: missing column "
-            f"(found {shown(', '.join(present), 200)}); add it, or name the format the file is in"
+            f"(found {shown(', '.join(present), 200)}); "
+            f"{rename_hint(columns, [shown(name) for name in present])}"
         )
 
 
@@ -93,7 +127,8 @@ def refuse(
     more = int(bad.sum()) - 1
     if more:
         accepted += f" ({more:,} more like it)"
-    raise origin.error(row, column, rule, series.iloc[first], accepted)
+    rows = series.index[bad].tolist()
+    raise origin.error(row, column, rule, series.iloc[first], accepted, rows)
 
 
 def numbers(

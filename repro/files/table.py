@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import hashlib
 import io
 import re
 import stat
 import warnings
+import zlib
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -18,7 +21,8 @@ import numpy as np
 import pandas as pd
 
 from repro.errors import TraceError
-from repro.files.checks import Origin, is_plain, numbers, refuse, shown
+from repro.files.checks import BadRows, Origin, is_plain, numbers, refuse, shown
+from repro.files.guess import encoding_of, other_kind, packed_as
 from repro.typing import Flags, Floats
 
 _DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "pipe", " ": "space"}
@@ -26,11 +30,18 @@ _MISSING = ["", "nan", "NaN", "NA", "N/A", "n/a", "null", "NULL", "None", "<NA>"
 # pandas reads decimals exactly from 3.1 on and says the option is obsolete
 _OLD = tuple(int(part) for part in pd.__version__.split(".")[:2]) < (3, 1)
 _EXACT: dict[str, Any] = {"float_precision": "round_trip"} if _OLD else {}
+_UNREADABLE = (pd.errors.ParserError, pd.errors.ParserWarning, ValueError)
 _MOST_BYTES = 2**31
+_GZIP = b"\x1f\x8b"
+_SEP = re.compile('\ufeff?"?sep=.?"?[,;]*\r?\n', re.IGNORECASE)
+_SHOCKWAVE_FIELDS = 12
 _MOST_COLUMNS = 1000
 DATE = re.compile(
-    "[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[ T][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:[.][0-9]+)?)?)?"
+    "[0-9]{4}-[0-9]{2}-[0-9]{2}"
+    "(?:[ T][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:[.][0-9]+)?)?(Z|[+-][0-9]{2}(?::?[0-9]{2})?)?)?"
 )
+#: What stands for a date that is not known, in lower case.
+NO_DATE = frozenset(["", "unknown", "none", "n/a", "na", "nan", "nat", "null", "<na>"])
 _SHAPE = str.maketrans("123456789", "0" * 9)
 DATE_YEARS = (1970, 2100)
 DATE_LOOKS = "a date looks like 2017-10-09 07:01:55, of {} to {}".format(*DATE_YEARS)
@@ -38,10 +49,15 @@ DATE_LOOKS = "a date looks like 2017-10-09 07:01:55, of {} to {}".format(*DATE_Y
 
 @dataclass(frozen=True)
 class Document:
-    """The bytes of a file, and its name for messages."""
+    """The bytes of a file, unpacked, and its name for messages.
+
+    ``left_out`` are rows that readers pass over, with the reason for each.
+    """
 
     name: str
     raw: bytes
+    packed_sha256: str | None = None
+    left_out: Mapping[int, str] = field(default_factory=dict, hash=False)
 
     @classmethod
     def read(cls, path: str | Path) -> Document:
@@ -63,24 +79,28 @@ class Document:
             raise TraceError(f"{path}: cannot be read ({why}); check the file") from None
         if len(raw) != found.st_size:
             raise TraceError(f"{path}: changes while it is read; give a copy")
+        if raw.startswith(_GZIP):
+            return cls(str(path), _unzip(str(path), raw), hashlib.sha256(raw).hexdigest())
         return cls(str(path), raw)
+
+    def without(self, rows: Mapping[int, str]) -> Document:
+        """Return the document without further rows."""
+        return replace(self, left_out={**self.left_out, **rows})
 
     @cached_property
     def text(self) -> str:
         """The content as text; anything that is no text file is a TraceError."""
         if self.raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
             raise TraceError(f"{self.name}: UTF-16 text; save it as UTF-8")
+        if packed := packed_as(self.raw):
+            raise TraceError(f"{self.name}: {packed}; unpack it, or save it as CSV in UTF-8")
         zero = self.raw.find(b"\0")
         try:
             text = self.raw.decode("utf-8-sig")
         except UnicodeDecodeError as error:
             zero = error.start if zero < 0 else min(zero, error.start)
         if zero >= 0:
-            byte = self.raw[zero]
-            raise TraceError(
-                f"{self.name}: binary data (byte 0x{byte:02x} at offset {zero}); "
-                "a trace is UTF-8 text: unpack it or fetch it again"
-            )
+            raise self._not_text(zero)
         if not text.strip():
             raise TraceError(f"{self.name}: empty file; fetch or write it again")
         if text.lstrip()[:1] == "<":
@@ -90,10 +110,37 @@ class Document:
             )
         return text
 
+    def _not_text(self, place: int) -> TraceError:
+        """Return the error for a byte that is no UTF-8 text."""
+        byte = f"byte 0x{self.raw[place]:02x} at offset {place}"
+        encoding = encoding_of(self.raw)
+        if encoding is None:
+            return TraceError(
+                f"{self.name}: binary data ({byte}); "
+                "a trace is UTF-8 text: unpack it or fetch it again"
+            )
+        line = self.raw.count(b"\n", 0, place) + 1
+        return TraceError(
+            f"{self.name}:{line}: not UTF-8 (looks like {encoding}): save it as UTF-8 ({byte})"
+        )
+
     @property
     def sha256(self) -> str:
-        """SHA-256 of the bytes, in hexadecimal."""
-        return hashlib.sha256(self.raw).hexdigest()
+        """SHA-256 of the bytes of the file as it is, in hexadecimal."""
+        return self.packed_sha256 or hashlib.sha256(self.raw).hexdigest()
+
+
+def _unzip(name: str, packed: bytes) -> bytes:
+    """Unpack a gzip file."""
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(packed)) as stream:
+            raw = stream.read(_MOST_BYTES + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        why = " ".join(str(error).split())
+        raise TraceError(f"{name}: a broken gzip file ({why}); fetch it again") from None
+    if len(raw) > _MOST_BYTES:
+        raise TraceError(f"{name}: more than 2 GiB once unpacked; at most 2 GiB are read")
+    return raw
 
 
 @dataclass
@@ -106,17 +153,24 @@ class Parsed:
     notes: list[str] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        self.rows = self.frame.index
+
     def drop(self, reasons: Mapping[str, Flags]) -> None:
-        """Leave out rows of the file, each counted under the first reason that holds for it."""
+        """Leave out rows, each counted under the first reason that holds; flags are of all rows."""
         for reason, rows in reasons.items():
-            held = rows[self.frame.index]
+            held = rows[self.rows.get_indexer(self.frame.index)]
             if held.any():
                 self.dropped[reason] = int(held.sum())
                 self.frame = self.frame[~held].copy()
 
 
 class Table:
-    """Columns of a delimited text file, with the way back to its lines."""
+    """Columns of a delimited text file, with the way back to its lines.
+
+    Rows are labelled by their place in the file, from 0. Wholly blank rows and wholly blank columns
+    without a name, as spreadsheets write them, are left out.
+    """
 
     def __init__(
         self,
@@ -130,113 +184,221 @@ class Table:
     ) -> None:
         self.document, self.delimiter, self.headed = document, delimiter, headed
         self.quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if headed else csv.QUOTE_NONE
+        self.offsets: bool | None = None
+        self.blank_rows = 0
+        # the line by which a spreadsheet names the delimiter
+        self.skipped = found.end() if headed and (found := _SEP.match(document.text)) else 0
         start, first = next(self._records(), (1, [""]))
         if len(first) > _MOST_COLUMNS:
             raise TraceError(
                 f"{document.name}:{start}: {len(first):,} columns; at most {_MOST_COLUMNS:,} are "
                 "read: leave some out"
             )
-        self.header = [name.strip() for name in first] if headed else list(required)
-        self._check_delimiter(first)
+        names = (name.strip() or _unnamed(place) for place, name in enumerate(first, 1))
+        self.header = list(names) if headed else list(required)
+        self._check_kind(first, required)
+        self._check_delimiter(start, first)
         if headed:
-            self._check_header(required)
+            self._check_header(start, required)
         elif len(first) != len(required):
-            raise self._fields_error(start, len(first))
-        self.frame = self._read(set(text) & set(self.header))
-        if self.frame.empty:
+            self._check_width(start, len(first))
+        held = self._read({*text, *([ids] if ids else [])} & set(self.header))
+        if held.empty:
             raise TraceError(f"{document.name}: header only, no jobs; a trace has at least one row")
-        self._check_short()
-        if ids is not None and self.frame[ids].dtype != "int64":
-            self.frame[ids] = self._read({ids})[ids]
+        self.every = held
+        self.frame = held.drop(index=held.index.intersection(list(document.left_out)))
+        self._leave_blank_columns()
+        if self.frame.empty:
+            raise no_job_left(document, {})
+        if ids is not None:
+            self.frame[ids] = _whole_ids(self.frame[ids])
 
     def _records(self) -> Iterator[tuple[int, list[str]]]:
         """Yield (line on which it starts, fields) of each line that is not blank."""
         stream = io.StringIO(self.document.text, newline="")
+        stream.seek(self.skipped)
         reader = csv.reader(stream, delimiter=self.delimiter, quoting=self.quoting)
-        line = 1
+        before = 1 if self.skipped else 0
+        line = before + 1
         try:
             for fields in reader:
                 if len(fields) > 1 or (fields and fields[0].strip()):
                     yield line, fields
-                line = reader.line_num + 1
+                line = before + reader.line_num + 1
         except csv.Error as error:
             raise TraceError(
                 f"{self.document.name}:{line}: not a readable row ({error}); "
                 "look for a quote that is not closed"
             ) from None
 
-    def _check_header(self, required: Sequence[str]) -> None:
+    def _rows(self) -> Iterator[tuple[int, int, list[str]]]:
+        """Yield (row, line on which it starts, fields) of each row below the header."""
+        for record, (line, fields) in enumerate(self._records()):
+            if record >= self.headed:
+                yield record - self.headed, line, fields
+
+    def _check_kind(self, first: list[str], required: Sequence[str]) -> None:
+        """Raise for a file of another kind (JSON, SWF, YAML), told by what is no header."""
+        fits = set(required) <= set(self.header) if self.headed else len(first) == len(required)
+        kind = None if fits else other_kind(self.document.text, required)
+        if kind is not None:
+            raise TraceError(f"{self.document.name}:1: {kind}")
+
+    def _check_header(self, line: int, required: Sequence[str]) -> None:
         absent = [name for name in required if name not in self.header]
         if absent:
-            raise Origin(self.document.name, line=self.line).missing(absent, self.header)
+            raise Origin(self.document.name, line=lambda _: line).missing(absent, self.header)
         twice = {name for name in self.header if self.header.count(name) > 1}
         if twice:
             raise TraceError(
-                f"{self.document.name}:1:{shown(min(twice))}: column appears twice; "
+                f"{self.document.name}:{line}:{shown(min(twice))}: column appears twice; "
                 "name each column once"
             )
         for name in self.header:
             if not is_plain(name):
                 raise TraceError(
-                    f"{self.document.name}:1:{shown(name)}: control characters in the name of a "
-                    "column; name it in printable text"
+                    f"{self.document.name}:{line}:{shown(name)}: control characters in the name of "
+                    "a column; name it in printable text"
                 )
 
-    def _check_delimiter(self, first: list[str]) -> None:
-        if len(first) > 1:
+    def _check_width(self, line: int, fields: int) -> None:
+        """Raise if all rows have this number of fields, or if the first of them is a bad row."""
+        error = self._fields_error({0: (line, fields)})
+        if all(len(found) == fields for _, _, found in self._rows()):
+            raise TraceError(str(error))
+        if 0 not in self.document.left_out:
+            raise error
+
+    def _check_delimiter(self, line: int, first: list[str]) -> None:
+        if len(first) > 1 or first[0].lstrip().startswith("#"):
             return
         for delimiter, name in _DELIMITERS.items():
             if delimiter != self.delimiter and delimiter in first[0].strip():
                 raise TraceError(
-                    f"{self.document.name}:1: wrong delimiter: found {name} ({delimiter!r}), "
+                    f"{self.document.name}:{line}: wrong delimiter: found {name} ({delimiter!r}), "
                     f"this format uses {_DELIMITERS[self.delimiter]} ({self.delimiter!r})"
                 )
 
-    def _check_short(self) -> None:
-        """Raise at the first row with fewer fields than columns, as a file that was cut ends."""
-        raw, quoted = self.document.raw, self.quoting == csv.QUOTE_MINIMAL
-        full = (len(self.header) - 1) * (len(self.frame) + self.headed)
-        if raw.count(self.delimiter.encode()) == full and not (quoted and b'"' in raw):
-            return
-        for line, fields in self._records():
-            if len(fields) < len(self.header):
-                raise self._fields_error(line, len(fields))
-
-    def _fields_error(self, line: int, found: int) -> TraceError:
-        return TraceError(
-            f"{self.document.name}:{line}: {found} fields where {len(self.header)} are expected; "
-            "one field per column"
-        )
+    def _fields_error(self, found: Mapping[int, tuple[int, int]]) -> BadRows:
+        """Return the error for rows with too few or too many fields, given (line, fields)."""
+        line, fields = next(iter(found.values()))
+        what = f"{fields} fields where {len(self.header)} are expected; one field per column"
+        if not self.headed and fields == _SHOCKWAVE_FIELDS:
+            what += " (looks like a trace of Shockwave: take out fields 8, mode, and 11, duration)"
+        if len(found) > 1:
+            what += f" ({len(found) - 1:,} more like it)"
+        reasons = dict.fromkeys(found, "another number of fields")
+        name = self.document.name
+        return BadRows(f"{name}:{line}: {what}", reasons, name)
 
     def _read(self, text: Collection[str]) -> pd.DataFrame:
+        """Read all rows; where some are blank or of another length, only the others."""
+        body = self.document.raw
+        if self.skipped:
+            body = self.document.text[self.skipped :].encode()
+        reason = ""
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("error", pd.errors.ParserWarning)
-                frame: pd.DataFrame = pd.read_csv(
-                    io.BytesIO(self.document.raw),
-                    sep=self.delimiter,
-                    header=0 if self.headed else None,
-                    names=self.header,
-                    index_col=False,
-                    dtype=dict.fromkeys(text, str),
-                    keep_default_na=False,
-                    na_values={c: [""] if c in text else _MISSING for c in self.header},
-                    quoting=self.quoting,
-                    encoding="utf-8-sig",
-                    low_memory=False,
-                    **_EXACT,
-                )
-                return frame
-        except (pd.errors.ParserError, pd.errors.ParserWarning, ValueError) as error:
-            for line, fields in self._records():
-                if len(fields) > len(self.header):
-                    raise self._fields_error(line, len(fields)) from None
+            frame = self._parse(body, text, headed=self.headed)
+        except _UNREADABLE as error:
             reason = " ".join(str(error).split())
-            raise TraceError(f"{self.document.name}: not a readable table ({reason})") from None
+            if "EOF inside string" in reason:
+                # it takes all rows below with it
+                *_, (line, _) = self._records()
+                raise TraceError(
+                    f"{self.document.name}:{line}: not a readable row (a quote that is not "
+                    "closed); close it"
+                ) from None
+        else:
+            if self._is_even(frame, body):
+                return frame
+        written, labels = self._even_rows()
+        if not labels:
+            return pd.DataFrame(columns=self.header)
+        try:
+            frame = self._parse(written, text, headed=False)
+        except _UNREADABLE as error:
+            raise self._unreadable(reason or " ".join(str(error).split())) from None
+        frame.index = pd.Index(labels)
+        return frame
+
+    def _unreadable(self, reason: str) -> TraceError:
+        return TraceError(f"{self.document.name}: not a readable table ({reason})")
+
+    def _parse(self, raw: bytes, text: Collection[str], *, headed: bool) -> pd.DataFrame:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            frame: pd.DataFrame = pd.read_csv(
+                io.BytesIO(raw),
+                sep=self.delimiter,
+                header=0 if headed else None,
+                names=self.header,
+                index_col=False,
+                dtype=dict.fromkeys(text, str),
+                keep_default_na=False,
+                na_values={c: [""] if c in text else _MISSING for c in self.header},
+                quoting=self.quoting,
+                encoding="utf-8-sig",
+                low_memory=False,
+                **_EXACT,
+            )
+        return frame
+
+    def _is_even(self, frame: pd.DataFrame, body: bytes) -> bool:
+        """Tell whether every row has a field per column and none is blank."""
+        first = frame[self.header[0]].isna()
+        if first.any() and frame[first].isna().all(axis=1).any():
+            return False
+        if self.quoting == csv.QUOTE_MINIMAL and b'"' in body:
+            return all(len(fields) == len(self.header) for _, _, fields in self._rows())
+        full = (len(self.header) - 1) * (len(frame) + self.headed)
+        return body.count(self.delimiter.encode()) == full
+
+    def _even_rows(self) -> tuple[bytes, list[int]]:
+        """Write anew the rows with a field per column, and give their labels; others raise.
+
+        Blank rows are left out and counted. Blank fields beyond the last column are taken off, and
+        those below the last column without a name are filled up.
+        """
+        width = len(self.header)
+        least = max((n for n, name in enumerate(self.header, 1) if name != _unnamed(n)), default=0)
+        stream = io.StringIO(newline="")
+        writer = csv.writer(
+            stream,
+            delimiter=self.delimiter,
+            quoting=self.quoting,
+            quotechar='"' if self.quoting == csv.QUOTE_MINIMAL else None,
+            lineterminator="\n",
+        )
+        labels = []
+        uneven = {}
+        self.blank_rows = 0
+        for row, line, fields in self._rows():
+            if not any(field.strip() for field in fields):
+                self.blank_rows += 1
+                continue
+            found = len(fields)
+            while len(fields) > width and not fields[-1].strip():
+                fields.pop()
+            if least <= len(fields) < width:
+                fields += [""] * (width - len(fields))
+            if len(fields) == width:
+                writer.writerow(fields)
+                labels.append(row)
+            elif row not in self.document.left_out:
+                uneven[row] = (line, found)
+        if uneven:
+            raise self._fields_error(uneven)
+        return stream.getvalue().encode(), labels
+
+    def _leave_blank_columns(self) -> None:
+        """Leave out columns that have neither a name nor content."""
+        nameless = [name for place, name in enumerate(self.header, 1) if name == _unnamed(place)]
+        blank = [name for name in nameless if self.every[name].isna().all()]
+        self.nameless = [name for name in nameless if name not in blank]
+        self.frame = self.frame.drop(columns=blank)
 
     def _record(self, row: int) -> tuple[int, list[str]]:
-        skip = row + 1 if self.headed else row
-        return next(record for n, record in enumerate(self._records()) if n == skip)
+        return next((line, fields) for number, line, fields in self._rows() if number == row)
 
     def line(self, row: int) -> int:
         """Return the line of the file that holds job ``row`` (0 = first)."""
@@ -262,10 +424,17 @@ class Table:
         columns = {name: name for name in same} | columns
         held = {name: self.frame[column] for name, column in columns.items() if column in self}
         used = {*columns.values(), *also}
-        named = ((name, name or f"column {n} (unnamed)") for n, name in enumerate(self.header, 1))
-        unread = [shown for name, shown in named if name not in used]
+        unread = [str(name) for name in self.frame if name not in used]
         frame = pd.DataFrame(held, index=self.frame.index)
-        return Parsed(frame, self.origin(columns), unread=unread)
+        notes = []
+        if self.nameless:
+            places = [str(self.header.index(name) + 1) for name in self.nameless]
+            plural = len(places) > 1
+            notes.append(
+                f"column{'s' * plural} {' and '.join(places)} ha{'ve' if plural else 's'} no name"
+            )
+        dropped = {"blank row": self.blank_rows} if self.blank_rows else {}
+        return Parsed(frame, self.origin(columns), dropped, notes, unread)
 
     def __contains__(self, column: object) -> bool:
         """Tell whether the file has the column."""
@@ -287,10 +456,14 @@ class Table:
         self.refuse(values > high, column, "too large", accepted)
         return values
 
-    def whole(self, column: str, least: int = 0, *, required: bool = True) -> Floats:
-        """Return a file column of whole numbers; fractions and numbers below ``least`` raise."""
+    def whole(
+        self, column: str, least: int = 0, *, most: float = np.inf, required: bool = True
+    ) -> Floats:
+        """Return a file column of whole numbers; fractions and numbers out of bounds raise."""
         accepted = f"a whole number of {least} or more"
-        values = self.numbers(column, accepted, low=least, required=required)
+        if most < np.inf:
+            accepted += f", at most {most:,}"
+        values = self.numbers(column, accepted, low=least, high=most, required=required)
         self.refuse(values % 1 > 0, column, "not a whole number", accepted)
         return values
 
@@ -309,14 +482,22 @@ class Table:
         refuse(bad, self.frame[column], column, self.origin({}), rule, accepted)
 
     def times(self, column: str, *, required: bool = True) -> pd.Series[Any]:
-        """Return a file column as UTC dates (NaT where missing); what is no date raises."""
+        """Return a file column as UTC dates (NaT where missing); what is no date raises.
+
+        Dates without an offset from UTC are taken as they stand; a file has one sort of dates.
+        """
         series = self.frame[column]
-        held = series.notna().to_numpy()
         # all dates of a file have the same shape, so few are matched
-        shapes = "\n".join(series[held]).translate(_SHAPE).split("\n")
-        if held.any() and not all(map(DATE.fullmatch, set(shapes))):
+        shapes = _shapes(series)
+        if not all(map(DATE.fullmatch, shapes)):
+            unknown = series.astype("str").str.strip().str.lower().isin(NO_DATE)
+            series = series.mask(unknown)
+            shapes = _shapes(series)
+        held = series.notna().to_numpy(bool)
+        if not all(map(DATE.fullmatch, shapes)):
             written = [isinstance(cell, str) and bool(DATE.fullmatch(cell)) for cell in series]
             self.refuse(held & ~np.array(written), column, "not a date", DATE_LOOKS)
+        self._check_offsets(series, column, shapes)
         dates = pd.to_datetime(series, format="ISO8601", errors="coerce", utc=True)
         gone = dates.isna().to_numpy()
         self.refuse(gone & held, column, "not a date", DATE_LOOKS)
@@ -325,6 +506,50 @@ class Table:
         strange = ~dates.dt.year.between(*DATE_YEARS).to_numpy(bool) & held
         self.refuse(strange, column, "a year that no trace is from", DATE_LOOKS)
         return dates
+
+    def _check_offsets(self, series: pd.Series[Any], column: str, shapes: set[str]) -> None:
+        """Raise for a date with an offset from UTC among dates without, or the other way round."""
+        sorts = {bool(found[1]) for shape in shapes if (found := DATE.fullmatch(shape))}
+        if self.offsets is None and sorts:
+            first = DATE.fullmatch(series.dropna().iloc[0])
+            self.offsets = bool(first and first[1])
+        if sorts - {self.offsets}:
+            matches = (DATE.fullmatch(cell) if isinstance(cell, str) else None for cell in series)
+            other = [found is not None and bool(found[1]) != self.offsets for found in matches]
+            accepted = "the dates of a file all have an offset from UTC (+08:00), or none has"
+            self.refuse(np.array(other), column, "another sort of date", accepted)
+
+
+def no_job_left(document: Document, dropped: Mapping[str, int]) -> TraceError:
+    """Return the error for a file of which every row was left out."""
+    counts = Counter(document.left_out.values())
+    counts.update(dropped)
+    why = ", ".join(f"{reason}: {count:,}" for reason, count in counts.items())
+    return TraceError(f"{document.name}: no job left ({why}); a trace holds at least one")
+
+
+def _shapes(series: pd.Series[Any]) -> set[str]:
+    """Texts that differ in more than their digits."""
+    held = series.dropna()
+    return set("\n".join(held).translate(_SHAPE).split("\n")) if len(held) else set()
+
+
+def _unnamed(place: int) -> str:
+    return f"column {place} (unnamed)"
+
+
+def _whole_ids(texts: pd.Series[Any]) -> pd.Series[Any]:
+    """Return ids as integers if each is written as one is (7, not 007), else as they stand."""
+    try:
+        numbers = pd.to_numeric(texts)
+    except (ValueError, TypeError, OverflowError):
+        return texts
+    if numbers.dtype != "int64":
+        return texts
+    written = numbers.astype(str).to_numpy(object)
+    plain = texts.to_numpy(object)
+    canonical = (written == plain).all() or (written == texts.str.strip().to_numpy(object)).all()
+    return numbers if canonical else texts
 
 
 def elapsed(dates: pd.Series[Any]) -> pd.Series[Any]:

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from repro.cluster.spec import Cluster
+from repro.compiled import compile_watch
 from repro.core.performance import Overhead, Performance
 from repro.core.policy import Policy, make
 from repro.core.records import Result
@@ -114,7 +115,7 @@ def simulate(
     >>> simulate(small_trace(), "1x4", "srtf").summary()["n_finished"]
     6
     """
-    started, chosen = time.perf_counter(), rules_named(rules)
+    chosen = rules_named(rules)
     divided = chosen.grid > 1
     trace = inputs.checked(trace)
     _check_interval(interval)
@@ -137,22 +138,27 @@ def simulate(
     settings = RunSettings(
         chosen, how, perf, overhead, interval, seed, until, stop_time, keep, number
     )
-    engine = Engine(trace, spec, resolved, rule, settings)
-    if (divided or number) and (why := engine.undivided(processes)):
-        wanted = f"predict_interval={predict_interval}" if predict is None else f"predict={number}"
-        what = f"rules {rules}" if divided else wanted
-        raise ParamError(f"{what}: {why}; use other rules, and no predictions")
-    notes = inputs.notes(engine, trace, rules)
-    for note in notes:
-        warnings.warn(note, InputWarning, stacklevel=2)
-    engine.run(processes)
+    started = time.perf_counter()
+    with compile_watch() as watch:
+        engine = Engine(trace, spec, resolved, rule, settings)
+        if (divided or number) and (why := engine.undivided(processes)):
+            wanted = f"predict={number}"
+            if predict is None:
+                wanted = f"predict_interval={predict_interval}"
+            what = f"rules {rules}" if divided else wanted
+            raise ParamError(f"{what}: {why}; use other rules, and no predictions")
+        notes = inputs.notes(engine, trace, rules)
+        for note in notes:
+            warnings.warn(note, InputWarning, stacklevel=2)
+        engine.run(processes)
+    wall_s = time.perf_counter() - started - watch.seconds
     ignored = _unused(engine, trace, rounds or (), placed=placement is not None)
     result = engine.result(
         rules=rules,
         ignored=ignored,
         notes=[*map(str, trace.attrs.get("notes", ())), *notes],
         stand_in=inputs.stand_ins(trace, perf, resolved),
-        wall_s=time.perf_counter() - started,
+        wall_s=wall_s,
     )
     return result if predict_interval is None else _with_intervals(result, predict_interval)
 

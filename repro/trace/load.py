@@ -2,6 +2,8 @@
 
 import inspect
 import os
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,17 +12,29 @@ import pandas as pd
 
 from repro.errors import ReproError, TraceError, refuse_unknown
 from repro.files import public
+from repro.files.checks import BadRows
 from repro.files.spreadsheet import safe_cells
-from repro.files.table import Document
+from repro.files.table import Document, no_job_left
 from repro.files.whole import write_whole
 from repro.trace.formats import FORMATS
 from repro.trace.schema import COLUMNS, validate
+from repro.typing import Floats
 
+TENTHS = 10
+ANY_TYPE = "any type"
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 
 
+DROP_HINT = "--drop-bad-rows (drop_bad_rows=True) leaves such rows out and counts them"
+
+
 def load(
-    path: str | Path, format: str | None = None, *, cluster_gpus: int | None = None, **options: Any
+    path: str | Path,
+    format: str | None = None,
+    *,
+    cluster_gpus: int | None = None,
+    drop_bad_rows: bool = False,
+    **options: Any,
 ) -> pd.DataFrame:
     r"""Read a trace and validate it; what breaks a rule raises ``file:line:column: rule (value)``.
 
@@ -32,15 +46,18 @@ def load(
         One of ``FORMATS``; may be left out for a public trace.
     cluster_gpus : int, optional
         GPUs of the cluster; a job that needs more is an error.
+    drop_bad_rows : bool
+        Leave out rows that break a rule and count them in ``dropped``, instead of an error.
     **options
         Passed to the format, such as ``throughputs`` of ``gavel``.
 
     Returns
     -------
     DataFrame
-        Columns of the schema, sorted by submit time. ``attrs`` hold name, format, sha256,
-        synthetic (False), dropped ({reason: rows}), notes, unread (columns of the file that
-        nothing is made from), and what the format adds.
+        Columns of the schema, sorted by submit time; equal ones keep the order of the file.
+        ``attrs`` hold name, format, sha256 (of the file as it is, packed or not), synthetic
+        (False), dropped ({reason: rows}), notes, unread (columns of the file that nothing is made
+        from), and what the format adds.
 
     Examples
     --------
@@ -69,17 +86,31 @@ def load(
     read = FORMATS[format]
     accepted = list(inspect.signature(read).parameters)[1:]
     refuse_unknown(f"format {format!r} has no option", options, accepted)
-    parsed = read(document, **options)
-    if parsed.frame.empty:
-        why = ", ".join(f"{reason}: {count:,}" for reason, count in parsed.dropped.items())
-        raise TraceError(f"{path}: no job left ({why}); a trace holds at least one")
-    frame = validate(parsed.frame, parsed.origin, cluster_gpus)
+    while True:
+        try:
+            parsed = read(document, **options)
+            if parsed.frame.empty:
+                raise no_job_left(document, parsed.dropped)
+            frame = validate(parsed.frame, parsed.origin, cluster_gpus)
+            break
+        except BadRows as error:
+            if error.source != document.name:
+                # of a table that the format reads beside the trace
+                raise
+            if not drop_bad_rows:
+                raise TraceError(f"{error}; {DROP_HINT}") from None
+            if error.reasons.keys() <= document.left_out.keys():
+                raise
+            # read again, as what is made of a row may depend on others
+            document = document.without(error.reasons)
+    dropped = Counter(parsed.dropped)
+    dropped.update(document.left_out.values())
     frame.attrs |= {
         "name": name,
         "format": format,
         "sha256": document.sha256,
         "synthetic": False,
-        "dropped": parsed.dropped,
+        "dropped": dict(dropped),
         "notes": parsed.notes,
         "unread": parsed.unread,
     }
@@ -110,13 +141,24 @@ def write(frame: pd.DataFrame, path: str | Path) -> Path:
     return path
 
 
-def describe(frame: pd.DataFrame, cluster_gpus: int | None = None) -> dict[str, Any]:
+def describe(
+    frame: pd.DataFrame,
+    cluster_gpus: int | None = None,
+    gpus_by_type: Mapping[str, int] | None = None,
+) -> dict[str, Any]:
     """Return what one wants to know of a trace before simulating it.
 
-    Keys: name, format, sha256, synthetic, jobs, span_s (first to last submission), gpus ({GPUs:
-    jobs}), duration_s (mean, min, p10 … p99, max), mean_interarrival_s, gpu_seconds,
-    mean_gpus_demanded (gpu_seconds / span), cluster_gpus, offered_load (that over the cluster's
-    GPUs), dropped, notes, unread. Undefined figures (a span of 0 s, no cluster) are None.
+    Keys: name, format, sha256, synthetic, jobs, first_submit_s, span_s (first to last submission),
+    gpus ({GPUs: jobs}), duration_s (mean, min, p10 … p99, max), mean_interarrival_s, gpu_seconds,
+    mean_gpus_demanded (gpu_seconds / span), demand_over_time (GPUs demanded by the jobs of each
+    tenth of the span), cluster_gpus, offered_load and load_over_time (those two over the cluster's
+    GPUs), load_by_type, never_fit (jobs with more GPUs than the cluster has),
+    wider_than_any_type (than it has of any one type), dropped, notes, unread. Undefined figures (a
+    span of 0 s, no cluster) are None.
+
+    ``load_by_type`` is there where the trace has a ``gpu_type`` and the cluster has types: of each
+    type, or choice of types as ``A|B``, the jobs, gpu_seconds, gpus of the cluster, offered_load
+    and never_fit.
 
     Parameters
     ----------
@@ -124,6 +166,8 @@ def describe(frame: pd.DataFrame, cluster_gpus: int | None = None) -> dict[str, 
         A trace.
     cluster_gpus : int, optional
         GPUs of the cluster, for the offered load.
+    gpus_by_type : mapping of str to int, optional
+        GPUs of each type of the cluster.
 
     Examples
     --------
@@ -134,25 +178,77 @@ def describe(frame: pd.DataFrame, cluster_gpus: int | None = None) -> dict[str, 
     submit, duration = frame["submit_time"].to_numpy(float), frame["duration"].to_numpy(float)
     span = float(submit.max() - submit.min())
     share = frame["gpu_share"].fillna(1.0).to_numpy(float) if "gpu_share" in frame else 1.0
-    work = float((duration * frame["num_gpus"].to_numpy(float) * share).sum())
-    demand = work / span if span > 0 else None
+    work = duration * frame["num_gpus"].to_numpy(float) * share
+    total = float(work.sum())
+    demand = total / span if span > 0 else None
+    tenths = _tenths(submit, work, span) if span > 0 else None
     mix = frame["num_gpus"].value_counts().sort_index()
     marks = np.quantile(duration, QUANTILES).tolist()
     quantiles = {f"p{round(100 * q)}": mark for q, mark in zip(QUANTILES, marks, strict=True)}
     extremes = {"min": float(duration.min()), **quantiles, "max": float(duration.max())}
     held = frame.attrs
+    by_type = None
+    if gpus_by_type and "gpu_type" in frame:
+        by_type = _load_by_type(frame, work, span, gpus_by_type)
+    largest = max(gpus_by_type.values()) if gpus_by_type else None
     return {
         **{name: held.get(name) for name in ("name", "format", "sha256", "synthetic")},
         "jobs": len(frame),
+        "first_submit_s": float(submit.min()),
         "span_s": span,
         "gpus": dict(zip(mix.index.tolist(), mix.tolist(), strict=True)),
         "duration_s": {"mean": float(duration.mean()), **extremes},
         "mean_interarrival_s": span / (len(frame) - 1) if len(frame) > 1 else None,
-        "gpu_seconds": work,
+        "gpu_seconds": total,
         "mean_gpus_demanded": demand,
+        "demand_over_time": tenths,
         "cluster_gpus": cluster_gpus,
         "offered_load": demand / cluster_gpus if demand is not None and cluster_gpus else None,
+        "load_over_time": [gpus / cluster_gpus for gpus in tenths]
+        if tenths is not None and cluster_gpus
+        else None,
+        "load_by_type": by_type,
+        "never_fit": _wider(frame, cluster_gpus),
+        "wider_than_any_type": _wider(frame, largest),
         "dropped": dict(held.get("dropped", {})),
         "notes": list(held.get("notes", [])),
         "unread": list(held.get("unread", [])),
     }
+
+
+def _wider(frame: pd.DataFrame, gpus: int | None) -> int | None:
+    """Count the jobs that ask for more GPUs."""
+    return None if gpus is None else int((frame["num_gpus"] > gpus).sum())
+
+
+def _tenths(submit: Floats, work: Floats, span: float) -> list[float]:
+    """GPUs demanded by the jobs that arrive in each tenth of the span, (10,)."""
+    tenth = np.minimum((submit - submit.min()) * TENTHS // span, TENTHS - 1).astype(np.int64)
+    demanded: list[float] = (np.bincount(tenth, work, TENTHS) * TENTHS / span).tolist()
+    return demanded
+
+
+def _load_by_type(
+    frame: pd.DataFrame, work: Floats, span: float, gpus_by_type: Mapping[str, int]
+) -> dict[str, dict[str, Any]]:
+    """Jobs, work and load of each GPU type that jobs ask for."""
+    every = sum(gpus_by_type.values())
+    asked = frame["gpu_type"].astype(object).where(frame["gpu_type"].notna(), ANY_TYPE)
+    loads = {}
+    for name in sorted(asked.unique()):
+        held = (asked == name).to_numpy()
+        # a pod may take any of several types
+        types = [part for part in dict.fromkeys(name.split("|")) if part in gpus_by_type]
+        gpus = every if name == ANY_TYPE else sum(gpus_by_type[part] for part in types)
+        largest = (
+            every if name == ANY_TYPE else max((gpus_by_type[part] for part in types), default=0)
+        )
+        seconds = float(work[held].sum())
+        loads[name] = {
+            "jobs": int(held.sum()),
+            "gpu_seconds": seconds,
+            "gpus": gpus,
+            "offered_load": seconds / span / gpus if span > 0 and gpus else None,
+            "never_fit": int((frame["num_gpus"].to_numpy()[held] > largest).sum()),
+        }
+    return loads

@@ -106,7 +106,7 @@ def validate(
     }
     typed |= {str(name): frame[name] for name in frame.columns if name not in COLUMNS}
     checked = pd.DataFrame(typed, index=frame.index)
-    _check_ids(checked["job_id"], frame["job_id"], origin)
+    refuse_repeats(checked["job_id"], origin)
     _check_times(checked, frame, origin)
     _check_limits(checked, origin)
     if cluster_gpus is not None:
@@ -170,13 +170,14 @@ def _ids(series: pd.Series[Any], name: str, origin: Origin) -> pd.Series[Any]:
     return text
 
 
-def _check_ids(ids: pd.Series[Any], raw: pd.Series[Any], origin: Origin) -> None:
+def refuse_repeats(ids: pd.Series[Any], origin: Origin, hint: str = "") -> None:
+    """Raise for the first id that is used a second time; ``hint`` says what else can be done."""
     again = ids.duplicated().to_numpy()
     if again.any():
         first = int((ids == ids.iloc[int(again.argmax())]).to_numpy().argmax())
         place = f"line {origin.where(int(ids.index[first]))}" if origin.line else f"row {first}"
-        hint = f"{_ID}; first used on {place}"
-        refuse(again, raw, "job_id", origin, "duplicate id", hint)
+        accepted = f"{_ID}; first used on {place}{f'; {hint}' if hint else ''}"
+        refuse(again, ids, "job_id", origin, "duplicate id", accepted)
 
 
 def _check_times(frame: pd.DataFrame, raw: pd.DataFrame, origin: Origin) -> None:

@@ -1,37 +1,47 @@
 """Alibaba's GPU-sharing trace of 2023 (openb): pods that ask for a part of a GPU, or several."""
 
 import numpy as np
+import pandas as pd
 
+from repro.errors import ParamError
 from repro.files.table import Document, Parsed, Table
 from repro.trace.formats import FORMATS
+from repro.trace.runs import NO_GPU, take_runs
 from repro.trace.schema import MAX_TIME_S
+from repro.typing import Flags
 
 _REQUIRED = ("name", "num_gpu", "gpu_milli", "creation_time", "deletion_time", "scheduled_time")
 _SECONDS = f"a time is seconds from the start of the trace, 0 to {MAX_TIME_S:,.0f}"
+_TIMES = {"submitted": "creation_time", "started": "scheduled_time", "ended": "deletion_time"}
+_RUNNING = ("keep", "drop")
 
 
 @FORMATS.register("alibaba-openb")
-def read(document: Document) -> Parsed:
+def read(document: Document, running: str = "keep") -> Parsed:
     """Read the pod list of Alibaba's GPU-sharing trace of 2023 (openb).
 
     Columns: name, num_gpu, gpu_milli, creation_time, deletion_time, scheduled_time; optional:
-    gpu_spec.
+    gpu_spec, pod_phase.
 
     A pod is a job: it arrives at ``creation_time`` and runs from ``scheduled_time`` to
     ``deletion_time``. A pod asking for part of a GPU has ``num_gpus`` 1 and ``gpu_share`` =
-    ``gpu_milli`` / 1000. Dropped and counted: pods without a GPU, never scheduled, without an end,
-    or that ran for no time.
+    ``gpu_milli`` / 1000. Dropped and counted: pods without a GPU, without a submit time, never
+    scheduled, still running (no end), that end before they start, or that ran for 0 s.
+
+    Options: ``running``, what becomes of pods whose ``pod_phase`` is Running, for which the
+    deletion time is the end of the record and no completion: ``keep`` (as jobs that end then; a
+    note says how many, and their share of the GPU time) or ``drop``.
 
     Weng et al., "Beware of Fragmentation: Scheduling GPU-Sharing Workloads with Fragmentation
     Gradient Descent", ATC 2023.
     """
-    table = Table(document, _REQUIRED, text=("gpu_spec",), ids="name")
+    if running not in _RUNNING:
+        raise ParamError(f"running={running}: give {' or '.join(_RUNNING)}")
+    table = Table(document, _REQUIRED, text=("gpu_spec", "pod_phase"), ids="name")
     gpus = table.numbers("num_gpu", "a pod asks for 0 or more GPUs", low=0)
     share = table.numbers("gpu_milli", "thousandths of a GPU, 0 to 1000", low=0) / 1000.0
-    starts = table.numbers("scheduled_time", _SECONDS, low=0, high=MAX_TIME_S, required=False)
-    ends = table.numbers("deletion_time", _SECONDS, low=0, high=MAX_TIME_S, required=False)
     parsed = table.parsed(
-        also=("scheduled_time",),
+        also=("scheduled_time", "pod_phase"),
         job_id="name",
         submit_time="creation_time",
         duration="deletion_time",
@@ -39,16 +49,34 @@ def read(document: Document) -> Parsed:
         gpu_share="gpu_milli",
         gpu_type="gpu_spec",
     )
-    parsed.frame["duration"] = ends - starts
     parsed.frame["gpu_share"] = share
-    parsed.drop(
-        {
-            "no GPU": gpus == 0,
-            "never scheduled": np.isnan(starts),
-            "no end": np.isnan(ends),
-            "ran for 0 s": ends == starts,
-        }
-    )
+    times = {
+        name: table.numbers(column, _SECONDS, low=0, high=MAX_TIME_S, required=False)
+        for name, column in _TIMES.items()
+    }
+    unfinished = np.zeros(len(gpus), np.bool_)
+    if "pod_phase" in table:
+        unfinished = (table.frame["pod_phase"].str.strip() == "Running").to_numpy(np.bool_)
+    take_runs(parsed, pd.DataFrame(times, parsed.rows), {NO_GPU: gpus == 0})
+    if running == "drop":
+        parsed.drop({"no completion: Running": unfinished})
+    else:
+        _note_running(parsed, unfinished)
     if "gpu_type" in parsed.frame and parsed.frame["gpu_type"].isna().all():
         del parsed.frame["gpu_type"]
     return parsed
+
+
+def _note_running(parsed: Parsed, unfinished: Flags) -> None:
+    """Note how many pods were deleted while they ran, and their share of the GPU time."""
+    frame = parsed.frame
+    marked = pd.Series(unfinished, parsed.rows)[frame.index]
+    if marked.any():
+        work = frame["duration"] * frame["num_gpus"] * frame["gpu_share"]
+        # rows without a share are refused later
+        share = work[marked].sum() / max(work.sum(), 1e-9)
+        parsed.notes.append(
+            f"{int(marked.sum()):,} of {len(frame):,} pods ({share:.0%} of the GPU time) are "
+            "Running: their deletion is no completion, running=drop (--set running=drop) leaves "
+            "them out"
+        )

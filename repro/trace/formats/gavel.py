@@ -1,10 +1,12 @@
 """Gavel's .trace files: work in training steps, turned into seconds by a throughput table."""
 
+import itertools
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from repro.files.checks import BadRows
 from repro.files.table import Document, Parsed, Table
 from repro.perf.throughput import ThroughputTable
 from repro.perf.throughput_files import PUBLIC, load_throughputs, provenance
@@ -18,6 +20,7 @@ _LONG = (
     "priority_weight", "slo", "arrival",
 )  # fmt: skip
 _TEXT = ("job_type", "command", "working_dir", "steps_arg")
+_LOOK = 100
 _STEPS = f"a job has 1 to {MAX_EXACT:,} steps"
 
 
@@ -41,8 +44,11 @@ def read(
 
     Gavel (OSDI'20), artifact ``scheduler/traces``.
     """
-    first = next((line for line in document.text.splitlines() if line.strip()), "")
-    names = _SHORT if len(first.split("\t")) <= len(_SHORT) else _LONG
+    lines = (line for line in document.text.splitlines() if line.strip())
+    widths = [line.count("\t") + 1 for line in itertools.islice(lines, _LOOK)]
+    # a row that is cut does not tell
+    width = next((width for width in widths if width in (len(_SHORT), len(_LONG))), widths[0])
+    names = _SHORT if width <= len(_SHORT) else _LONG
     table = Table(document, names, text=_TEXT, delimiter="\t", headed=False)
     parsed = table.parsed(
         "priority_weight",
@@ -53,7 +59,7 @@ def read(
         model="job_type",
         iterations="steps",
     )
-    parsed.frame.insert(0, "job_id", np.arange(len(parsed.frame)))
+    parsed.frame.insert(0, "job_id", parsed.frame.index.to_numpy())
     if "slo" in table:
         slo = table.numbers("slo", "an SLO is a multiple of the duration, or -1 for none")
         parsed.frame["slo"] = np.where(slo == -1, np.nan, slo)
@@ -73,7 +79,8 @@ def _per_job(parsed: Parsed, gpus: Floats, speed: ThroughputTable) -> Floats:
     single, gpu = 0, speed.reference
     rates = np.empty(len(gpus))
     models = parsed.frame["model"]
-    for row, (model, held) in enumerate(zip(models, gpus, strict=True)):
+    faults = []
+    for place, (model, held) in enumerate(zip(models, gpus, strict=True)):
         known = speed.rows.get((model, int(held)))
         if known is None:
             known = speed.rows.get((model, 1), {})
@@ -82,8 +89,12 @@ def _per_job(parsed: Parsed, gpus: Floats, speed: ThroughputTable) -> Floats:
         if rate <= 0:
             rule = f"no throughput on {gpu} for this job type on {held:g} GPUs"
             hint = "give a table with it as throughputs=, or another reference_gpu"
-            raise parsed.origin.error(row, "model", rule, model, hint)
-        rates[row] = rate
+            row = int(models.index[place])
+            faults.append(parsed.origin.error(row, "model", rule, model, hint))
+            continue
+        rates[place] = rate
+    if faults:
+        raise BadRows.together(faults)
     if single:
         parsed.notes.append(
             f"{single} of {len(gpus)} durations from one-GPU throughputs: the table does not have "

@@ -1,41 +1,56 @@
 """The Helios job log: a Slurm record of GPU and CPU jobs."""
 
-import numpy as np
+import pandas as pd
 
+from repro.core.jobs import MAX_GPUS_PER_JOB
+from repro.errors import ParamError
 from repro.files.table import Document, Parsed, Table, elapsed
 from repro.trace.formats import FORMATS
+from repro.trace.runs import NO_GPU, take_runs
 
-_REQUIRED = ("job_id", "gpu_num", "submit_time", "start_time", "end_time", "duration")
+_REQUIRED = ("job_id", "gpu_num", "submit_time", "start_time", "end_time")
+_DATES = {"submitted": "submit_time", "started": "start_time", "ended": "end_time"}
+_ATTEMPTS = ("refuse", "join")
 
 
 @FORMATS.register("helios")
-def read(document: Document) -> Parsed:
+def read(document: Document, attempts: str = "refuse") -> Parsed:
     """Read ``cluster_log.csv`` of Helios, a Slurm record of GPU and CPU jobs.
 
-    Columns: job_id, gpu_num, submit_time, start_time, end_time, duration; optional: user, vc.
+    Columns: job_id, gpu_num, submit_time, start_time, end_time; optional: duration, state, user,
+    vc.
 
-    Duration is the recorded run time in seconds. Dropped and counted: jobs without a GPU, jobs
-    without start, end or duration, and jobs that ran for 0 s. Submit times count from the
-    earliest job kept.
+    The run time is ``end_time`` - ``start_time``. A note counts the rows whose ``duration`` says
+    otherwise by more than a second, and the jobs that start before they are submitted. Dates may
+    have an offset from UTC; Unknown, None and an empty cell are no date. Dropped and counted: jobs
+    without a GPU, without a submit time, never run (no start, or pending by ``state``), still
+    running (no end, or running by ``state``), that end before they start, or that ran for 0 s.
+    Submit times count from the earliest job kept.
+
+    Options: ``attempts``, what a second record of an id is: ``refuse`` (an error) or ``join``
+    (another attempt of a requeued job). A joined job arrives at its earliest submission, asks for
+    the number of GPUs held longest and runs for its GPU-seconds over that number.
 
     Hu et al., "Characterization and Prediction of Deep Learning Workloads in Large-Scale GPU
     Datacenters", SC 2021.
     """
-    dates = ("submit_time", "start_time", "end_time")
-    table = Table(document, _REQUIRED, text=("user", "vc", *dates), ids="job_id")
-    parsed = table.parsed("job_id", "submit_time", "duration", "user", "vc", num_gpus="gpu_num")
-    gpus = table.numbers("gpu_num", "a job holds 0 or more GPUs", low=0)
-    seconds = table.numbers("duration", "a duration is seconds, 0 or more", low=0, required=False)
-    started, ended = (table.times(column, required=False) for column in dates[1:])
-    never = (started.isna() | ended.isna()).to_numpy()
-    submitted = table.times("submit_time")
-    parsed.drop(
-        {
-            "no GPU": gpus == 0,
-            "never ran": never,
-            "no duration": np.isnan(seconds),
-            "ran for 0 s": seconds == 0,
-        }
+    if attempts not in _ATTEMPTS:
+        raise ParamError(f"attempts={attempts}: give {' or '.join(_ATTEMPTS)}")
+    text = ("user", "vc", "state", *_DATES.values())
+    table = Table(document, _REQUIRED, text=text, ids="job_id")
+    parsed = table.parsed(
+        *("job_id", "submit_time", "user", "vc"),
+        num_gpus="gpu_num",
+        duration="duration",
+        also=("state", "start_time", "end_time"),
     )
-    parsed.frame["submit_time"] = elapsed(submitted[parsed.frame.index])
+    gpus = table.whole("gpu_num", most=MAX_GPUS_PER_JOB)
+    dates = {name: table.times(column, required=False) for name, column in _DATES.items()}
+    origin = min(column.min() for column in dates.values())
+    times = pd.DataFrame({name: (held - origin).dt.total_seconds() for name, held in dates.items()})
+    for name, column in {"recorded": "duration", "state": "state"}.items():
+        if column in table:
+            times[name] = table.frame[column]
+    take_runs(parsed, times, {NO_GPU: gpus == 0}, attempts=attempts)
+    parsed.frame["submit_time"] = elapsed(dates["submitted"][parsed.frame.index])
     return parsed

@@ -2,10 +2,12 @@
 
 import numpy as np
 
+from repro.core.jobs import MAX_GPUS_PER_JOB
 from repro.errors import ParamError, TraceError
 from repro.files.table import Document, Parsed, Table
 from repro.perf.parameter_server import PlanTimes, named
 from repro.trace.formats import FORMATS
+from repro.trace.schema import MAX_EXACT
 from repro.trace.synth.liquid import WARM_UP
 
 _REQUIRED = ("job", "model", "batch_size", "num_batches", "num_ps", "num_workers")
@@ -38,12 +40,14 @@ def read(document: Document, case: str | None = None, times: str = "t4") -> Pars
         "model", "batch_size", "num_ps", "gpu_mem_mb", job_id="index",
         also=("case", "job", "num_batches", "num_workers"),
     )  # fmt: skip
-    servers, workers = (table.whole(name) for name in ("num_ps", "num_workers"))
+    counts = ("num_ps", "num_workers")
+    servers, workers = (table.whole(name, most=MAX_GPUS_PER_JOB) for name in counts)
     sizes = ("batch_size", "num_batches")
-    batch, batches = (table.whole(name, 1, required=False) for name in sizes)
+    batch, batches = (table.whole(name, 1, most=MAX_EXACT, required=False) for name in sizes)
     frame, model = parsed.frame, named(times)
+    frame["batch_size"] = batch
     if "job_id" not in frame:
-        frame["job_id"] = np.arange(len(frame))
+        frame["job_id"] = frame.index.to_numpy()
     frame["submit_time"] = 0.0
     frame["num_gpus"] = (servers + workers).astype(np.int64)
     frame["iterations"] = batches + WARM_UP

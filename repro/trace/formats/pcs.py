@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from repro.files.table import Document, Parsed, Table
 from repro.perf.speedup import load_speedups, pcs_speedups
@@ -41,9 +42,12 @@ def read(document: Document, speedups: str | Path | None = None) -> Parsed:
         num_gpus="num_jobs",
         model="model_name",
     )
-    gaps = table.numbers("sleep_time", _GAP, low=0, high=MAX_TIME_S)
+    table.numbers("sleep_time", _GAP, low=0, high=MAX_TIME_S)
+    # the gap of a row that is left out still goes by, unless it is what is wrong
+    gaps = pd.to_numeric(table.every["sleep_time"], errors="coerce")
+    gaps = gaps.astype(float).where(gaps.between(0, MAX_TIME_S), 0.0)
     service = table.numbers("service", "service is GPU-seconds above 0")
-    parsed.frame["submit_time"] = np.cumsum(gaps)
+    parsed.frame["submit_time"] = gaps.cumsum()[parsed.frame.index]
     gpus = table.numbers("num_jobs", "an app asks for 1 or more GPUs", low=1)
     parsed.frame["duration"] = service / _speeds(table, gpus, speedups)
     return parsed

@@ -1,7 +1,5 @@
 """The flat Philly CSV: one row per job of the 2017 trace."""
 
-import numpy as np
-
 from repro.files.table import Document, Parsed, Table, elapsed
 from repro.trace.formats import FORMATS
 
@@ -21,5 +19,5 @@ def read(document: Document) -> Parsed:
     table = Table(document, ("timestamp", "duration", "num_gpus"), text=("timestamp", "cluster"))
     parsed = table.parsed("duration", "num_gpus", submit_time="timestamp", vc="cluster")
     parsed.frame["submit_time"] = elapsed(table.times("timestamp"))
-    parsed.frame.insert(0, "job_id", np.arange(len(parsed.frame)))
+    parsed.frame.insert(0, "job_id", parsed.frame.index.to_numpy())
     return parsed

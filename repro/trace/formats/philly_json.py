@@ -1,19 +1,28 @@
 """The published Philly job log (``cluster_job_log``): JSON with every attempt of every job."""
 
+import math
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
-import numpy as np
 import pandas as pd
 
 from repro.errors import TraceError
-from repro.files.checks import Origin, is_plain, shown
+from repro.files.checks import BadRows, Origin, is_plain, shown
 from repro.files.strict_json import elements
-from repro.files.table import DATE, DATE_LOOKS, DATE_YEARS, Document, Parsed, elapsed
+from repro.files.table import (
+    DATE,
+    DATE_LOOKS,
+    DATE_YEARS,
+    NO_DATE,
+    Document,
+    Parsed,
+    no_job_left,
+)
 from repro.trace.formats import FORMATS
+from repro.trace.runs import NO_GPU, Attempt, Attempts, take_runs
 
-_ABSENT = (None, "", "None")
 _KEYS = ("jobid", "submitted_time", "attempts")
 _USED = (*_KEYS, "vc", "user")
 _RUN = ("start_time", "end_time", "detail")
@@ -23,6 +32,16 @@ _COLUMNS = {"job_id": "jobid", "submit_time": "submitted_time"} | dict.fromkeys(
 )
 
 
+class _Job(NamedTuple):
+    """One job of the log; times in seconds since 1970, NaN where missing."""
+
+    job_id: Any
+    vc: str | None
+    user: str | None
+    submitted: float
+    attempts: list[Attempt]
+
+
 @FORMATS.register("philly-json")
 def read(document: Document) -> Parsed:
     """Read the published Philly job log, a JSON list with every attempt of every job.
@@ -30,68 +49,99 @@ def read(document: Document) -> Parsed:
     Columns: jobid, submitted_time, attempts; optional: vc, user.
 
     An attempt is {start_time, end_time, detail: [{ip, gpus: [...]}]}; times may be missing, null
-    or the text "None". Duration is the summed run time of the attempts that have both times;
-    ``num_gpus`` is that of the first attempt that names GPUs, as in the authors' notebook. Dropped
-    and counted: jobs without attempts, without a finished attempt, without GPUs, without a submit
-    time, or that ran for 0 s. Attempts left out for lack of a time are counted in a note. Times
-    are Pacific local time, taken as they stand; an attempt that seems to end before it starts
-    because the clocks went back in between is one hour longer.
+    or the text "None". A job asks for the number of GPUs it held longest and runs for its
+    GPU-seconds over that number, so that its work is that of all attempts. Overlapping attempts are
+    merged: the time of a GPU counts once. Attempts without both times or without GPUs are left
+    out. Notes count all of these, and jobs that start before they are submitted. Dropped and
+    counted: jobs without GPUs, without a submit time, never run, still running (the last attempt
+    has no end), that end before they start, or that ran for 0 s.
+
+    Times without an offset from UTC are local times of Los Angeles. A time in the hour that occurs
+    twice in November is the first that is not before the time recorded ahead of it.
 
     Jeon et al., ATC 2019; schema in the ``philly-traces`` repository.
     """
     entries, lines = _entries(document)
     origin = Origin(document.name, _COLUMNS, lines.__getitem__)
-    jobs = [_job(entry, row, origin) for row, entry in enumerate(entries)]
-    frame = pd.DataFrame(jobs, columns=["job_id", "submitted", "runs", "num_gpus", "vc", "user"])
-    runs = frame.pop("runs")
-    left_out = sum(len(entry["attempts"]) for entry in entries) - int(runs.map(len).sum())
-    frame["duration"] = [sum(held, 0.0) for held in runs]
-    parsed = Parsed(frame, origin, unread=_unread(entries))
-    parsed.drop(
-        {
-            "never ran": np.array([not entry["attempts"] for entry in entries]),
-            "no finished attempt": (runs.map(len) == 0).to_numpy(),
-            "no GPU": (frame["num_gpus"] == 0).to_numpy(),
-            "no submit time": frame["submitted"].isna().to_numpy(),
-            "ran for 0 s": (frame["duration"] == 0).to_numpy(),
-        }
+    jobs = _jobs(entries, origin)
+    joiner = Attempts()
+    rigid = [joiner.join(job.attempts) for job in jobs.values()]
+    rows = pd.Index(jobs)
+    frame = pd.DataFrame(
+        {name: [getattr(job, name) for job in jobs.values()] for name in ("job_id", "vc", "user")},
+        index=rows,
     )
-    if left_out:
-        parsed.notes.append(f"{left_out} attempts without start or end time left out")
-    parsed.frame["submit_time"] = elapsed(pd.to_datetime(parsed.frame.pop("submitted")))
+    frame["num_gpus"] = [job.gpus for job in rigid]
+    times = pd.DataFrame(
+        {
+            "submitted": [job.submitted for job in jobs.values()],
+            "started": [job.start for job in rigid],
+            "run": [job.run_s for job in rigid],
+        },
+        index=rows,
+    )
+    parsed = Parsed(frame, origin, notes=joiner.notes(), unread=_unread(entries))
+    bare = (frame["num_gpus"] == 0) & times["started"].notna()
+    take_runs(parsed, times, {NO_GPU: bare.to_numpy()})
+    parsed.frame["submit_time"] -= parsed.frame["submit_time"].min()
     parsed.frame = parsed.frame.dropna(axis="columns", how="all")
     return parsed
 
 
-def _entries(document: Document) -> tuple[list[dict[str, Any]], list[int]]:
-    """Return the jobs and the line on which each begins."""
-    entries, lines = [], []
-    for line, entry in elements(document, "job"):
+def _entries(document: Document) -> tuple[dict[int, dict[str, Any]], list[int]]:
+    """Read the jobs by row, and the line on which each row begins."""
+    entries = {}
+    lines = []
+    faults = []
+    for row, (line, entry) in enumerate(elements(document, "job")):
+        lines.append(line)
+        if row in document.left_out:
+            continue
         absent = [key for key in _KEYS if not isinstance(entry, dict) or key not in entry]
         if absent or not isinstance(entry["attempts"], list):
-            raise TraceError(
-                f"{document.name}:{line}:{','.join(absent) or 'attempts'}: missing key; "
-                f"a job has {', '.join(_KEYS)} (a list)"
+            keys = ",".join(absent) or "attempts"
+            message = (
+                f"{document.name}:{line}:{keys}: missing key; a job has {', '.join(_KEYS)} (a list)"
             )
-        entries.append(entry)
-        lines.append(line)
+            faults.append(BadRows(message, {row: f"{keys}: missing key"}, document.name))
+        else:
+            entries[row] = entry
+    if faults:
+        raise BadRows.together(faults)
+    if not entries and document.left_out:
+        raise no_job_left(document, {})
     if not entries:
         raise TraceError(f"{document.name}: no jobs; a trace holds at least one")
     return entries, lines
 
 
-def _unread(entries: list[dict[str, Any]]) -> list[str]:
+def _unread(entries: dict[int, dict[str, Any]]) -> list[str]:
     """Return the keys, of jobs and below, that nothing is made from."""
-    attempts = [attempt for entry in entries for attempt in entry["attempts"]]
+    jobs: Sequence[dict[str, Any]] = list(entries.values())
+    attempts = [attempt for job in jobs for attempt in job["attempts"]]
     parts = [part for attempt in attempts for part in attempt.get("detail") or []]
-    keys = {key: key in _USED for entry in entries for key in entry}
+    keys = {key: key in _USED for job in jobs for key in job}
     keys |= {f"attempts.{key}": key in _RUN for attempt in attempts for key in attempt}
-    keys |= {f"attempts.detail.{key}": key == "gpus" for part in parts for key in part}
+    keys |= {f"attempts.detail.{key}": key in ("ip", "gpus") for part in parts for key in part}
     return [shown(key) for key, used in keys.items() if not used]
 
 
-def _job(entry: dict[str, Any], row: int, origin: Origin) -> tuple[Any, ...]:
-    """Return id, submit date, run times of finished attempts, GPUs, virtual cluster, user."""
+def _jobs(entries: dict[int, dict[str, Any]], origin: Origin) -> dict[int, _Job]:
+    """Read every job by its row; what is no job raises, with all such rows."""
+    jobs = {}
+    faults = []
+    for row, entry in entries.items():
+        try:
+            jobs[row] = _job(entry, row, origin)
+        except BadRows as error:
+            faults.append(error)
+    if faults:
+        raise BadRows.together(faults)
+    return jobs
+
+
+def _job(entry: dict[str, Any], row: int, origin: Origin) -> _Job:
+    """Read one job."""
     name = entry["jobid"]
     if not (isinstance(name, str) and is_plain(name)) and type(name) is not int:
         hint = "an id is printable text or a whole number"
@@ -100,46 +150,50 @@ def _job(entry: dict[str, Any], row: int, origin: Origin) -> tuple[Any, ...]:
         value = entry.get(key)
         if value is not None and not (isinstance(value, str) and is_plain(value)):
             raise origin.error(row, key, "not a name", value, "a name is printable text, or null")
-    runs, gpus = [], 0
+    submitted = _date(entry["submitted_time"], row, origin, "submit_time")
+    submitted_s = _seconds(submitted, math.nan)
+    attempts = []
+    before = submitted_s
     for attempt in entry["attempts"]:
-        held = _gpus(attempt)
-        if held is None:
+        gpus = _gpus(attempt)
+        if gpus is None:
             hint = 'an attempt is {start_time, end_time, detail: [{ip, gpus: ["gpu0", …]}]}'
             raise origin.error(row, "duration", "not an attempt", attempt, hint)
-        gpus = gpus or held
-        times = attempt.get("start_time"), attempt.get("end_time")
-        start, end = (_date(time, row, origin, "duration") for time in times)
-        if start is None or end is None:
-            continue
-        run = (end - start).total_seconds()
-        # summer time may have ended between two Pacific local times
-        before, after = start.replace(tzinfo=_ZONE, fold=0), end.replace(tzinfo=_ZONE, fold=1)
-        if run < 0 and before.utcoffset() != after.utcoffset():
-            run += 3600.0
-        if run < 0:
-            hint = f"job {shown(name)}: an attempt ends at or after its start"
-            raise origin.error(row, "duration", "negative run time", f"{run:g} s", hint)
-        runs.append(run)
-    submitted = _date(entry["submitted_time"], row, origin, "submit_time")
-    return name, submitted, runs, gpus, entry.get("vc"), entry.get("user")
+        start = _seconds(_date(attempt.get("start_time"), row, origin, "duration"), before)
+        before = before if math.isnan(start) else start
+        end = _seconds(_date(attempt.get("end_time"), row, origin, "duration"), before)
+        before = before if math.isnan(end) else end
+        attempts.append(Attempt(start, end, gpus))
+    return _Job(name, entry.get("vc"), entry.get("user"), submitted_s, attempts)
 
 
-def _gpus(attempt: Any) -> int | None:
-    """Return how many GPUs an attempt names, None if it is no attempt."""
+def _seconds(date: datetime | None, before: float) -> float:
+    """Turn a date into seconds since 1970, of two possible instants the first not ``before``."""
+    if date is None:
+        return math.nan
+    if date.tzinfo is not None:
+        return date.timestamp()
+    first, second = (date.replace(tzinfo=_ZONE, fold=fold).timestamp() for fold in (0, 1))
+    return second if first < before <= second else first
+
+
+def _gpus(attempt: Any) -> set[tuple[Any, str]] | None:
+    """Name the GPUs that an attempt held, by machine; None if it is no attempt."""
     detail = attempt.get("detail") if isinstance(attempt, dict) else "none"
     if not isinstance(detail, list | None):
         return None
-    held = 0
-    for part in detail or []:
+    held: set[tuple[Any, str]] = set()
+    for place, part in enumerate(detail or []):
         named = part.get("gpus") if isinstance(part, dict) else None
         if not isinstance(named, list) or not all(isinstance(gpu, str) for gpu in named):
             return None
-        held += len(named)
+        machine = part.get("ip")
+        held.update((machine if isinstance(machine, str) else place, gpu) for gpu in named)
     return held
 
 
 def _date(value: Any, row: int, origin: Origin, column: str) -> datetime | None:
-    if value in _ABSENT:
+    if value is None or (isinstance(value, str) and value.strip().lower() in NO_DATE):
         return None
     try:
         date = datetime.fromisoformat(value if DATE.fullmatch(value) else "")

@@ -4,6 +4,8 @@ from repro.errors import TraceError
 from repro.files.table import Document, Parsed, Table
 from repro.trace.formats import FORMATS
 
+_OF_PAI = ("num_inst", "num_cpu", "num_gpu", "wait_time")
+
 
 @FORMATS.register("tiresias")
 def read(document: Document) -> Parsed:
@@ -22,6 +24,12 @@ def read(document: Document) -> Parsed:
             f"{document.name}:1:resource_time_0: a column of Muri's traces, whose times are "
             "milliseconds; read it with format 'muri'"
         )
-    return table.parsed(
+    parsed = table.parsed(
         "job_id", "submit_time", "duration", "iterations", num_gpus="num_gpu", model="model_name"
     )
+    if all(name in table for name in _OF_PAI):
+        parsed.notes.append(
+            "columns of Alibaba's PAI trace, whose num_gpu counts hundredths of a GPU: here they "
+            "are whole GPUs"
+        )
+    return parsed

@@ -68,11 +68,52 @@ def test_info_of_jobs_that_arrive_at_once(tmp_path):
     assert "undefined, all jobs arrive at once on 1 GPUs" in shown
 
 
-def test_info_names_the_job_that_never_fits(jobs):
-    with pytest.raises(
-        TraceError, match=r"jobs\.csv:4:num_gpu: more GPUs than the cluster has \(4\)"
-    ):
-        run("info", jobs, "--format", "tiresias", "--cluster", "1x2")
+def test_info_counts_the_jobs_that_never_fit(jobs):
+    shown = run("info", jobs, "--format", "tiresias", "--cluster", "1x2")
+    assert re.search(r"^never fit +1 job with more than 2 GPUs$", shown, re.MULTILINE)
+    facts = json.loads(
+        run("info", jobs, "--format", "tiresias", "--cluster", "2xv100,3xk80", "--json")
+    )
+    assert (facts["never_fit"], facts["wider_than_any_type"]) == (0, 1)
+
+
+TYPED = "job_id,submit_time,duration,num_gpus,gpu_type\n"
+
+
+def test_info_shows_the_load_of_each_gpu_type(tmp_path):
+    path = tmp_path / "jobs.csv"
+    rows = [f"{n},{10 * n},100,2,A10" for n in range(10)]
+    rows += ["10,100,10,1,H800", "11,110,10,9,A10|H800", "12,120,10,1,", "13,120,10,1,T4"]
+    path.write_text(TYPED + "\n".join(rows) + "\n")
+    words = ["info", str(path), "--format", "repro", "--cluster", "1x4:A10,10x8:H800"]
+    loads = json.loads(run(*words, "--json"))["load_by_type"]
+    assert loads["A10"]["offered_load"] == 2000 / 120 / 4
+    assert loads["A10"]["never_fit"] == 0
+    assert loads["A10|H800"]["gpus"] == 84
+    assert loads["any type"]["jobs"] == 1
+    assert (loads["T4"]["gpus"], loads["T4"]["never_fit"]) == (0, 1)
+    shown = run(*words)
+    assert re.search(r"^load on A10 +416\.7% on 4 GPUs, 10 jobs$", shown, re.MULTILINE)
+    assert re.search(r"^load on T4 +- on 0 GPUs, 1 jobs, 1 of them never fit$", shown, re.MULTILINE)
+
+
+def test_info_shows_the_load_over_time(tmp_path):
+    path = tmp_path / "jobs.csv"
+    path.write_text("job_id,submit_time,duration,num_gpus\n0,500,10,1\n1,600,30,2\n")
+    facts = json.loads(run("info", str(path), "--format", "repro", "--cluster", "1x2", "--json"))
+    assert facts["load_over_time"] == [0.5, *[0.0] * 8, 3.0]
+    assert facts["first_submit_s"] == 500
+    shown = run("info", str(path), "--format", "repro", "--cluster", "1x2")
+    assert "3.000 (tenths of the span; peak 3.000)" in shown
+    assert re.search(r"^first submission +500 s$", shown, re.MULTILINE)
+    assert "GPUs over time" in run("info", str(path), "--format", "repro")
+
+
+def test_info_shows_short_durations(tmp_path):
+    path = tmp_path / "jobs.csv"
+    path.write_text("job_id,submit_time,duration,num_gpus\n0,0,0.1,1\n")
+    shown = run("info", str(path), "--format", "repro")
+    assert "mean 0.1, min 0.1" in shown and "0.1 GPU-s" in shown
 
 
 def test_info_shows_drops_and_options(tmp_path):
@@ -93,6 +134,43 @@ def test_convert(jobs, tmp_path):
     shown = run("convert", jobs, "--format", "tiresias", "--out", str(out))
     assert shown == f"3 jobs written to {out} (format repro)\n"
     assert load(out, "repro")["duration"].tolist() == [60.0, 30.0, 90.0]
+
+
+LOG = """\
+job_id,gpu_num,queue,submit_time,start_time,end_time,duration
+1,1,0,2020-06-09,2020-06-09,2020-06-10,5
+2,1,0,2020-06-09,,,0
+3,0.5,0,2020-06-09,2020-06-09,2020-06-10,86400
+"""
+
+
+def test_convert_passes_on_what_was_noted(tmp_path):
+    path, out = tmp_path / "log.csv", tmp_path / "out.csv"
+    path.write_text(LOG)
+    words = ["convert", str(path), "--format", "helios", "--out", str(out)]
+    with pytest.raises(TraceError, match="--drop-bad-rows"):
+        run(*words)
+    result = CliRunner().invoke(app, [*words, "--drop-bad-rows"], catch_exceptions=False)
+    assert result.stdout == f"1 jobs written to {out} (format repro)\n"
+    assert result.stderr.splitlines() == [
+        "repro: not used: columns of the file queue",
+        "repro: left out: rows of the trace (never ran: 1, gpu_num: not a whole number: 1)",
+        "repro: note: duration contradicts end - start in 1 of 1 rows: run time is end - start",
+    ]
+    result = CliRunner().invoke(app, [*words, "--drop-bad-rows", "--json"], catch_exceptions=False)
+    said = json.loads(result.stdout)
+    assert said["dropped"] == {"never ran": 1, "gpu_num: not a whole number": 1}
+    assert (said["jobs"], said["unread"], len(said["notes"])) == (1, ["queue"], 1)
+    shown = run("info", str(path), "--format", "helios", "--drop-bad-rows")
+    assert re.search(r"^dropped, never ran +1$", shown, re.MULTILINE)
+
+
+def test_convert_keeps_the_order_of_equal_submissions(tmp_path):
+    path, out = tmp_path / "jobs.csv", tmp_path / "out.csv"
+    rows = "".join(f"{name},{7 - n % 2},60,1\n" for n, name in enumerate("hgfedcba"))
+    path.write_text(f"job_id,submit_time,duration,num_gpus\n{rows}")
+    run("convert", str(path), "--format", "repro", "--out", str(out))
+    assert "".join(load(out, "repro")["job_id"]) == "gecahfdb"
 
 
 def test_fetch(mirror, monkeypatch):

@@ -158,10 +158,10 @@ def test_half_gpus_and_gpu_types_of_pods_are_named(tmp_path, run_cli):
     assert done.code == 0
     assert done.json["makespan"] == 200.0
     assert done.json["ignored"]["columns"] == ["gpu_share", "gpu_type"]
-    assert done.json["ignored"]["rows"] == {"no end": 1}
+    assert done.json["ignored"]["rows"] == {"still running": 1}
     assert done.json["ignored"]["options"] == ["GPU types of the cluster"]
     assert "trace columns gpu_share, gpu_type (every job holds whole GPUs" in done.err
-    assert "left out: rows of the trace (no end: 1)" in done.err
+    assert "left out: rows of the trace (still running: 1)" in done.err
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from repro.errors import TraceError
-from repro.trace.load import load
+from repro.trace.load import DROP_HINT, load
 
 HEAD = "job_id,num_gpu,submit_time,iterations,model_name,duration,interval"
 ROWS = ["0,1,0,606,vgg19,164,30", "1,8,30,133,vgg11,147,23", "2,2,53,157,inception4,127,26"]
@@ -30,7 +30,7 @@ def fails(tmp_path):
         message = str(caught.value)
         assert "\n" not in message
         assert message.startswith(f"{path}:"), message
-        return message.removeprefix(f"{path}:")
+        return message.removeprefix(f"{path}:").removesuffix(f"; {DROP_HINT}")
 
     return _fails
 
@@ -117,13 +117,17 @@ def test_wrong_delimiter_gavel(fails):
         (b"\n \r\n", " empty file"),
         (b"\xef\xbb\xbf", " empty file"),
         (HEAD.encode() + b"\r\n", " header only, no jobs"),
-        (b"\x1f\x8b\x08\x00junk\xff\xfe", " binary data (byte 0x8b at offset 1)"),
+        (b"\x1f\x8b\x08\x00junk\xff\xfe", " a broken gzip file (Compressed file ended"),
+        (b"PK\x03\x04junk", " a zip archive or an Excel workbook; unpack it, or save it as CSV"),
+        (b"\x01\x02\xff\xfe", " binary data (byte 0xff at offset 2)"),
         (HEAD.encode() + b"\n0,1,\x00,", " binary data (byte 0x00 at offset 71)"),
-        ((HEAD + "\n0,1,0,6,é,164,30\n").encode("latin-1"), " binary data (byte 0xe9"),
+        ((HEAD + "\n0,1,0,6,é,164,30\n").encode("latin-1"), "2: not UTF-8 (looks like Latin-1)"),
+        ((HEAD + "\n0,1,0,6,张三,164,30\n").encode("gbk"), "2: not UTF-8 (looks like GBK)"),
         (HEAD.encode("utf-16"), " UTF-16 text; save it as UTF-8"),
+        (HEAD.encode("utf-16-le"), "1: not UTF-8 (looks like UTF-16): save it as UTF-8"),
         (b"<!DOCTYPE html>\n<html><body>404</body></html>", " an HTML or XML page"),
         (b"\xef\xbb\xbf\n<html>", " an HTML or XML page"),
-        (HEAD.encode() + b'\n0,1,0,6,"vgg,164,30\n', " not a readable table"),
+        (HEAD.encode() + b'\n0,1,0,6,"vgg,164,30\n', "2: not a readable row (a quote that"),
         (HEAD.encode() + b'\n0,1,0,6,"vgg,164,30\n' + b"x" * 200_000, "2: not a readable row"),
         (b'""\n', "1:job_id,num_gpu,submit_time,duration: missing column"),
     ],
@@ -223,16 +227,16 @@ def test_harmless_variants(tmp_path, content):
         ),
         (
             "helios",
-            "job_id,gpu_num,submit_time,start_time,end_time,duration\n"
-            "1,0,2020-06-09,2020-06-09,2020-06-09,5\n"
-            "2,1,2020-06-09,2020-06-09,2020-06-09,-5\n",
-            "3:duration: negative (-5); ",
+            "job_id,gpu_num,submit_time,start_time,end_time\n"
+            "1,0,2020-06-09,2020-06-09,2020-06-09\n"
+            "2,1.5,2020-06-09,2020-06-09,2020-06-10\n",
+            "3:gpu_num: not a whole number (1.5); ",
         ),
         (
             "alibaba-openb",
             "name,num_gpu,gpu_milli,creation_time,deletion_time,scheduled_time\n"
-            "p0,0,0,1,5,2\np1,1,1000,1,5,7\n",
-            "3:deletion_time: not positive (5); ",
+            "p0,0,0,1,5,2\np1,1,1000,-1,5,2\n",
+            "3:creation_time: negative (-1); ",
         ),
         (
             "gavel",
@@ -258,7 +262,7 @@ LATE = "8,1,2020-06-09 18:41:01,2020-06-09 18:41:01,2020-06-09 18:42:01,60\n"
         ("2017-10", "not a date"),
         ("20171009", "not a date"),
         ("1507532400", "not a date"),
-        ("2017-10-09 07:01:55+08:00", "not a date"),
+        ("2017-10-09 07:01:55+8", "not a date"),
         ("２０１７-10-09 07:01:55", "not a date"),
         ("2017-02-30 07:01:55", "not a date"),
         ("0001-10-09 07:01:55", "a year that no trace is from"),
@@ -277,7 +281,26 @@ def test_dates(fails, date, rule):
         assert fails(text, "helios") == f"3:{column}: {message}"
 
 
-@pytest.mark.parametrize("date", ["2017-10-09", "2017-10-09T07:01", "1970-01-01 00:00:00.250"])
+def test_dates_with_and_without_an_offset_in_one_file(fails):
+    plain, zoned = "2020-06-09 18:41:01", "2020-06-09 18:41:01+08:00"
+    rule = f"another sort of date ({zoned}); the dates of a file all have an offset from UTC"
+    text = f"timestamp,duration,num_gpus\n{plain},6,1\n{zoned},6,1\n"
+    assert fails(text, "philly").startswith(f"3:timestamp: {rule}")
+    text = f"{HELIOS}{LATE}7,1,{plain},{zoned},{plain},60\n"
+    assert fails(text, "helios").startswith(f"3:start_time: {rule}")
+
+
+@pytest.mark.parametrize(
+    "date",
+    [
+        "2017-10-09",
+        "2017-10-09T07:01",
+        "1970-01-01 00:00:00.250",
+        "2017-10-09 07:01:55+08:00",
+        "2017-10-09T07:01:55.5-0730",
+        "2017-10-09T07:01Z",
+    ],
+)
 def test_dates_that_are_read(tmp_path, date):
     path = tmp_path / "t.csv"
     path.write_text(f"timestamp,duration,num_gpus\n{date},6,1\n")

@@ -174,7 +174,7 @@ def test_openb(read):
     assert frame["num_gpus"].tolist() == [8, 1]
     assert frame["gpu_share"].tolist() == [1.0, 0.46]
     assert frame["gpu_type"].isna().tolist() == [False, True]
-    assert frame.attrs["dropped"] == {"no GPU": 1, "never scheduled": 1, "no end": 1}
+    assert frame.attrs["dropped"] == {"no GPU": 1, "never ran": 1, "still running": 1}
 
 
 def test_gavel_ten_fields(read):
@@ -256,14 +256,14 @@ NATIVE = "job_id,submit_time,duration,num_gpus,user,comment\nj1,0,60,4,007,hello
 LEFT_OUT = {
     "alibaba-openb": (
         OPENB,
-        ["cpu_milli", "memory_mib", "qos", "pod_phase"],
-        {"no GPU": 1, "never scheduled": 1, "no end": 1},
+        ["cpu_milli", "memory_mib", "qos"],
+        {"no GPU": 1, "never ran": 1, "still running": 1},
     ),
     "gavel": (GAVEL_LONG, ["command", "working_dir", "steps_arg", "needs_data_dir"], {}),
     "helios": (
         f"{HELIOS}10,uA,1,1,1,FAILED,2020-06-09 18:41:01,2020-06-09 18:41:01,2020-06-10,,0\n",
-        ["cpu_num", "node_num", "state", "start_time", "end_time", "queue"],
-        {"no GPU": 1, "never ran": 1, "no duration": 1, "ran for 0 s": 1},
+        ["cpu_num", "node_num", "queue"],
+        {"no GPU": 1, "never ran": 1, "ran for 0 s": 1},
     ),
     "liquid": (
         "case,job,queue,model,batch_size,num_batches,num_ps,num_workers\n"
@@ -276,8 +276,8 @@ LEFT_OUT = {
     "philly": (PHILLY, ["gpu_time"], {}),
     "philly-json": (
         json.dumps(LOG),
-        ["status", "attempts.detail.ip"],
-        {"never ran": 1, "no finished attempt": 1, "no GPU": 1, "no submit time": 1},
+        ["status"],
+        {"never ran": 1, "still running": 1, "no GPU": 1, "no submit time": 1},
     ),
     "repro": (NATIVE, ["comment"], {}),
     "tiresias": (TIRESIAS, ["interval"], {}),

@@ -1,0 +1,254 @@
+"""Run times out of recorded dates: one policy for the job logs of every format.
+
+A run time is end - start. Rows without a run are dropped and counted by reason; attempts of one
+job are joined with their GPU-seconds conserved; whatever else is odd is counted in a note.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from repro.files.table import Parsed
+from repro.trace.schema import refuse_repeats
+from repro.typing import Flags
+
+#: A recorded duration within a second of end - start is rounded, not wrong.
+ROUNDING_S = 1.0
+HOUR_S = 3600.0
+NO_GPU = "no GPU"
+NO_SUBMIT = "no submit time"
+NEVER_RAN = "never ran"
+RUNNING = "still running"
+BACKWARDS = "ended before it started"
+INSTANT = "ran for 0 s"
+JOIN_HINT = "attempts=join (--set attempts=join) makes one job of the rows of an id"
+_RUNNING_STATES = ("RUNNING", "R", "SUSPENDED", "S", "COMPLETING", "CG")
+_WAITING_STATES = ("PENDING", "PD", "QUEUED", "WAITING", "CONFIGURING", "CF")
+
+
+class Attempt(NamedTuple):
+    """One attempt of a job: start and end in seconds (NaN if missing), names of the GPUs held."""
+
+    start: float
+    end: float
+    gpus: Collection[Any]
+
+
+class Rigid(NamedTuple):
+    """The attempts of one job as a job of fixed width.
+
+    ``start`` is NaN if it never ran, ``run_s`` if it still runs; ``run_s`` is negative if every
+    attempt ends before it starts; ``gpus`` is 0 if no attempt held any.
+    """
+
+    gpus: int
+    start: float
+    run_s: float
+
+
+@dataclass
+class Attempts:
+    """Joins the attempts of jobs and counts what it had to decide."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def join(self, attempts: Sequence[Attempt]) -> Rigid:
+        """Join the attempts of one job; their GPU-seconds are conserved."""
+        started = [attempt for attempt in attempts if not math.isnan(attempt.start)]
+        timed = [attempt for attempt in started if not math.isnan(attempt.end)]
+        forward = [attempt for attempt in timed if attempt.end >= attempt.start]
+        held = [attempt for attempt in forward if attempt.gpus]
+        self.counts["untimed"] += len(attempts) - len(timed)
+        self.counts["backwards"] += len(timed) - len(forward)
+        self.counts["bare"] += len(forward) - len(held)
+        width = max((len(attempt.gpus) for attempt in attempts), default=0)
+        if not started:
+            return Rigid(width, math.nan, math.nan)
+        first = min(attempt.start for attempt in started)
+        if math.isnan(max(started, key=lambda attempt: attempt.start).end):
+            return Rigid(width, first, math.nan)
+        if not held:
+            return Rigid(0 if forward else width, first, 0.0 if forward else -math.inf)
+        return Rigid(*self._run(held))
+
+    def _run(self, attempts: Sequence[Attempt]) -> tuple[int, float, float]:
+        """Give the GPUs held longest, the first start, and the GPU-seconds over those GPUs."""
+        ordered = sorted(attempts, key=lambda attempt: attempt.start)
+        widths = {len(attempt.gpus) for attempt in ordered}
+        apart = all(one.end <= another.start for one, another in pairwise(ordered))
+        start = ordered[0].start
+        if len(widths) == 1 and apart:
+            return widths.pop(), start, math.fsum(one.end - one.start for one in ordered)
+        self.counts["overlapping"] += not apart
+        self.counts["of several widths"] += len(widths) > 1
+        seconds = _seconds_by_width(ordered)
+        if not seconds:
+            return max(widths), start, 0.0
+        gpus = max(seconds, key=lambda width: (seconds[width], width))
+        work = math.fsum(width * time for width, time in seconds.items())
+        return gpus, start, work / gpus
+
+    def notes(self) -> list[str]:
+        """Say what was decided, a line for each sort of thing."""
+        texts = {
+            "untimed": "{} without start or end time left out",
+            "backwards": "{} left out because the end is before the start",
+            "bare": "{} without GPUs left out",
+        }
+        notes = [
+            text.format(_counted(self.counts[name], "attempt"))
+            for name, text in texts.items()
+            if self.counts[name]
+        ]
+        if jobs := self.counts["overlapping"]:
+            notes.append(
+                f"{_counted(jobs, 'job')} with overlapping attempts: these are merged, the time of "
+                "a GPU counts once"
+            )
+        if jobs := self.counts["of several widths"]:
+            notes.append(
+                f"{_counted(jobs, 'job')} with attempts on different numbers of GPUs: such a job "
+                "asks for the number held longest and runs for its GPU-seconds over that number"
+            )
+        return notes
+
+
+def _seconds_by_width(attempts: Sequence[Attempt]) -> dict[int, float]:
+    """Tell how long each number of distinct GPUs was held."""
+    changes = [(attempt.start, 1, attempt.gpus) for attempt in attempts]
+    changes += [(attempt.end, -1, attempt.gpus) for attempt in attempts]
+    changes.sort(key=lambda change: change[0])
+    holders: Counter[Any] = Counter()
+    seconds: dict[int, float] = {}
+    before = changes[0][0]
+    for time, change, gpus in changes:
+        if holders and time > before:
+            seconds[len(holders)] = seconds.get(len(holders), 0.0) + time - before
+        before = time
+        for gpu in gpus:
+            holders[gpu] += change
+            if not holders[gpu]:
+                del holders[gpu]
+    return seconds
+
+
+def take_runs(
+    parsed: Parsed,
+    times: pd.DataFrame,
+    others: Mapping[str, Flags],
+    *,
+    attempts: str | None = None,
+) -> None:
+    """Set submit times and durations of a log, drop rows without a run, note contradictions.
+
+    Parameters
+    ----------
+    parsed : Parsed
+        Rows with ``job_id`` and ``num_gpus``.
+    times : DataFrame
+        Of every row ``submitted``, ``started`` and ``ended`` (or ``run``) in seconds, NaN where
+        missing; where the file has them ``recorded`` (its own durations) and ``state``.
+    others : mapping of str to flags
+        Further reasons to drop a row, which go first.
+    attempts : {"refuse", "join"}, optional
+        What a second row of an id is, in a format that records attempts so: an error, or another
+        attempt of the job.
+    """
+    parsed.drop(others)
+    times = times.loc[parsed.frame.index].copy()
+    if "state" in times:
+        times.loc[_in_state(times["state"], _WAITING_STATES), "started"] = np.nan
+        times.loc[_in_state(times["state"], _RUNNING_STATES), "ended"] = np.nan
+    if "run" not in times:
+        times["run"] = times["ended"] - times["started"]
+    if attempts == "join":
+        _join_rows(parsed, times)
+        times = times.loc[parsed.frame.index]
+    elif attempts is not None:
+        refuse_repeats(parsed.frame["job_id"], parsed.origin, JOIN_HINT)
+    parsed.frame["submit_time"] = times["submitted"]
+    parsed.frame["duration"] = times["run"]
+    reasons = {
+        NO_SUBMIT: times["submitted"].isna(),
+        NEVER_RAN: times["started"].isna(),
+        RUNNING: times["run"].isna(),
+        BACKWARDS: times["run"] < 0,
+        INSTANT: times["run"] == 0,
+    }
+    parsed.drop(
+        {
+            why: rows.reindex(parsed.rows, fill_value=False).to_numpy()
+            for why, rows in reasons.items()
+        }
+    )
+    _note_contradictions(parsed, times.loc[parsed.frame.index])
+
+
+def _in_state(states: pd.Series[Any], known: Collection[str]) -> Flags:
+    """Mark the rows in a known state, of which the first word counts (CANCELLED by 1000)."""
+    met = [
+        state
+        for state in states.dropna().unique()
+        if str(state).split() and str(state).split()[0].upper() in known
+    ]
+    return states.isin(met).to_numpy(np.bool_)
+
+
+def _join_rows(parsed: Parsed, times: pd.DataFrame) -> None:
+    """Make the first row of an id the job of all rows of that id."""
+    frame = parsed.frame
+    shared = frame.index[frame["job_id"].duplicated(keep=False)]
+    if shared.empty:
+        return
+    rows: dict[Any, list[int]] = {}
+    for label, job in frame.loc[shared, "job_id"].items():
+        rows.setdefault(job, []).append(label)
+    held = zip(times["started"], times["ended"], frame["num_gpus"], strict=True)
+    by_row = dict(zip(frame.index, held, strict=True))
+    joiner = Attempts()
+    for labels in rows.values():
+        first = labels[0]
+        records = (by_row[label] for label in labels)
+        job = joiner.join([Attempt(start, end, range(int(gpus))) for start, end, gpus in records])
+        frame.loc[first, "num_gpus"] = job.gpus
+        times.loc[first, ["started", "run"]] = job.start, job.run_s
+        times.loc[first, "submitted"] = times.loc[labels, "submitted"].min()
+        if "recorded" in times:
+            times.loc[first, "recorded"] = np.nan
+    parsed.frame = frame[~frame["job_id"].duplicated()].copy()
+    jobs = _counted(len(rows), "job")
+    parsed.notes.append(f"{_counted(len(shared), 'record')} joined into {jobs}")
+    parsed.notes += joiner.notes()
+
+
+def _note_contradictions(parsed: Parsed, times: pd.DataFrame) -> None:
+    """Note starts before the submission, and durations of the file that are not end - start."""
+    if early := int((times["started"] < times["submitted"]).sum()):
+        parsed.notes.append(
+            f"{_counted(early, 'job')} with a start before the submission: submit time as recorded"
+        )
+    if "recorded" in times:
+        recorded = times["recorded"]
+        seconds = pd.to_numeric(recorded, errors="coerce")
+        apart = ~((seconds - times["run"]).abs() <= ROUNDING_S) & recorded.notna()
+        if wrong := int(apart.sum()):
+            note = (
+                f"duration contradicts end - start in {wrong:,} of {len(times):,} rows: "
+                "run time is end - start"
+            )
+            hour = ((seconds - times["run"]).abs() - HOUR_S).abs() <= ROUNDING_S
+            if hours := int(hour.sum()):
+                note += f" ({hours:,} by one hour, as where clocks change)"
+            parsed.notes.append(note)
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
