@@ -37,6 +37,9 @@ class SpeedUp:
         Model to S(1), S(2), …; S(1) is 1. A model without a curve scales linearly.
     strict : bool
         Refuse a model without a curve; a job without a model scales linearly all the same.
+    rounded : bool
+        Linear speed-up is that of PCS's simulator, t(1) / t(g) with t(g) = 1/g microseconds, so
+        that rounding leaves S(5), S(10) and others a little below g.
 
     References
     ----------
@@ -51,12 +54,15 @@ class SpeedUp:
 
     curves: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     strict: bool = False
+    rounded: bool = False
 
     def speed(self, model: str | None, gpus: float) -> float:
         """Return S(gpus): speed relative to one GPU."""
         curve = None if model is None else self.curves.get(model)
         if curve is None:
-            return gpus
+            if not self.rounded:
+                return gpus
+            curve = tuple(rounded_linear(math.ceil(gpus)).tolist())
         below = min(math.floor(gpus), len(curve))
         low = curve[below - 1] if below else 0.0
         if below == len(curve):
@@ -80,9 +86,12 @@ class SpeedUp:
         """
         width = max(gpus, default=0) + 2
         rows = [np.arange(width, dtype=np.float64)]
+        linear = tuple(rounded_linear(width).tolist())
         place: dict[str | None, int] = {}
         for model, asked, job in zip(models, gpus, ids, strict=True):
             curve = self._curve(model, asked, job)
+            if curve is None and self.rounded:
+                curve = linear
             if model not in place:
                 place[model] = 0 if curve is None else len(rows)
                 if curve is not None:
@@ -114,14 +123,28 @@ class SpeedUp:
         return [self.of(table, job, run.gpus) / self.of(table, job, table.gpus[job])]
 
 
+def rounded_linear(gpus: int) -> Floats:
+    """Linear speed-up S(1), S(2), …, S(gpus) as PCS's simulator rounds it, shape (gpus,).
+
+    Examples
+    --------
+    >>> rounded_linear(6).tolist()
+    [1.0, 2.0, 3.0, 4.0, 4.999999999999999, 6.0]
+    """
+    seconds = 1.0 / np.arange(1, gpus + 1) / 1e6
+    speed: Floats = (1.0 / 1e6) / seconds
+    return speed
+
+
 @functools.cache
 def pcs_speedups() -> SpeedUp:
-    """Return the curves of the nine models of PCS's simulator; other models are refused."""
+    """Return the curves of PCS's simulator: nine models, and jobs without one; others are refused."""
     accepted = "times above 0 for 1, 2, … GPUs"
     times = _PUBLISHED.lists("us_per_iteration", lambda us: us.size > 0 and min(us) > 0, accepted)
     # in seconds first, as the simulator has them: the last bit decides between equal jobs
     curves = [tuple(((us[0] / 1e6) / (us / 1e6)).tolist()) for us in times]
-    return SpeedUp(dict(zip(_PUBLISHED.frame["model"], curves, strict=True)), strict=True)
+    named = dict(zip(_PUBLISHED.frame["model"], curves, strict=True))
+    return SpeedUp(named, strict=True, rounded=True)
 
 
 def load_speedups(path: str | Path) -> SpeedUp:

@@ -56,7 +56,7 @@ def test_the_table_is_what_was_taken_from_the_artifact(mirror):
     extracted = mirror.parent / "pcs_speedups.csv"
     if not extracted.is_file():
         pytest.skip("no pcs_speedups.csv beside the mirror of the public traces")
-    assert load_speedups(extracted) == pcs_speedups()
+    assert load_speedups(extracted).curves == pcs_speedups().curves
 
 
 def test_a_broken_table_is_named(tmp_path, monkeypatch):
