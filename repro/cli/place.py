@@ -157,7 +157,7 @@ class _Jobs:
         """Return the run time of a plan (s) if a model of run times is given."""
         if self.model is None:
             return None
-        name, (batch, batches) = str(self.table.frame["model"][row]), self.sizes
+        name, (batch, batches) = str(self.table.frame["model"].iloc[row]), self.sizes
         num_ps = self.gangs[row].num_ps
         return self.model.run_s(name, plan, batch[row], batches[row] + WARM_UP, num_ps)
 
