@@ -128,6 +128,10 @@ class _Jobs:
         if sizes:
             self.sizes = [table.whole(name, 1) for name in sizes]
 
+    def _line(self, row: int) -> int:
+        """Return the line of the file that holds a job; blank rows are no jobs."""
+        return self.table.line(int(self.table.frame.index[row]))
+
     def _check_ids(self) -> None:
         """Refuse a job without an id, and a second one with the same."""
         ids = self.table.frame["job_id"]
@@ -166,7 +170,7 @@ class _Jobs:
         for row, gang in enumerate(self.gangs):
             if gang.size > (room := site.capacity(gang, per_node)):
                 raise TraceError(
-                    f"{self.path}:{self.table.line(row)}: job {self.ids[row]!r} has {gang.size} "
+                    f"{self.path}:{self._line(row)}: job {self.ids[row]!r} has {gang.size} "
                     f"containers of one GPU, {gang.gpu_mem_mb:g} MB and {gang.bandwidth_mb_s:g} "
                     f"MB/s each; the nodes of one domain take {room} of them; use a larger cluster"
                 )
@@ -179,7 +183,7 @@ class _Jobs:
         for row, (text, gang) in enumerate(zip(self.table.frame["tasks"], self.gangs, strict=True)):
             words = text.split() if isinstance(text, str) else []
             nodes = [int(word) if word.isdecimal() and len(word) < 10 else -1 for word in words]
-            where = f"{self.path}:{self.table.line(row)}:tasks"
+            where = f"{self.path}:{self._line(row)}:tasks"
             if words and len(words) != gang.size:
                 raise TraceError(f"{where}: {len(words)} nodes for {gang.size} containers")
             for word, node in zip(words, nodes, strict=True):

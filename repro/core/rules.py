@@ -42,7 +42,12 @@ RULES: dict[str, Rules] = {
     "pcs": Rules(grid=1e6),
     "gavel": Rules(
         steps=True,
-        rounds={"min_realloc_interval_s": 1920.0, "whole_steps": True, "drop_unallocated": True},
+        rounds={
+            "min_realloc_interval_s": 1920.0,
+            "whole_steps": True,
+            "drop_unallocated": True,
+            "idle_reset": True,
+        },
     ),
 }
 

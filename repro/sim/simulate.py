@@ -121,7 +121,11 @@ def simulate(
     _check_interval(interval)
     spec = Cluster.parse(cluster) if isinstance(cluster, str) else cluster
     resolved = make(policy, rules) if isinstance(policy, str) else policy.under(rules)
-    how = _round_settings(rules, chosen, rounds or {})
+    given = dict(rounds or {})
+    if trace.attrs.get("synthetic"):
+        # the public simulator resets where it reads a trace, not where it draws jobs itself
+        given.setdefault("idle_reset", False)
+    how = _round_settings(rules, chosen, given)
     if perf is None:
         perf = resolved.performance()
     if divided and perf is None:

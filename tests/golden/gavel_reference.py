@@ -75,7 +75,8 @@ class Reference:
             elif waiting:
                 now = self.jobs[waiting[0]].arrival
             else:
-                now = max(now + 1.0, last_reset + self.interval)
+                # 0 stands for never
+                last_reset = 0.0
             for entry, kind, end, steps in running:
                 spent = end - round_end
                 self.total[kind] += spent

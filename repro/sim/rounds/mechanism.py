@@ -169,8 +169,11 @@ class RoundMechanism(ABC):
         if self._until > now:
             return self._until
         # nobody runs: the next arrival is the next round, and without one the next X
-        again = self._computed + self.settings.min_realloc_interval_s
-        return math.inf if self.table.arrived < self.table.count else max(again, now + 1.0)
+        if self.table.arrived < self.table.count:
+            return math.inf
+        if self.settings.idle_reset:
+            return now
+        return max(self._computed + self.settings.min_realloc_interval_s, now + 1.0)
 
     @abstractmethod
     def next_round(self, now: float, changed: bool = False) -> RunSet:

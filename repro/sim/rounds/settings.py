@@ -13,7 +13,14 @@ from typing import Any, Literal
 from repro.errors import ParamError
 
 _TIMES = ("round_s", "min_realloc_interval_s", "max_realloc_interval_s", "preemption_overhead_s")
-_SWITCHES = ("whole_steps", "whole_queue", "shuffle_types", "drop_unallocated", "lease_renewal")
+_SWITCHES = (
+    "whole_steps",
+    "whole_queue",
+    "shuffle_types",
+    "drop_unallocated",
+    "lease_renewal",
+    "idle_reset",
+)
 
 
 @dataclass(frozen=True)
@@ -24,6 +31,8 @@ class RoundSettings:
     round_s: float = 360.0
     #: X is computed anew after an arrival or a completion, but not sooner than this (s)
     min_realloc_interval_s: float = 0.0
+    #: after the last arrival X is computed at once where a round ran nobody, however new it is
+    idle_reset: bool = False
     #: no rounds: every job progresses at its share of each type; ``fluid`` at every instant,
     #: ``artifact`` as in the public simulator, where jobs end only at arrivals
     ideal: Literal["fluid", "artifact"] | None = None

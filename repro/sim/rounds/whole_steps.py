@@ -56,6 +56,9 @@ class WholeSteps(RoundMechanism):
         self._drop_orders(played.rounds)
         self._running, self._gap, self._until = last.jobs, played.gap, played.until
         self._round = last if len(last.jobs) else None
+        if self._round is None and self.settings.idle_reset and table.arrived == table.count:
+            # in the public simulator 0 stands for an X that was never computed
+            self._computed = 0.0
         done = state.left[last.jobs] - last.steps <= 0
         self.ends = list(zip(last.ends[done].tolist(), last.jobs[done].tolist(), strict=True))
         self._note_pairs(*played.began.T)
