@@ -128,6 +128,10 @@ class Engine:
     def _check_fits(self) -> None:
         never = isinstance(self.policy, Order) and not self.policy.preemptive
         limit = self.cluster.num_gpus
+        if not isinstance(self.policy, Order) and not self.policy.elastic:
+            # what a policy decides is a gang on GPUs of one type
+            limit = max(gpus_by_type(self.cluster).values(), default=limit)
+        one_type = " of one type" if limit < self.cluster.num_gpus else ""
         for job, gpus in enumerate(self.table.gpus):
             # one of divisible GPUs just gets less
             if (gpus > limit and not self.policy.elastic) or (
@@ -135,7 +139,7 @@ class Engine:
             ):
                 raise TraceError(
                     f"job {self.table.ids[job]!r} asks for {gpus} GPUs and can never run on "
-                    f"{self.cluster} ({limit} GPUs"
+                    f"{self.cluster} ({limit} GPUs{one_type}"
                     f"{', under this placement' if gpus <= limit else ''}); use a larger cluster "
                     f"or drop the job"
                 )

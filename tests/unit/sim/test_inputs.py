@@ -127,8 +127,10 @@ def test_where_the_clock_starts_does_not_matter(rules, policy):
         late = jobs.assign(submit_time=jobs["submit_time"] + 2.0**20)
         after = simulate(late, "4xv100", policy, rules=rules, **more)
     assert after.jobs["jct"].tolist() == early.jobs["jct"].tolist()
-    assert (after.jobs["start_time"] - 2.0**20).tolist() == early.jobs["start_time"].tolist()
-    assert (after.intervals["end"] - 2.0**20).tolist() == early.intervals["end"].tolist()
+    # added to 2**20 s, a float64 keeps nanoseconds
+    starts, ends = early.jobs["start_time"], early.intervals["end"]
+    assert (after.jobs["start_time"] - 2.0**20).tolist() == pytest.approx(starts.tolist(), abs=1e-8)
+    assert (after.intervals["end"] - 2.0**20).tolist() == pytest.approx(ends.tolist(), abs=1e-8)
 
 
 def test_a_clock_that_moved_by_more_than_a_day_is_said():
@@ -180,6 +182,13 @@ def test_a_policy_that_has_something_to_go_by_says_nothing(policy):
     with warnings.catch_warnings():
         warnings.simplefilter("error", InputWarning)
         simulate(jobs, "1x4", policy)
+
+
+@pytest.mark.parametrize("policy", ["gandiva", "gavel-las"])
+def test_a_gang_wider_than_every_gpu_type_is_refused_before_the_run(policy):
+    jobs = frame(num_gpus=[1, 5, 2])
+    with pytest.raises(TraceError, match=r"job 1 asks for 5 GPUs .*can never run on"):
+        simulate(jobs, "4xv100,4xp100", policy)
 
 
 @pytest.mark.parametrize("policy", ["gavel-las", "isolated", "gavel-ftf", "fifo-agnostic"])

@@ -1,0 +1,95 @@
+"""``repro simulate``: what the loader noted, stand-ins, rows left out, baselines, typed clusters."""
+
+from __future__ import annotations
+
+import pytest
+
+HEAD = "job_id,submit_time,duration,num_gpus\n"
+
+
+@pytest.fixture
+def simulated(tmp_path, run_cli):
+    def run(text, *words, form="repro", cluster="1x4", policy="srtf"):
+        path = tmp_path / "jobs.csv"
+        path.write_text(text)
+        given = ["--trace", path, "--format", form, "--cluster", cluster, "--policy", policy]
+        return run_cli("simulate", *given, *words)
+
+    return run
+
+
+def test_notes_of_the_loader_are_passed_on(simulated):
+    head = "job_id,gpu_num,submit_time,start_time,end_time,duration\n"
+    rows = (
+        "1,1,2020-01-01 00:00:00,2020-01-01 00:00:10,2020-01-01 00:01:10,6000\n"
+        "2,1,2020-01-01 00:00:00,,,\n"
+    )
+    done = simulated(head + rows, "--json", form="helios")
+    assert done.code == 0
+    assert "contradicts end - start in 1 of 1 rows" in " ".join(done.json["notes"])
+    assert "contradicts end - start" in done.err
+    assert sum(done.json["ignored"]["rows"].values()) == 1
+    assert done.json["avg_jct"] == 60.0
+
+
+def test_bad_rows_are_left_out_and_counted_on_request(simulated):
+    text = HEAD + "1,0,10,1\n2,0,-3,1\n3,0,20,0.5\n"
+    done = simulated(text)
+    assert done.code == 2 and "--drop-bad-rows" in done.err
+    done = simulated(text, "--drop-bad-rows", "--json")
+    assert done.code == 0
+    assert done.json["n_jobs"] == 1
+    assert sum(done.json["ignored"]["rows"].values()) == 2
+
+
+def test_a_policy_that_is_its_baseline_says_so_once(simulated):
+    done = simulated(HEAD + "1,0,10,1\n2,0,30,4\n", "--json", policy="pcs")
+    assert done.code == 0
+    assert done.err.count("decides as 'fifo-elastic' here") == 1
+    assert "repro front" in done.err and "--set c2=" in done.err
+    assert any("fifo-elastic" in note for note in done.json["notes"])
+
+
+def test_a_clock_in_unix_seconds_is_said_and_changes_nothing(simulated):
+    late = HEAD + "1,1600000000,100,1\n2,1600000010,100,1\n"
+    early = HEAD + "1,0,100,1\n2,10,100,1\n"
+    first, second = (
+        simulated(text, "--json", cluster="1xv100", policy="gavel-las") for text in (late, early)
+    )
+    assert "first submission, 1,600,000,000 s (18,518.5 days)" in first.err
+    for key in ("avg_jct", "makespan", "avg_queueing"):
+        assert first.json[key] == second.json[key]
+
+
+def test_equally_fast_types_are_said_for_policies_of_shares_too(simulated):
+    done = simulated(HEAD + "1,0,100,1\n", cluster="1xv100,1xk80", policy="gavel-las")
+    assert "not used: GPU types of the cluster (all GPUs are equally fast)" in done.err
+
+
+@pytest.fixture
+def nothing_public(tmp_path, monkeypatch):
+    """Take away mirror, cache and network."""
+    (tmp_path / "mirror").mkdir()
+    monkeypatch.setenv("REPRO_TRACE_MIRROR", str(tmp_path / "mirror"))
+    monkeypatch.setenv("REPRO_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("REPRO_OFFLINE", "1")
+
+
+def test_rules_of_a_simulator_on_a_stand_in_need_leave(simulated, nothing_public):
+    text = "ResNet-18 (batch size 16)\tx\tx\tx\t0\t1000\t1\t1\t-1\t0\n"
+    words = ("--rules", "gavel", "--json")
+    given = {"form": "gavel", "cluster": "1xv100,1xk80", "policy": "gavel-las"}
+    done = simulated(text, *words, **given)
+    assert done.code == 2
+    assert "stand-in takes the place of throughputs gavel-throughputs" in done.err
+    assert "--stand-in" in done.err
+    done = simulated(text, "--stand-in", *words, **given)
+    assert done.code == 0
+    assert done.json["stand_in"] == ["throughputs gavel-throughputs"]
+    plain = simulated(text, "--json", **given)
+    assert plain.json["stand_in"] == ["throughputs gavel-throughputs"]
+
+
+def test_what_is_public_is_no_stand_in(simulated):
+    done = simulated(HEAD + "1,0,100,1\n", "--json")
+    assert done.json["stand_in"] == []
