@@ -96,6 +96,12 @@ def test_the_simulator_needs_a_step():
     pd.testing.assert_frame_equal(simulate(trace, "2x4", chosen).jobs, public)
 
 
+def test_a_step_so_short_that_the_run_would_never_end_is_refused():
+    with pytest.raises(ParamError, match="step_s is 1e-06 s") as caught:
+        simulate(jobs_that_queue(), "2x4", Gandiva(step_s=1e-6), rules="tiresias")
+    assert "\n" not in str(caught.value)
+
+
 def test_a_subclass_with_decisions_of_its_own_is_asked():
     @dataclasses.dataclass(frozen=True)
     class Counted(Gandiva):
