@@ -85,6 +85,8 @@ class Engine:
         self._next, self._unfinished = 0, self.table.count
         self._awaited = self._rows(settings.until)
         self._check_fits()
+        if self._poll_s:
+            self._check_pace("step_s", self._poll_s)
         if self.interval is not None:
             self._check_pace("interval", self.interval)
         elif isinstance(policy, Order):

@@ -1,5 +1,7 @@
-"""Gandiva's fixed step: looks that change nothing are skipped, and nobody can tell."""
+"""Gandiva's fixed step, in both forms: skipped decisions, compiled runs, sizes of gangs."""
 
+import dataclasses
+import functools
 import itertools
 
 import numpy as np
@@ -7,28 +9,123 @@ import pandas as pd
 import pytest
 
 from repro import simulate
-from repro.policies.tiresias import gandiva
+from repro.errors import ParamError
+from repro.policies.tiresias import _gandiva_run, _gandiva_simulator, gandiva
+from repro.policies.tiresias.gandiva import Gandiva
+
+CLUSTERS = ["2x4", "6x4"]
+#: First submission (s) and seconds between rotations.
+PACES = [(0.0, 60.0), (3.0, 60.0), (0.0, 45.0)]
 
 
-@pytest.mark.parametrize("cluster", ["2x4", "6x4"])
-@pytest.mark.parametrize(("begin", "slice_s"), [(0.0, 60.0), (3.0, 60.0), (0.25, 45.0)])
-def test_looks_that_change_nothing_are_skipped(cluster, begin, slice_s, monkeypatch):
+def jobs_that_queue(begin=0.0, sizes=(1, 2, 4, 8)):
     rng = np.random.default_rng(7)
-    submit = np.sort(rng.choice([10.0, 60.0, 7.0], 80) * rng.integers(0, 60, 80)) + begin
-    trace = pd.DataFrame(
+    return pd.DataFrame(
         {
             "job_id": np.arange(80),
-            "submit_time": submit,
+            "submit_time": np.sort(rng.choice([10.0, 60.0, 7.0], 80) * rng.integers(0, 60, 80))
+            + begin,
             "duration": rng.integers(30, 1500, 80).astype(float),
-            "num_gpus": rng.choice([1, 2, 4, 8], 80),
+            "num_gpus": rng.choice(sizes, 80),
         }
     )
-    policy = gandiva.Gandiva(slice_s=slice_s)
+
+
+def step_by_step(monkeypatch):
+    monkeypatch.setattr(Gandiva, "player", lambda policy, cluster: None)
+
+
+@pytest.mark.parametrize("cluster", CLUSTERS)
+@pytest.mark.parametrize(("begin", "slice_s"), [*PACES, (0.25, 45.0)])
+@pytest.mark.parametrize("form", ["paper", "simulator"])
+def test_steps_that_change_nothing_are_skipped(cluster, begin, slice_s, form, monkeypatch):
+    step_by_step(monkeypatch)
+    trace = jobs_that_queue(begin)
+    policy = Gandiva(slice_s=slice_s, step_s=10.0, form=form)
     skipping = simulate(trace, cluster, policy, rules="tiresias")
-    # no step is ever like the one before: the policy looks every 10 s
-    looks = itertools.count()
-    monkeypatch.setattr(gandiva._Slicer, "_sizes", lambda slicer: [next(looks)])
-    looking = simulate(trace, cluster, policy, rules="tiresias")
-    pd.testing.assert_frame_equal(skipping.jobs, looking.jobs)
-    pd.testing.assert_frame_equal(skipping.intervals, looking.intervals)
+    if form == "paper":
+        # no step is ever like the one before: the policy decides every 10 s
+        decisions = itertools.count()
+        monkeypatch.setattr(gandiva._Slicer, "_sizes", lambda slicer: [next(decisions)])
+    else:
+        every = lambda sets, now, slice_s, step_s: now + step_s  # noqa: E731
+        monkeypatch.setattr(_gandiva_simulator, "_next_change", every)
+    deciding = simulate(trace, cluster, policy, rules="tiresias")
+    pd.testing.assert_frame_equal(skipping.jobs, deciding.jobs)
+    pd.testing.assert_frame_equal(skipping.intervals, deciding.intervals)
     assert cluster == "6x4" or skipping.jobs["preemptions"].sum() > 0
+
+
+@pytest.mark.parametrize("cluster", CLUSTERS)
+@pytest.mark.parametrize(("begin", "slice_s"), PACES)
+@pytest.mark.parametrize("sizes", [(1, 2, 4, 8), (3, 5, 7, 1)])
+def test_the_compiled_run_is_that_of_the_engine(cluster, begin, slice_s, sizes, monkeypatch):
+    trace = jobs_that_queue(begin, sizes)
+    policy = Gandiva(slice_s=slice_s)
+    monkeypatch.setattr(gandiva, "play", functools.partial(_gandiva_run.play, at_once=50))
+    compiled = simulate(trace, cluster, policy, rules="tiresias")
+    step_by_step(monkeypatch)
+    engine = simulate(trace, cluster, policy, rules="tiresias")
+    pd.testing.assert_frame_equal(compiled.jobs, engine.jobs)
+    order = ["job_id", "start"]
+    pd.testing.assert_frame_equal(
+        compiled.intervals.sort_values(order, ignore_index=True),
+        engine.intervals.sort_values(order, ignore_index=True),
+        check_dtype=False,
+    )
+    assert compiled.jobs["end_time"].notna().all()
+
+
+def test_sizes_that_the_public_simulator_knows_are_visited_first():
+    trace = jobs_that_queue(sizes=(1, 2, 3, 7, 16))
+    cluster = simulate(trace, "4x8", Gandiva(), rules="tiresias").meta["cluster"]
+    widths = trace["num_gpus"].to_numpy(float)
+    sets = _gandiva_simulator.empty(widths, gandiva.Cluster.parse(cluster))
+    assert sets.gpus.tolist() == [16, 1, 2, 3, 7]
+    assert sets.nodes.tolist() == [2, 1, 1, 1, 1]
+    assert sets.capacity.tolist() == [1, 8, 4, 2, 1]
+
+
+def test_the_simulator_needs_a_step():
+    trace = jobs_that_queue()
+    with pytest.raises(ParamError, match="give step_s") as caught:
+        simulate(trace, "2x4", Gandiva(form="simulator"))
+    assert "\n" not in str(caught.value)
+    chosen = Gandiva(form="simulator", step_s=10.0)
+    public = simulate(trace, "2x4", Gandiva(), rules="tiresias").jobs
+    pd.testing.assert_frame_equal(simulate(trace, "2x4", chosen).jobs, public)
+
+
+def test_a_step_so_short_that_the_run_would_never_end_is_refused():
+    with pytest.raises(ParamError, match="step_s is 1e-06 s") as caught:
+        simulate(jobs_that_queue(), "2x4", Gandiva(step_s=1e-6), rules="tiresias")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_subclass_with_decisions_of_its_own_is_asked():
+    @dataclasses.dataclass(frozen=True)
+    class Counted(Gandiva):
+        def session(self, view):
+            decide = super().session(view)
+
+            def count(view):
+                decisions.append(view.now)
+                return decide(view)
+
+            return count
+
+    decisions: list[float] = []
+    trace = jobs_that_queue()
+    jobs = simulate(trace, "2x4", Counted(), rules="tiresias").jobs
+    assert decisions
+    pd.testing.assert_frame_equal(jobs, simulate(trace, "2x4", Gandiva(), rules="tiresias").jobs)
+
+
+def test_a_run_that_stops_early_is_simulated_by_the_engine():
+    trace = jobs_that_queue()
+    whole = simulate(trace, "2x4", Gandiva(), rules="tiresias").jobs
+    half = simulate(trace, "2x4", Gandiva(), rules="tiresias", stop_time=2000.0).jobs
+    ended = whole["end_time"] <= 2000.0
+    assert 0 < ended.sum() < len(whole)
+    pd.testing.assert_series_equal(half["end_time"][ended], whole["end_time"][ended])
+    assert half["end_time"][~ended].isna().all()
