@@ -36,9 +36,11 @@ KEY = ["paper", "policy", "settings", "compared_with", "theirs", "workload", "cl
 GAPS = ["avg_gap", "makespan_gap", "job_gap"]
 #: relative difference up to which two numbers are one
 EXACT = 1e-6
+# the cases and the re-implementations lie among the tests
+sys.path.insert(0, str(GOLDEN))
 WORDS = {
     "original": "printed by the simulator",
-    "solver": "with its solver",
+    "solver": "the same with its solver",
     "reference": "re-implementation",
 }
 
@@ -64,7 +66,7 @@ def nearness(found: pd.DataFrame) -> Share:
 
 
 def signed(gap: float) -> str:
-    """A relative difference in per cent, as a table has it."""
+    """Format a relative difference as per cent; "0" if it is none, "–" if not known."""
     if pd.isna(gap):
         return "–"
     if abs(gap) <= EXACT:
@@ -74,13 +76,13 @@ def signed(gap: float) -> str:
 
 
 def worst(gaps: pd.Series[float]) -> float:
-    """The difference of largest size, nan if none is known."""
+    """Find the difference of largest size, nan if none is known."""
     known = gaps.dropna()
     return float(known[known.abs().idxmax()]) if len(known) else float("nan")
 
 
 def table(results: pd.DataFrame) -> str:
-    """The table of one paper in Markdown: a row for each policy and what it is compared with."""
+    """Build the table of one paper in Markdown: a row per policy and what it is compared with."""
     lines = [
         "| policy | compared with | cases | equal in every job | within 0.1 % | within 1 % | worse "
         "| average JCT, at most | makespan, at most |",
@@ -98,7 +100,7 @@ def table(results: pd.DataFrame) -> str:
 
 
 def review(paper: str) -> str:
-    """The table of what was measured beside the unmodified simulators, in Markdown."""
+    """Build the table of what was measured beside the unmodified simulator, in Markdown."""
     rows = pd.read_csv(REVIEW, keep_default_na=False, comment="#")
     lines = [
         "| policies | cases | equal in every job | within 0.1 % | within 1 % | worse "
@@ -111,12 +113,12 @@ def review(paper: str) -> str:
 
 
 def stored() -> pd.DataFrame:
-    """The committed results, one row per case."""
-    return pd.read_csv(RESULTS, keep_default_na=False, na_values={name: "" for name in GAPS})
+    """Read the committed results, one row per case."""
+    return pd.read_csv(RESULTS, keep_default_na=False, na_values=dict.fromkeys(GAPS, ""))
 
 
 def measured(case: Any) -> dict[str, Any]:
-    """Run one case; what it comes to as a row of the results."""
+    """Run one case and make a row of the results of it."""
     import accuracy_cases
 
     outcome = accuracy_cases.run(case)
@@ -126,8 +128,10 @@ def measured(case: Any) -> dict[str, Any]:
     return {name: "" if value == "nan" else value for name, value in row.items()}
 
 
-def merged(cases: list[Any], made: list[dict[str, Any]], before: list[dict[str, Any]]) -> Any:
-    """Results in the order of the cases: those made now, and older ones of cases not run."""
+def merged(
+    cases: list[Any], made: list[dict[str, Any]], before: list[dict[str, Any]]
+) -> pd.DataFrame:
+    """Put results in the order of the cases: those made now, and older ones of cases not run."""
     known = {tuple(str(row[name]) for name in KEY): row for row in [*before, *made]}
     rows = [known.get(tuple(str(getattr(case, name)) for name in KEY)) for case in cases]
     return pd.DataFrame([row for row in rows if row is not None])
@@ -171,8 +175,6 @@ def _measure(papers: set[str]) -> None:
     merged(cases, made, old).to_csv(RESULTS, index=False, lineterminator="\n")
     print(f"accuracy: {len(made)} cases in {time.monotonic() - begun:.0f} s")
 
-
-sys.path.insert(0, str(GOLDEN))
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

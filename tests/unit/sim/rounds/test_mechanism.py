@@ -130,10 +130,10 @@ def test_rounding_errors_are_trimmed():
 
 def test_what_a_sum_rounds_is_not_trimmed():
     """The last bit of a share can decide between jobs of equal priority."""
-    third = 2 / 3
-    x = [[third, third], [third, third], [third, np.nextafter(third, 1)]]
-    found = mechanism(jobs([1, 1, 1]))
-    found.adopt(shares((0, 1, 2), x), 0.0)
+    x = [[float(np.nextafter(0.5, 1)), 0.25]] * 4
+    assert sum(row[0] for row in x) > 2
+    found = mechanism(jobs([1] * 4))
+    found.adopt(shares((0, 1, 2, 3), x), 0.0)
     assert found.ledger.rows.x.tolist() == x
 
 
