@@ -95,7 +95,7 @@ def missing(case):
     if case.paper == "gavel" and is_stand_in(PUBLIC):
         return f"the public file {PUBLIC}"
     name = case.workload.split()[0]
-    files = [f"muri-{trace}" for trace in MURI_TRACES] if name == "muri-public" else []
+    files = [f"muri-{trace}" for trace in MURI_TRACES] if case.paper == "muri" else []
     files += [f"pcs-{case.workload.split()[1]}"] if name.startswith("pcs-philly") else []
     return next((f"the public file {file}" for file in files if not had(file)), "")
 
@@ -201,20 +201,16 @@ def gavel(case):
 
 
 def muri(case):
-    """Jobs of public traces, or generated ones, against `muri_reference`."""
-    name = case.workload.split()[0]
+    """Some jobs of a public trace against `muri_reference`; ``muri-queued``: all come at once."""
     rng = np.random.default_rng(case.seed)
-    rows = muri_public(rng) if name == "muri-public" else muri_cases.generated(rng)
+    rows = muri_reference.read_rows(public.fetch(f"muri-{rng.choice(MURI_TRACES)}"))
+    rows = muri_cases.some_of(rows, rng)
+    if case.workload == "muri-queued":
+        rows = [row | {"submit_time": 0} for row in rows]
     with tempfile.TemporaryDirectory() as folder:
         both = muri_cases.Both(rows, *map(int, case.cluster.split("x")), Path(folder))
         here, there = both.ends(case.policy, **parse_settings(case.settings.split()))
         return compared(both.frame["submit_time"], here[:, 1], there[:, 1])
-
-
-def muri_public(rng):
-    """60 to 160 consecutive jobs of a public trace, or a sample; submission kept or compressed."""
-    rows = muri_reference.read_rows(public.fetch(f"muri-{rng.choice(MURI_TRACES)}"))
-    return muri_cases.some_of(rows, rng)
 
 
 # Tiresias ------------------------------------------------------------------------------------
