@@ -27,8 +27,8 @@ def test_the_library_keeps_its_limits(architecture):
     # worlds with 1,549; kinds of Muri as numbers with 38; points, diagrams, properties of Gavel's
     # policies and the rules behind Themis of Muri's Fig 10 with 500; tables, published marks, the
     # gallery's cards and the comparison of results with 1,300; forked kernels and what a reading of
-    # all pictures asked for with 350; the course with 1,000; ECOS for the highest total with 30
-    assert whole.lines <= 26_500 + 1_800 + 2_500 + 1_549 + 38 + 500 + 1_300 + 350 + 1_000 + 30
+    # all pictures asked for with 350; the course with 1,000; ECOS for the highest total with 40
+    assert whole.lines <= 26_500 + 1_800 + 2_500 + 1_549 + 38 + 500 + 1_300 + 350 + 1_000 + 40
     assert whole.docstrings <= whole.lines / 4
     assert whole.long == ()
     assert len(whole.wide) <= 12
