@@ -57,7 +57,9 @@ def test_policies_that_need_no_solver_are_equal_in_every_job(accuracy, results):
 def test_a_case_comes_out_again(accuracy, cases, results, policy):
     case = next(one for one in cases.read() if (one.paper, one.policy) == ("tiresias", policy))
     row = accuracy.measured(case)
-    same = (results[accuracy.KEY].astype(str) == [str(row[name]) for name in accuracy.KEY]).all(axis=1)
+    same = (results[accuracy.KEY].astype(str) == [str(row[name]) for name in accuracy.KEY]).all(
+        axis=1
+    )
     [held] = results[same].to_dict("records")
     assert float(row["avg_jct"]) == held["avg_jct"]
     assert [float(row[name]) for name in accuracy.GAPS] == [held[name] for name in accuracy.GAPS]
