@@ -14,7 +14,7 @@ BYTECODE := @$(VENV)/bin/python -m compileall -qq -j 0 $(VENV)/lib || true
 PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile \
 	$(if $(LOCK),-c $(LOCK),--upgrade --upgrade-strategy eager)
 
-.PHONY: figures test paper lab lab-filter bench lint architecture walk speed status sheet clean help FORCE
+.PHONY: figures test paper lab lab-filter bench lint architecture walk speed status accuracy sheet clean help FORCE
 
 help:
 	@echo "make figures  every figure and table, quick profile, gallery under build/figures"
@@ -27,6 +27,7 @@ help:
 	@echo "make walk     follow one decision through the files, for docs/architecture.md"
 	@echo "make speed    write the tables of docs/speed.md from the last make bench"
 	@echo "make status   write README's status table from the committed results"
+	@echo "make accuracy run the cases that compare each policy with its paper's simulator; write the docs' tables"
 	@echo "make sheet    contact sheets of all pictures, before and now, in build/sheet"
 	@echo "make clean    remove .venv, build and caches inside the checkout"
 	@echo "LOCK=         after any of them: the newest versions, not those of constraints.txt"
@@ -61,6 +62,9 @@ speed: $(TEST)
 
 status: $(TEST)
 	$(BIN)/python docs/status.py
+
+accuracy: $(TEST)
+	JOBS=$(JOBS) $(BIN)/python docs/accuracy.py
 
 # BEFORE= another commit to compare with; this one has the pictures of the first review
 BEFORE ?= 4e0f6002164d1503de72a9bfbc64cd1bd9bd7782

@@ -62,6 +62,16 @@ def ecos_level(
     return shares, z, slack, price
 
 
+def ecos_sum(crowd: Any) -> Floats | None:
+    """ECOS's shares of the highest total value, one job per row; None if it fails."""
+    SOLVED["LP"] += 1
+    each = np.arange(len(crowd.value))
+    parts, heights, values = _shares(crowd, each)
+    matrix = _matrix([_rows(*crowd.value.shape)])
+    answer = _solve(-values.ravel(), matrix, [parts], heights)
+    return None if answer is None else _by_job(answer["x"], crowd, each)
+
+
 def ecos_point(crowd: Any, floor: Floats) -> Floats | None:
     """Return ECOS's shares, one job per row, that give each job its floor; None if it finds none.
 
@@ -169,13 +179,14 @@ def _by_job(found: Floats, crowd: Any, each: Ints) -> Floats:
 
 
 def _solve(
-    level: float, matrix: Any, entries: list[Floats], heights: Floats, cones: int = 0,
+    goal: float | Floats, matrix: Any, entries: list[Floats], heights: Floats, cones: int = 0,
     zeros: bool = False,
 ) -> Any:  # fmt: skip
-    """Minimise ``level`` times the first unknown, heights - G x in the cones; None if it fails.
+    """Minimise ``goal`` times the unknowns, heights - G x in the cones; None if it fails.
 
-    ``entries`` are those of G at the places of ``matrix``, column by column; the last of
-    ``heights`` are those of the second-order ``cones``.
+    A number is the coefficient of the first unknown; the others have none. ``entries`` are those of
+    G at the places of ``matrix``, column by column; the last of ``heights`` are those of the
+    second-order ``cones``.
     """
     if not is_installed():
         raise ParamError(
@@ -190,7 +201,7 @@ def _solve(
         matrix = matrix.copy()
         matrix.eliminate_zeros()
     cost = np.zeros(matrix.shape[1])
-    cost[0] = level
+    cost[: np.size(goal)] = goal
     dims = {"l": len(heights) - 3 * cones, "q": [3] * cones, "e": 0}
     answer = ecos.solve(cost, matrix, heights, dims, verbose=False)
     return answer if answer["info"]["exitFlag"] in _SOLVED else None

@@ -35,7 +35,10 @@ class Reference:
     length: float = 360.0
     interval: float = 1920.0
     shuffled: bool = False
+    #: GPUs left over idle rather than serve a job without a share, as under FIFO
+    idle: bool = False
     seed: int = 0
+    now: float = 0.0
     x: dict = field(default_factory=dict)
     time: dict = field(default_factory=dict)
     owed: dict = field(default_factory=dict)
@@ -104,6 +107,7 @@ class Reference:
                         received = self.time[entry][kind] - self.length / 2
                         self.owed[entry][kind] += share * (now - last_reset) - received
                         self.time[entry][kind] = self.length / 2
+                self.now = now
                 self.x, self.known = self.policy(active, self.jobs), set(active)
                 listed = [entry for entry in entries if entry in self.x]
                 self.total = dict.fromkeys(kinds, len(listed) * self.length / 2)
@@ -127,6 +131,8 @@ class Reference:
                 if taken & set(members(entry)) or gang > free:
                     continue
                 if min(self.speeds(entry, kind)) <= 0:
+                    continue
+                if self.idle and self.key(entry, kind)[0] <= 0:
                     continue
                 # pairs the policy left out; those of newcomers may be chosen, but do not run
                 if entry not in self.x and set(members(entry)) <= self.known:

@@ -27,8 +27,12 @@ def overheads():
 
 
 def subset(mirror, rng):
-    """Consecutive jobs of a public trace or a sample, submission kept, shifted or compressed."""
-    rows = reference.read_rows(mirror / FOLDER / f"{rng.choice(TRACES)}.csv")
+    """Some jobs of a public trace of the mirror."""
+    return some_of(reference.read_rows(mirror / FOLDER / f"{rng.choice(TRACES)}.csv"), rng)
+
+
+def some_of(rows, rng):
+    """60 to 160 consecutive jobs or a sample, submission kept, shifted or compressed."""
     count = int(rng.integers(60, 160))
     if rng.random() < 0.5:
         first = int(rng.integers(len(rows) - count))

@@ -1,10 +1,13 @@
 """The highest throughput of all jobs together."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from repro.core.policy import register
 from repro.core.typed_shares import Kinds, TypedShares
+from repro.optimise.ecos import ecos_sum
 from repro.optimise.linear import best_shares
+from repro.optimise.max_min import Crowd
 from repro.typing import Floats
 
 
@@ -13,13 +16,28 @@ from repro.typing import Floats
 class GavelMaxThroughput(TypedShares):
     """Maximise sum_i thr_i(X), steps per second of all jobs together.
 
-    Steps of different models count alike, so slow models wait; equal jobs get equal shares.
+    Steps of different models count alike, so slow models wait.
+
+    Parameters
+    ----------
+    lp_backend : {"highs", "ecos"}
+        Which of many optima: the one with the largest least share of time, where equal jobs get
+        equal shares, or that of Gavel's own solver (extra ``ecos``), which is given every job by
+        itself.
 
     Reference: Gavel, OSDI 2020, section 4.1 (objective over the shares of time).
     """
 
+    lp_backend: Literal["highs", "ecos"] = "highs"
+
     needs = frozenset({"throughput"})
 
+    def apart(self) -> bool:
+        """Tell whether each job has a row of its own, as in the public simulator."""
+        return self.lp_backend == "ecos"
+
     def shares(self, kinds: Kinds) -> Floats | None:
-        """Return X."""
+        """X, shape (kinds, GPU types)."""
+        if self.lp_backend == "ecos":
+            return ecos_sum(Crowd(kinds.speeds, kinds.counts, kinds.widths, kinds.gpus, kinds.name))
         return best_shares(kinds.speeds, kinds.counts, kinds.widths, kinds.gpus)

@@ -11,6 +11,9 @@ from repro.compiled import njit
 from repro.core.jobs import State
 from repro.typing import Flags, Floats, Ints
 
+#: Relative overshoot of the GPUs of a type that is left as it is.
+ROUNDING = 1e-8
+
 
 @njit()
 def trim(members: Any, x: Any, widths: Any, gpus: Any, tolerance: float) -> tuple[bool, Any]:
@@ -37,7 +40,8 @@ def trim(members: Any, x: Any, widths: Any, gpus: Any, tolerance: float) -> tupl
     trimmed = np.empty((count, types))
     for j in range(types):
         possible &= used[j] <= gpus[j] * (1.0 + tolerance)
-        factor = min(1.0, gpus[j] / max(used[j], 1e-300))
+        # what sums and solvers round is left alone: the last bit decides between equal priorities
+        factor = gpus[j] / used[j] if used[j] > gpus[j] * (1.0 + ROUNDING) else 1.0
         for a in range(count):
             trimmed[a, j] = max(x[a, j], 0.0) * factor
     return possible, trimmed
@@ -58,7 +62,8 @@ def settle(
     for a in range(count):
         one, two = members[a, 0], members[a, 1]
         for j in range(types):
-            value = deficit[a, j] + x[a, j] * elapsed - (time[a, j] - prior)
+            # in this order: the last bit decides between equal priorities
+            value = deficit[a, j] + (x[a, j] * elapsed - (time[a, j] - prior))
             if two < 0:
                 alone[one, j] = value
             else:

@@ -7,7 +7,15 @@ import pytest
 
 from repro.core.typed_shares import Kinds
 from repro.errors import ParamError
-from repro.optimise.ecos import _by_job, ecos_level, ecos_point, ecos_ratio, worth_as_written
+from repro.optimise.ecos import (
+    _by_job,
+    ecos_level,
+    ecos_point,
+    ecos_ratio,
+    ecos_sum,
+    worth_as_written,
+)
+from repro.optimise.linear import best_shares
 from repro.optimise.max_min import Centre, Crowd, central_level, central_ratio
 from repro.policies.gavel.las import GavelLas
 
@@ -44,6 +52,16 @@ def test_level_is_ours(solver, seed):
     check_feasible(crowd, theirs.shares)
     assert theirs.level == pytest.approx(ours.level, rel=1e-6)
     assert (theirs.tight == ours.tight).all()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_sum_is_ours(solver, seed):
+    crowd = some_crowd(seed)
+    single = Crowd(crowd.value, np.ones(len(crowd.value)), crowd.widths, crowd.gpus)
+    shares = ecos_sum(single)
+    check_feasible(single, shares)
+    ours = best_shares(crowd.usable_value, single.counts, crowd.widths, crowd.gpus)
+    assert (crowd.value * shares).sum() == pytest.approx((crowd.value * ours).sum(), rel=1e-6)
 
 
 def test_level_reports_floors_out_of_reach(solver):

@@ -79,3 +79,8 @@ def test_the_fast_model_has_the_gpu_and_order_does_not_matter(order):
     ends = run.jobs.set_index("job_id")["end_time"]
     assert ends[order.index("fast")] == pytest.approx(3600.0)
     assert run.summary()["n_finished"] == 3
+
+
+def test_ecos_is_given_every_job_by_itself():
+    assert not GavelMaxThroughput().apart()
+    assert GavelMaxThroughput(lp_backend="ecos").apart()

@@ -128,6 +128,15 @@ def test_rounding_errors_are_trimmed():
     assert (x.sum(axis=0) <= 2).all()
 
 
+def test_what_a_sum_rounds_is_not_trimmed():
+    """The last bit of a share can decide between jobs of equal priority."""
+    x = [[float(np.nextafter(0.5, 1)), 0.25]] * 4
+    assert sum(row[0] for row in x) > 2
+    found = mechanism(jobs([1] * 4))
+    found.adopt(shares((0, 1, 2, 3), x), 0.0)
+    assert found.ledger.rows.x.tolist() == x
+
+
 def test_equal_rows_come_in_the_order_in_which_they_came_into_being():
     """A pair exists from the arrival of its later member on."""
     found = mechanism(jobs([1] * 3))

@@ -1,0 +1,180 @@
+"""How near every policy comes to its paper's simulator: `make accuracy`.
+
+Runs the cases of tests/golden/accuracy_cases.csv, keeps what they come to in accuracy.csv beside
+this file and writes the tables of the rules' pages. Cases that this machine cannot run, for want of
+a public file or of ECOS, keep the results they had. ``python docs/accuracy.py muri`` runs the cases
+of one paper; ``--write`` runs none and writes the tables.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import marks
+import pandas as pd
+
+DOCS = Path(__file__).resolve().parent
+GOLDEN = DOCS.parent / "tests" / "golden"
+RESULTS = DOCS / "accuracy.csv"
+REVIEW = DOCS / "accuracy_originals.csv"
+PAGES = {
+    "tiresias": DOCS / "rules.md",
+    "muri": DOCS / "rules.md",
+    "gavel": DOCS / "rules-gavel.md",
+    "pcs": DOCS / "rules-pcs.md",
+}
+#: what tells one case from another
+KEY = ["paper", "policy", "settings", "compared_with", "theirs", "workload", "cluster", "seed"]
+GAPS = ["avg_gap", "makespan_gap", "job_gap"]
+#: relative difference up to which two numbers are one
+EXACT = 1e-6
+# the cases and the re-implementations lie among the tests
+sys.path.insert(0, str(GOLDEN))
+WORDS = {
+    "original": "printed by the simulator",
+    "solver": "the same with its solver",
+    "reference": "re-implementation",
+}
+
+
+@dataclass(frozen=True)
+class Share:
+    """How many cases of a row of a table are how near."""
+
+    exact: int
+    tenth: int
+    percent: int
+    worse: int
+
+
+def nearness(found: pd.DataFrame) -> Share:
+    """Count cases that are equal job by job, and others by the difference of their averages."""
+    apart = found["avg_gap"].abs().fillna(found["makespan_gap"].abs())
+    exact = found["job_gap"].fillna(apart) <= EXACT
+    rest = apart[~exact]
+    tenth = int((rest <= 1e-3).sum())
+    percent = int((rest <= 1e-2).sum()) - tenth
+    return Share(int(exact.sum()), tenth, percent, len(rest) - tenth - percent)
+
+
+def signed(gap: float) -> str:
+    """Format a relative difference as per cent; "0" if it is none, "–" if not known."""
+    if pd.isna(gap):
+        return "–"
+    if abs(gap) <= EXACT:
+        return "0"
+    digits = 2 if abs(gap) < 0.01 else 1
+    return f"{gap:+.{digits}%}".replace("-", "−").replace("%", " %")
+
+
+def worst(gaps: pd.Series[float]) -> float:
+    """Find the difference of largest size, nan if none is known."""
+    known = gaps.dropna()
+    return float(known[known.abs().idxmax()]) if len(known) else float("nan")
+
+
+def table(results: pd.DataFrame) -> str:
+    """Build the table of one paper in Markdown: a row per policy and what it is compared with."""
+    lines = [
+        "| policy | compared with | cases | equal in every job | within 0.1 % | within 1 % | worse "
+        "| average JCT, at most | makespan, at most |",
+        f"|{'---|' * 9}",
+    ]
+    groups = results.groupby(["policy", "settings", "compared_with"], sort=False, dropna=False)
+    for (policy, settings, compared), found in groups:
+        name = f"{policy}, `{settings}`" if settings else policy
+        near = nearness(found)
+        counts = [near.exact, near.tenth, near.percent, near.worse]
+        cells = [name, WORDS[compared], len(found), *(count or "" for count in counts)]
+        cells += [signed(worst(found["avg_gap"])), signed(worst(found["makespan_gap"]))]
+        lines.append(f"| {' | '.join(map(str, cells))} |")
+    return "\n".join(lines)
+
+
+def review(paper: str) -> str:
+    """Build the table of what was measured beside the unmodified simulator, in Markdown."""
+    rows = pd.read_csv(REVIEW, keep_default_na=False, comment="#")
+    lines = [
+        "| policies | cases | equal in every job | within 0.1 % | within 1 % | worse "
+        "| average JCT, at most | note |",
+        f"|{'---|' * 8}",
+    ]
+    for row in rows[rows["paper"] == paper].drop(columns="paper").itertuples(index=False):
+        lines.append(f"| {' | '.join(map(str, row))} |")
+    return "\n".join(lines)
+
+
+def stored() -> pd.DataFrame:
+    """Read the committed results, one row per case."""
+    return pd.read_csv(RESULTS, keep_default_na=False, na_values=dict.fromkeys(GAPS, ""))
+
+
+def measured(case: Any) -> dict[str, Any]:
+    """Run one case and make a row of the results of it."""
+    import accuracy_cases
+
+    outcome = accuracy_cases.run(case)
+    row = {name: getattr(case, name) for name in KEY}
+    row |= {"jobs": outcome.jobs, "avg_jct": f"{outcome.avg_jct:.10g}"}
+    row |= {name: f"{getattr(outcome, name):.3g}" for name in GAPS}
+    return {name: "" if value == "nan" else value for name, value in row.items()}
+
+
+def merged(
+    cases: list[Any], made: list[dict[str, Any]], before: list[dict[str, Any]]
+) -> pd.DataFrame:
+    """Put results in the order of the cases: those made now, and older ones of cases not run."""
+    known = {tuple(str(row[name]) for name in KEY): row for row in [*before, *made]}
+    rows = [known.get(tuple(str(getattr(case, name)) for name in KEY)) for case in cases]
+    return pd.DataFrame([row for row in rows if row is not None])
+
+
+def write_tables() -> None:
+    """Write the tables of all pages."""
+    results = stored()
+    for paper, page in PAGES.items():
+        marks.write(page, f"accuracy-{paper}", table(results[results["paper"] == paper]))
+        marks.write(page, f"originals-{paper}", review(paper))
+
+
+def main(words: list[str]) -> int:
+    """Run cases, keep their results and write the tables."""
+    if strange := set(words) - {*PAGES, "--write"}:
+        print(f"accuracy: {min(strange)!r}: give papers ({', '.join(PAGES)}) or --write")
+        return 2
+    if "--write" not in words:
+        _measure(set(words) or set(PAGES))
+    write_tables()
+    return 0
+
+
+def _measure(papers: set[str]) -> None:
+    """Run the cases of papers and write their results."""
+    import accuracy_cases
+
+    begun, cases = time.monotonic(), accuracy_cases.read()
+    chosen = [case for case in cases if case.paper in papers]
+    lacks = {case: accuracy_cases.missing(case) for case in chosen}
+    for what, count in Counter(filter(None, lacks.values())).items():
+        print(f"accuracy: {count} cases keep their old results: this machine lacks {what}")
+    runnable = [case for case in chosen if not lacks[case]]
+    # processes of their own: a fork in the middle of a compiled loop's threads can hang
+    pool = ProcessPoolExecutor(int(os.environ.get("JOBS", "2")), get_context("spawn"))
+    with pool:
+        made = list(pool.map(measured, runnable, chunksize=4))
+    before = pd.read_csv(RESULTS, dtype=str, keep_default_na=False) if RESULTS.exists() else None
+    old = [] if before is None else before.to_dict("records")
+    merged(cases, made, old).to_csv(RESULTS, index=False, lineterminator="\n")
+    print(f"accuracy: {len(made)} cases in {time.monotonic() - begun:.0f} s")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
