@@ -35,7 +35,7 @@ class Rules:
 
 RULES: dict[str, Rules] = {
     "paper": Rules(),
-    "tiresias": Rules(whole_seconds=True),
+    "tiresias": Rules(whole_seconds=True, trace_clock=True),
     "muri": Rules(
         trace_clock=True, iterations=1.015, start_overhead=True, tie_rel=1e-9, p99_by_index=True
     ),

@@ -6,6 +6,8 @@ from repro.typing import Floats, Ints
 
 #: Slots given to each type beyond what a greedy assignment uses, as a factor.
 ROOM = 1.3
+#: Entries of the matrix of all slots up to which it is built whole (80 MB).
+LARGEST = 10_000_000
 
 
 def start_now(durations: Floats, free: Ints, waited: Floats) -> list[tuple[int, int]]:
@@ -14,12 +16,12 @@ def start_now(durations: Floats, free: Ints, waited: Floats) -> list[tuple[int, 
     ``durations``, shape (jobs, types), are remaining seconds, infinite where a job cannot run, rows
     by arrival; ``free`` counts the free GPUs of each type; ``waited``, shape (jobs,), are seconds
     since arrival. Ties are those of `scipy.optimize.linear_sum_assignment` on the matrix of all
-    slots.
+    slots, where it has no more than `LARGEST` entries; beyond, other equal optima may be found.
     """
     # A job that is k-th from the end on a GPU delays k jobs by its duration, itself included, so it
     # costs k times its duration there; jobs are matched to slots (GPU, k), and on each GPU the one
     # of largest k starts. Columns are ordered by k, then by type, as in the full matrix with as
-    # many k as there are jobs, of which only the part that can be of use is built.
+    # many k as there are jobs; of a large one only the part that can be of use is built.
     # (AlloX, EuroSys 2020, section 4; Gavel, OSDI 2020, section 7.)
     types = np.flatnonzero(free > 0)
     rows = np.flatnonzero(np.isfinite(durations[:, types]).any(axis=1))
@@ -40,16 +42,17 @@ def start_now(durations: Floats, free: Ints, waited: Floats) -> list[tuple[int, 
 def _match(seconds: Floats, free: Ints, waited: Floats) -> tuple[Ints, Ints]:
     """Return the GPU of each job and its place from the end of that GPU's queue.
 
-    A type whose deepest slots stay partly empty needs no deeper ones: to every job they would
-    cost more than the empty slot. They would be reached by no shortest augmenting path either, so
-    that ties are those of all slots.
+    In a matrix that is too large, a type whose deepest slots stay partly empty needs no deeper
+    ones: to every job they would cost more than the empty slot.
     """
     from scipy.optimize import linear_sum_assignment
 
     jobs = len(seconds)
     type_of = np.repeat(np.arange(len(free)), free)
-    most = -(-jobs // free) + 1
-    depth = np.minimum(most, (ROOM * _greedy(seconds, free) / free).astype(np.int64) + 2)
+    most = depth = np.full(len(free), jobs)
+    if jobs * jobs * int(free.sum()) > LARGEST:
+        most = -(-jobs // free) + 1
+        depth = np.minimum(most, (ROOM * _greedy(seconds, free) / free).astype(np.int64) + 2)
     while True:
         place = np.arange(1, depth.max() + 1)[:, None]
         k, gpu = np.nonzero(place <= depth[type_of])

@@ -138,7 +138,7 @@ def rounded_linear(gpus: int) -> Floats:
 
 @functools.cache
 def pcs_speedups() -> SpeedUp:
-    """Return the curves of PCS's simulator: nine models, and jobs without one; others are refused."""
+    """Return the curves of the nine models of PCS's simulator; other models are refused."""
     accepted = "times above 0 for 1, 2, … GPUs"
     times = _PUBLISHED.lists("us_per_iteration", lambda us: us.size > 0 and min(us) > 0, accepted)
     # in seconds first, as the simulator has them: the last bit decides between equal jobs

@@ -1,10 +1,27 @@
-"""``repro simulate``: what the loader noted, stand-ins, rows left out, baselines, typed clusters."""
+"""``repro simulate``: what the loader noted, stand-ins, rows left out, baselines, GPU types."""
 
 from __future__ import annotations
 
+import json
+from types import SimpleNamespace
+
 import pytest
 
+from repro.cli.app import main
+from repro.files import public
+
 HEAD = "job_id,submit_time,duration,num_gpus\n"
+
+
+@pytest.fixture
+def run_cli(capsys):
+    def run(*words):
+        code = main([str(word) for word in words])
+        said = capsys.readouterr()
+        shown = json.loads(said.out) if code == 0 and "--json" in words else None
+        return SimpleNamespace(code=code, out=said.out, err=said.err, json=shown)
+
+    return run
 
 
 @pytest.fixture
@@ -69,10 +86,13 @@ def test_equally_fast_types_are_said_for_policies_of_shares_too(simulated):
 @pytest.fixture
 def nothing_public(tmp_path, monkeypatch):
     """Take away mirror, cache and network."""
-    (tmp_path / "mirror").mkdir()
-    monkeypatch.setenv("REPRO_TRACE_MIRROR", str(tmp_path / "mirror"))
+    monkeypatch.delenv("REPRO_TRACE_MIRROR", raising=False)
     monkeypatch.setenv("REPRO_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setenv("REPRO_OFFLINE", "1")
+
+    def refuse(*_, **__):
+        raise OSError("no network")
+
+    monkeypatch.setattr(public, "_retrieve", refuse)
 
 
 def test_rules_of_a_simulator_on_a_stand_in_need_leave(simulated, nothing_public):

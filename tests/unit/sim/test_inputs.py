@@ -110,7 +110,7 @@ def test_any_frame_is_refused_or_runs_to_its_end(jobs, policy):
     ("rules", "policy"),
     [
         *(("paper", name) for name in (*POLICIES, "gandiva", "themis", "isolated")),
-        *(("tiresias", name) for name in ("srtf", "yarn-cs", "tiresias-l", "gandiva")),
+        *(("tiresias", name) for name in ("srtf", "yarn-cs", "tiresias-l")),
         *(("gavel", name) for name in ("gavel-las", "isolated", "fifo-agnostic", "gavel-fifo")),
         *(("pcs", name) for name in ("max-min", "themis", "afs")),
     ],
