@@ -1,11 +1,13 @@
 """``--set K=V``: values as they are written on a command line, for a policy and its rounds."""
 
 import dataclasses
+import inspect
 from typing import Any
 
 from repro.core.policy import Order, policies, spellings
 from repro.errors import ParamError, refuse_unknown
 from repro.sim.rounds.settings import RoundSettings
+from repro.trace.formats import FORMATS
 
 _WORDS = {"true": True, "false": False, "none": None}
 _LARGEST = 2.0**53  # whole numbers beyond are not exact
@@ -34,6 +36,21 @@ def parse_settings(pairs: list[str]) -> dict[str, Any]:
         items = tuple(_scalar(part.strip(), pair) for part in parts)
         found[name] = items if "," in value else items[0]
     return found
+
+
+def format_settings(
+    policy: str, form: str | None, settings: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Split settings into those of policy and rounds, and those of the trace format alone."""
+    if form is None or form not in FORMATS:
+        return settings, {}
+    own = {
+        *spellings(policies[policy]),
+        *(field.name for field in dataclasses.fields(RoundSettings)),
+    }
+    theirs = {*list(inspect.signature(FORMATS[form]).parameters)[1:]} - own
+    rest = {key: value for key, value in settings.items() if key not in theirs}
+    return rest, {key: value for key, value in settings.items() if key in theirs}
 
 
 def round_settings(policy: str, settings: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

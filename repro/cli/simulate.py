@@ -11,7 +11,7 @@ import typer
 
 import repro
 from repro.cli.lines import compiling_line, complain
-from repro.cli.settings import parse_settings, round_settings
+from repro.cli.settings import format_settings, parse_settings, round_settings
 from repro.cluster.spec import Cluster
 from repro.compiled import compile_watch
 from repro.core.policy import Policy, make
@@ -61,7 +61,9 @@ def simulate(
     settings: Annotated[
         list[str] | None,
         typer.Option(
-            "--set", metavar="K=V", help="Parameter of the policy or its rounds; lists by commas."
+            "--set",
+            metavar="K=V",
+            help="Parameter of the policy, its rounds or the trace format; lists by commas.",
         ),
     ] = None,
     placement: Annotated[str | None, typer.Option(metavar="NAME", help="Placement rule.")] = None,
@@ -98,14 +100,17 @@ def simulate(
     if empty := [option for option, given in options.items() if given == ""]:
         raise ParamError(f"--{empty[0]}: is empty; name one or leave it out")
     machines = Cluster.parse(cluster)
-    own, rounds = round_settings(policy, parse_settings(settings or []))
+    known = public.entry(trace).format if public.is_known(trace) else None
+    given, reading = format_settings(policy, format or known, parse_settings(settings or []))
+    own, rounds = round_settings(policy, given)
     chosen = make(policy, rules, **own)
     named = {"throughputs": throughputs, "reference_gpu": reference_gpu, "speedups": speedups}
     speeds = {option: value for option, value in named.items() if value is not None}
     curves = _curves(speedups, chosen)
     # a job of divisible GPUs may ask for more than there are
     gpus = None if chosen.elastic else machines.num_gpus
-    opened = _trace(trace, format, gpus, seed, speeds, drop_bad_rows=drop_bad_rows)
+    reading |= {"drop_bad_rows": True} if drop_bad_rows else {}
+    opened = _trace(trace, format, gpus, seed, speeds, reading)
     perf = curves or _performance(opened, machines, speeds, placement_sensitive, rules)
     if not stand_in:
         _check_stand_ins(stand_ins(opened.frame, perf, chosen), rules)
@@ -209,19 +214,22 @@ def _trace(
     gpus: int | None,
     seed: int,
     speeds: dict[str, str],
-    *,
-    drop_bad_rows: bool,
+    reading: dict[str, Any],
 ) -> _Opened:
-    """Open a trace; speeds matter to those whose work is given in training steps or GPU-seconds."""
+    """Open a trace; speeds matter to those whose work is given in training steps or GPU-seconds.
+
+    ``reading`` are further options of the reader.
+    """
     if Path(name).exists() or name not in synth.generators:
         known = public.entry(name).format if public.is_known(name) else None
         of_format = _SPEEDS.get(form or known or "", ())
         options = {key: speeds[key] for key in speeds if key in of_format}
-        frame = load(name, form, cluster_gpus=gpus, drop_bad_rows=drop_bad_rows, **options)
+        given: dict[str, Any] = options | reading
+        frame = load(name, form, cluster_gpus=gpus, **given)
         return _Opened(frame, frozenset(options), False)
     if form is not None:
         raise ParamError(f"--format {form}: {name!r} is a generator, not a file")
-    if drop_bad_rows:
+    if reading:
         raise ParamError(f"--drop-bad-rows: {name!r} is a generator, which has no bad rows")
     taken = inspect.signature(synth.generators[name]).parameters
     options = {key: speeds[key] for key in speeds if key in taken}

@@ -113,3 +113,18 @@ def test_rules_of_a_simulator_on_a_stand_in_need_leave(simulated, nothing_public
 def test_what_is_public_is_no_stand_in(simulated):
     done = simulated(HEAD + "1,0,100,1\n", "--json")
     assert done.json["stand_in"] == []
+
+
+def test_options_of_the_format_are_set_too(simulated):
+    head = "job_id,gpu_num,submit_time,start_time,end_time\n"
+    rows = (
+        "1,1,2020-01-01 00:00:00,2020-01-01 00:00:00,2020-01-01 00:01:00\n"
+        "1,1,2020-01-01 00:00:00,2020-01-01 00:02:00,2020-01-01 00:04:00\n"
+    )
+    refused = simulated(head + rows, form="helios")
+    assert refused.code == 2 and "--set attempts=join" in refused.err
+    done = simulated(head + rows, "--set", "attempts=join", "--json", form="helios")
+    assert done.code == 0
+    assert (done.json["n_jobs"], done.json["avg_jct"]) == (1, 180.0)
+    wrong = simulated(head + rows, "--set", "attempts=glue", form="helios")
+    assert wrong.code == 2 and "attempts" in wrong.err
