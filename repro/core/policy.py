@@ -200,7 +200,7 @@ class Order(Policy):
     """A policy that is only an ordering: the smallest key runs first, what does not fit is skipped.
 
     A key may change when the job starts, stops or is re-queued; in between it may drift
-    linearly while the job runs (`slope`). Ties end with (submission time, job id).
+    linearly while the job runs (`slope`). Ties end with submission, then the order in the file.
 
     Examples
     --------

@@ -94,8 +94,8 @@ def simulate(
     -------
     Result
         Records; ``result.summary()`` for the headline numbers. Times are those of the trace; inside
-        the run, and for ``processes``, the clock starts at the first submission (under rules muri
-        at 0 of the trace).
+        the run, and for ``processes``, the clock starts at the first submission (under rules
+        tiresias and muri at 0 of the trace).
 
     Raises
     ------

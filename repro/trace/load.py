@@ -17,7 +17,7 @@ from repro.files.spreadsheet import safe_cells
 from repro.files.table import Document, no_job_left
 from repro.files.whole import write_whole
 from repro.trace.formats import FORMATS
-from repro.trace.schema import COLUMNS, validate
+from repro.trace.schema import COLUMNS, REQUIRED, validate
 from repro.typing import Floats
 
 TENTHS = 10
@@ -43,7 +43,8 @@ def load(
     path : str or Path
         A file, or the name of a public trace (``repro trace list``) when no such file exists.
     format : str, optional
-        One of ``FORMATS``; may be left out for a public trace.
+        One of ``FORMATS``; may be left out for a public trace, and for a file whose header has the
+        columns job_id, submit_time, duration and num_gpus, which is of format ``repro``.
     cluster_gpus : int, optional
         GPUs of the cluster; a job that needs more is an error.
     drop_bad_rows : bool
@@ -81,8 +82,7 @@ def load(
             raise TraceError(f"{path}: no such file, nor {public.unknown(str(path))}")
     document = Document.read(path)
     if format is None:
-        known = ", ".join(FORMATS)
-        raise TraceError(f"{path}: of which format? name one (--format): {known}")
+        format = _format_of(document)
     read = FORMATS[format]
     accepted = list(inspect.signature(read).parameters)[1:]
     refuse_unknown(f"format {format!r} has no option", options, accepted)
@@ -115,6 +115,18 @@ def load(
         "unread": parsed.unread,
     }
     return frame
+
+
+def _format_of(document: Document) -> str:
+    """Return the package's own format if the header has its columns; else ask for one."""
+    header = document.text.partition("\n")[0]
+    if {name.strip() for name in header.split(",")} >= set(REQUIRED):
+        return "repro"
+    known = ", ".join(FORMATS)
+    raise TraceError(
+        f"{document.name}: of which format? name one (--format): {known}; a header with "
+        f"{', '.join(REQUIRED)} needs no name"
+    )
 
 
 def write(frame: pd.DataFrame, path: str | Path) -> Path:

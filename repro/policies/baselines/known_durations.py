@@ -18,7 +18,7 @@ class KnownDuration(Order):
     ----------
     history_ties : bool, optional
         Equal keys keep the order of the previous event, as a list sorted in place does, instead of
-        (submission, job id). None: as the rules say.
+        submission, then order in the file. None: as the rules say.
     refill : bool, optional
         Select by nodes: at every event the empty cluster is refilled by consolidated first fit, and
         a gang for which no nodes are left is skipped, even if as many GPUs are idle. False: any

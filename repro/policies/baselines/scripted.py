@@ -14,9 +14,9 @@ class Given(Policy):
     Parameters
     ----------
     gangs : tuple of Run
-        Members are row numbers in order of (submission, job id); those that have finished are
-        left out, so that the others of a group go on alone. Gangs that name nodes need placement
-        ``wished``.
+        Members are row numbers in order of submission, equals as in the file; those that have
+        finished are left out, so that the others of a group go on alone. Gangs that name nodes need
+        placement ``wished``.
     """
 
     gangs: tuple[Run, ...] = ()

@@ -75,7 +75,7 @@ class Resort:
         self._settle(job, now)
 
     def _read(self, job: int, now: float) -> None:
-        """Read a key; unless ties have history they end with (submission, job id)."""
+        """Read a key; unless ties have history they end with submission, then order in the file."""
         key = self.ordering.key(job, now)
         self._keys[job] = key if self.history_ties else (key, job)
 

@@ -4,7 +4,7 @@ import pandas as pd
 
 from repro.core.jobs import MAX_GPUS_PER_JOB
 from repro.errors import ParamError
-from repro.files.table import Document, Parsed, Table, elapsed
+from repro.files.table import Document, Parsed, Table
 from repro.trace.formats import FORMATS
 from repro.trace.runs import NO_GPU, take_runs
 
@@ -52,5 +52,5 @@ def read(document: Document, attempts: str = "refuse") -> Parsed:
         if column in table:
             times[name] = table.frame[column]
     take_runs(parsed, times, {NO_GPU: gpus == 0}, attempts=attempts)
-    parsed.frame["submit_time"] = elapsed(dates["submitted"][parsed.frame.index])
+    parsed.frame["submit_time"] -= parsed.frame["submit_time"].min()
     return parsed

@@ -60,7 +60,8 @@ def test_what_is_no_frame_is_refused_in_one_line():
 def test_a_path_is_loaded(tmp_path):
     path = tmp_path / "jobs.csv"
     frame().to_csv(path, index=False)
-    # the header is that of several formats
+    assert simulate(path, "1x4", "srtf").jobs["jct"].tolist() == [10.0, 3.0, 4.0]
+    path.write_text("job_id,num_gpu,submit_time,duration\n0,4,0,60\n")
     with pytest.raises(TraceError, match="of which format"):
         simulate(path, "1x4", "srtf")
     with pytest.raises(TraceError, match="no such file"):
