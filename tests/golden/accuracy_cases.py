@@ -74,7 +74,8 @@ def read(path=TABLE):
     return [
         Case(
             row["paper"], row["policy"], row["settings"], row["compared_with"],
-            row["reference_settings"], row["workload"], seed, cluster, (row["avg_jct"], row["makespan"]),
+            row["reference_settings"], row["workload"], seed, cluster,
+            (row["avg_jct"], row["makespan"]),
         )
         for row in rows
         for cluster in row["clusters"].split()
