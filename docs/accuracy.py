@@ -1,9 +1,10 @@
-"""How near every policy comes to its paper's simulator: `make accuracy`.
+"""Compare the policies of accuracy_cases.csv with public simulators: `make accuracy`.
 
-Runs the cases of tests/golden/accuracy_cases.csv, keeps what they come to in accuracy.csv beside
-this file and writes the tables of the rules' pages. Cases that this machine cannot run, for want of
-a public file or of ECOS, keep the results they had. ``python docs/accuracy.py muri`` runs the cases
-of one paper; ``--write`` runs none and writes the tables.
+Runs the cases of tests/golden/accuracy_cases.csv against the simulators of Tiresias, Muri, Gavel
+and PCS, keeps the results in accuracy.csv next to this file and writes a table for each of the four
+papers into the pages on rules. Cases keep their old results where this machine lacks a public file
+or ECOS. ``python docs/accuracy.py muri`` runs the cases of one paper; ``--write`` runs none and
+writes the tables.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import pandas as pd
 DOCS = Path(__file__).resolve().parent
 GOLDEN = DOCS.parent / "tests" / "golden"
 RESULTS = DOCS / "accuracy.csv"
-REVIEW = DOCS / "accuracy_originals.csv"
+ORIGINALS = DOCS / "accuracy_originals.csv"
 PAGES = {
     "tiresias": DOCS / "rules.md",
     "muri": DOCS / "rules.md",
@@ -32,7 +33,10 @@ PAGES = {
     "pcs": DOCS / "rules-pcs.md",
 }
 #: what tells one case from another
-KEY = ["paper", "policy", "settings", "compared_with", "theirs", "workload", "cluster", "seed"]
+KEY = [
+    *("paper", "policy", "settings", "compared_with", "reference_settings"),
+    *("workload", "cluster", "seed"),
+]
 GAPS = ["avg_gap", "makespan_gap", "job_gap"]
 #: relative difference up to which two numbers are one
 EXACT = 1e-6
@@ -46,8 +50,8 @@ WORDS = {
 
 
 @dataclass(frozen=True)
-class Share:
-    """How many cases of a row of a table are how near."""
+class Counts:
+    """Cases of one row of a table, by their distance from the simulator."""
 
     exact: int
     tenth: int
@@ -55,14 +59,14 @@ class Share:
     worse: int
 
 
-def nearness(found: pd.DataFrame) -> Share:
+def nearness(found: pd.DataFrame) -> Counts:
     """Count cases that are equal job by job, and others by the difference of their averages."""
     apart = found["avg_gap"].abs().fillna(found["makespan_gap"].abs())
     exact = found["job_gap"].fillna(apart) <= EXACT
     rest = apart[~exact]
     tenth = int((rest <= 1e-3).sum())
     percent = int((rest <= 1e-2).sum()) - tenth
-    return Share(int(exact.sum()), tenth, percent, len(rest) - tenth - percent)
+    return Counts(int(exact.sum()), tenth, percent, len(rest) - tenth - percent)
 
 
 def signed(gap: float) -> str:
@@ -99,9 +103,9 @@ def table(results: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
-def review(paper: str) -> str:
-    """Build the table of what was measured beside the unmodified simulator, in Markdown."""
-    rows = pd.read_csv(REVIEW, keep_default_na=False, comment="#")
+def originals(paper: str) -> str:
+    """Build the table of comparisons with the unmodified simulator, in Markdown."""
+    rows = pd.read_csv(ORIGINALS, keep_default_na=False, comment="#")
     lines = [
         "| policies | cases | equal in every job | within 0.1 % | within 1 % | worse "
         "| average JCT, at most | note |",
@@ -142,7 +146,7 @@ def write_tables() -> None:
     results = stored()
     for paper, page in PAGES.items():
         marks.write(page, f"accuracy-{paper}", table(results[results["paper"] == paper]))
-        marks.write(page, f"originals-{paper}", review(paper))
+        marks.write(page, f"originals-{paper}", originals(paper))
 
 
 def main(words: list[str]) -> int:

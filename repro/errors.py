@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 class ReproError(Exception):
     """Base of all errors a user can cause; the command line prints it and exits with 2.
 
-    It has one line, and is made with more only where what follows the first is a list.
+    Its message is one line; further arguments are the items of a list below it.
 
     >>> print(ReproError("policies of that family:", "gavel-fifo", "yarn-cs"))
     policies of that family:
@@ -40,11 +40,11 @@ class ClaimError(ReproError):
 
 
 class InputWarning(UserWarning):
-    """Something about the input of a run changes what its result means."""
+    """A property of the input changes the meaning of a result."""
 
 
 class StandInWarning(UserWarning):
-    """A public trace cannot be had and is replaced by a drawn one."""
+    """A public trace is not available and a generated stand-in takes its place."""
 
 
 class CacheWarning(UserWarning):

@@ -11,9 +11,11 @@ import numpy as np
 import pandas as pd
 import typer
 
+from repro.cli.settings import parse_settings
 from repro.errors import ParamError
 from repro.figures.data import open_trace
 from repro.figures.saved import to_json
+from repro.files import public
 from repro.files.whole import write_whole
 from repro.perf.speedup import load_speedups
 from repro.preferences.interface import CONFIGURATION, Preferences
@@ -54,6 +56,13 @@ def front(
     speedups: Annotated[
         str | None, typer.Option(metavar="FILE", help="Speed-up curves of divisible jobs.")
     ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="K=V", help="Option of the trace format."),
+    ] = None,
+    drop_bad_rows: Annotated[
+        bool, typer.Option(help="Leave out rows that break a rule, counted by reason.")
+    ] = False,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of what is drawn.")] = 0,
     jobs: Annotated[
         int | None, typer.Option("-j", metavar="N", help="Processes; by default one per CPU.")
@@ -71,13 +80,9 @@ def front(
         raise ParamError(f"--out {out}: no folder {out.parent}; make it first")
     wishes = parse([_objective(text) for text in prefer])
     how = Method(method, budget, population)
-    options: dict[str, Any] = {} if speedups is None else {"speedups": speedups}
-    if Path(trace).exists():
-        frame = load(trace, format, **options)
-    elif format is not None:
-        raise ParamError(f"--format {format}: there is no file {trace!r}")
-    else:
-        frame = open_trace(trace, seed)[0]
+    reading = parse_settings(settings or [], elsewhere=())
+    reading |= {"drop_bad_rows": True} if drop_bad_rows else {}
+    frame = _trace(trace, format, speedups, seed, reading)
     curves = None if speedups is None else load_speedups(speedups)
     pcs = Preferences(frame, cluster, train=train, perf=curves, workers=jobs)
     pcs.set_preference(wishes)
@@ -97,6 +102,23 @@ def front(
     rows = json.loads(found.to_json(orient="records", double_precision=15))
     report = {"objectives": names, "evaluations": budget, "front": rows}
     typer.echo(to_json(report).decode().rstrip() if as_json else _text(found))
+
+
+def _trace(
+    name: str, form: str | None, speedups: str | None, seed: int, reading: dict[str, Any]
+) -> pd.DataFrame:
+    """Open a file, a public trace or a generator; ``reading`` are options of the reader."""
+    if Path(name).exists():
+        options = {} if speedups is None else {"speedups": speedups}
+        return load(name, form, **(reading | options))
+    if form is not None:
+        raise ParamError(f"--format {form}: there is no file {name!r}")
+    if not reading:
+        return open_trace(name, seed)[0]
+    if public.is_known(name):
+        return load(name, **reading)
+    option = "--drop-bad-rows" if "drop_bad_rows" in reading else "--set"
+    raise ParamError(f"{option}: {name!r} is neither a file nor a public trace")
 
 
 def _objective(text: str) -> Objective:

@@ -41,14 +41,14 @@ def _one_line(line: str) -> str:
 
 
 def compiling_line() -> Callable[[str], None]:
-    """Make a function that says on a terminal, once, which loop is being compiled."""
+    """Make a function that names the first loop that is compiled, on a terminal only."""
     is_silent = not sys.stderr.isatty()
 
     def tell(name: str) -> None:
         nonlocal is_silent
         if not is_silent:
             is_silent = True
-            complain(f"compiling {name} and what follows, which the next runs find done")
+            complain(f"compiling {name} and other loops; later runs reuse them")
 
     return tell
 

@@ -25,7 +25,7 @@ from repro.trace.synth.liquid import WARM_UP
 GIVEN = "given"
 _REQUIRED = ("job_id", "num_ps", "num_workers")
 _OPTIONAL = ("gpu_mem_mb", "bandwidth_mb_s", "tasks", "model", "batch_size", "num_batches")
-#: Beginnings of what is written by indents and braces.
+#: Beginnings of files that are no tables.
 _NO_TABLE = {
     "JSON": re.compile(r"[{\[]"),
     "YAML": re.compile(r"---|- |[^\s,;|]+:(\s|$)"),
@@ -141,7 +141,7 @@ class _Jobs:
         self.table.refuse(again, "job_id", "appears twice", "every job has an id of its own")
 
     def unused(self, policy: str) -> dict[str, str]:
-        """Return the columns that tell something and are not read, each with a reason or ''."""
+        """Columns with values that no plan depends on, each with a reason or ''."""
         frame = self.table.frame
         why = {"gpu_type": "a container goes on a GPU of any type"}
         if policy != GIVEN:
@@ -215,14 +215,14 @@ def _check_is_table(document: Document) -> None:
 
 
 def _alike(name: str, others: Sequence[str]) -> str | None:
-    """Return the name that another one comes close to, whatever the case."""
+    """Closest of the other names, without regard to case."""
     plain = {other.casefold(): other for other in others}
     found = difflib.get_close_matches(name.casefold(), plain, n=1)
     return plain[found[0]] if found else None
 
 
 def _tell_ignored(columns: dict[str, str], types: Sequence[str]) -> None:
-    """Print what the files say and no plan depends on."""
+    """Print the columns and GPU types that no plan depends on."""
     if columns:
         shown = [f"{name} ({why})" if why else name for name, why in columns.items()]
         complain(f"not used: columns of the file {', '.join(shown)}")

@@ -2,6 +2,7 @@
 
 import dataclasses
 import inspect
+from collections.abc import Collection
 from typing import Any
 
 from repro.core.policy import Order, policies, spellings
@@ -10,11 +11,13 @@ from repro.sim.rounds.settings import RoundSettings
 from repro.trace.formats import FORMATS
 
 _WORDS = {"true": True, "false": False, "none": None}
+#: Parameters that `repro simulate` has options for.
+_ELSEWHERE = ("name", "rules", "throughputs")
 _LARGEST = 2.0**53  # whole numbers beyond are not exact
 
 
-def parse_settings(pairs: list[str]) -> dict[str, Any]:
-    """Return policy parameters from ``K=V`` texts.
+def parse_settings(pairs: list[str], elsewhere: Collection[str] = _ELSEWHERE) -> dict[str, Any]:
+    """Parameters by name from ``K=V`` texts; ``elsewhere`` are those with options of their own.
 
     Values are whole numbers, numbers (``inf`` too), true, false, none, or text; a comma makes a
     tuple.
@@ -28,7 +31,7 @@ def parse_settings(pairs: list[str]) -> dict[str, Any]:
         name = name.strip()
         if not equals or not name:
             raise ParamError(f"--set {pair}: expected K=V, such as thresholds=3250,7200")
-        if name in ("name", "rules", "throughputs"):
+        if name in elsewhere:
             raise ParamError(f"--set {pair}: use --{'policy' if name == 'name' else name} instead")
         parts = [part for part in value.split(",") if part.strip() or "," not in value]
         if not parts:

@@ -145,14 +145,13 @@ def _check_given(numbers: dict[str, int | None], out: Path | None) -> None:
 
 
 def _check_stand_ins(found: list[str], rules: str) -> None:
-    """Refuse rules that repeat a simulator's numbers on data that are not the simulator's."""
+    """Refuse the rules of an artifact on stand-ins for the artifact's data."""
     if found and rules != "paper":
         names = ", ".join(found)
         fetch = " ".join(name.split()[-1] for name in found)
         raise ParamError(
-            f"--rules {rules}: repeats numbers of the public simulator, but a stand-in takes the "
-            f"place of {names}; get the public data (repro trace fetch {fetch}), or allow the "
-            f"stand-in with --stand-in"
+            f"--rules {rules} reproduces the artifact's numbers, but a stand-in takes the place of "
+            f"{names}: fetch it (repro trace fetch {fetch}), or pass --stand-in"
         )
 
 

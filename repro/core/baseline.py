@@ -1,4 +1,4 @@
-"""What a policy needs to be more than its baseline, declared by the policy and told to the user."""
+"""Baseline of a policy: the policy that it equals while certain inputs are missing."""
 
 import dataclasses
 from collections.abc import Collection
@@ -6,14 +6,14 @@ from typing import Any, NamedTuple
 
 
 class Baseline(NamedTuple):
-    """The policy that another one equals as long as none of these inputs is given.
+    """Policy that another one equals while none of these inputs is given.
 
     Parameters
     ----------
     policy : str
         Registered name of the baseline.
     advice : str
-        What to give, in the words of a message.
+        Inputs to give, as a message says it.
     parameters : tuple of str
         Parameters of the policy that make a difference where they are not at their default.
     columns : tuple of str
@@ -56,5 +56,5 @@ class Baseline(NamedTuple):
         return not (chosen or given or (self.model and modelled))
 
     def note(self, name: str) -> str:
-        """Return the line that a user of the policy ``name`` is told."""
+        """Line for users of the policy ``name``."""
         return f"policy {name!r} decides as {self.policy!r} here: {self.advice}"

@@ -1,10 +1,10 @@
-"""Words that several policies share, such as ``fifo``: which they are, and of which papers."""
+"""Families of policies, such as ``fifo``: their members and the papers of these."""
 
 import re
 import sys
 from collections.abc import Mapping
 
-#: Words of the field for one family.
+#: Synonyms of the field -> name of the family.
 _SAME = {
     "fairness": "max-min",
     "fcfs": "fifo",
@@ -12,20 +12,20 @@ _SAME = {
     "max-min-fairness": "max-min",
     "srpt": "srtf",
 }
-#: Letters that tell variants of one policy apart are no family.
+#: Shortest name of a family; a single letter marks a variant of one policy.
 _SHORTEST = 2
 
 
 def family(word: str, policies: Mapping[str, type]) -> list[str]:
-    """Return the names of the policies that a word may mean.
+    """Names of the policies of a family.
 
     Parameters
     ----------
     word : str
         Such as ``fifo``, in any case.
     policies : mapping
-        Name -> class. A policy is meant if the word is part of its name, between hyphens, or one
-        of its ``families``.
+        Name -> class. A policy belongs to the family if the word is a part of its name, between
+        hyphens, or one of its ``families``.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def family(word: str, policies: Mapping[str, type]) -> list[str]:
 
 
 def explain(word: str, policies: Mapping[str, type]) -> list[str]:
-    """Return the lines that answer a word of a family, none for any other word.
+    """Lines that list the policies of a family; none if no policy belongs to it.
 
     Parameters
     ----------

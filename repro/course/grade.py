@@ -50,7 +50,7 @@ class Limits:
 
 
 class GraderError(ReproError):
-    """A notebook was not graded for want of something that is not the student's to bring."""
+    """A notebook was not graded for a reason outside the student's answer."""
 
 
 def grade(
@@ -60,7 +60,7 @@ def grade(
     jobs: int = 1,
     tell: Callable[[dict[str, Any]], None] = lambda row: None,
 ) -> Path:
-    """Grade all submissions below a folder, those that are as they were when graded left out.
+    """Grade the submissions below a folder that are new or have changed since they were graded.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What students handed in: notebooks, whatever they are called, and what is none of them."""
+"""Notebooks that students submitted, under any name, and files that cannot be graded."""
 
 import lzma
 import os
@@ -87,7 +87,7 @@ class Submission(NamedTuple):
 
 
 class Ungraded(NamedTuple):
-    """What is there and cannot be graded; ``assignment`` is empty where it is not known."""
+    """A submitted file that cannot be graded; ``assignment`` is empty where it is not known."""
 
     student: str
     assignment: str
@@ -97,10 +97,10 @@ class Ungraded(NamedTuple):
 def submissions(
     folder: Path, source: Path | None = None
 ) -> tuple[list[Submission], list[Ungraded]]:
-    """Find the notebooks below a folder, and tell what else students left there.
+    """Find the notebooks below a folder, and the files there that cannot be graded.
 
-    A notebook is ``STUDENT/NAME.ipynb``, or as nbgrader keeps it. One with another name, in a
-    deeper folder or in a zip archive counts if its name and its cells point to one assignment.
+    A notebook at its place is ``STUDENT/NAME.ipynb``, or as nbgrader keeps it. A notebook elsewhere
+    is graded if its name or its cells point to one assignment and the other does not contradict.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def submissions(
     list of Submission
         By student and assignment.
     list of Ungraded
-        Assignments with several copies, and one row for what else a student left.
+        Assignments whose copies differ, and one row for all other files of a student.
 
     Raises
     ------
@@ -378,7 +378,7 @@ def _is_at_its_place(handed: Handed, name: str) -> bool:
 
 
 def _chosen(copies: list[Handed], name: str) -> Handed | None:
-    """Choose the copy to grade, None if there is a doubt."""
+    """Copy to grade: one at its place, else any if all are alike, else None."""
     regular = [handed for handed in copies if _is_at_its_place(handed, name)]
     if regular:
         return min(regular, key=lambda handed: handed.shown.count("/"))

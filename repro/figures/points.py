@@ -101,7 +101,7 @@ def thinned(frame: pd.DataFrame, by: Sequence[str], most: int = 11) -> pd.DataFr
 def shares(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Return how many points were judged and which share lies within 1, 2 and 10 %.
 
-    Points that stand aside are not counted.
+    Points that are shown and not judged do not count.
     """
     counted = [row for row in rows if row["distance"] is not None and not row.get("aside")]
     found = [abs(row["distance"]) for row in counted]

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from repro.errors import TraceError
-from repro.files.guess import rename_hint
+from repro.files.guess import ADD_COLUMNS, rename_hint
 from repro.typing import Flags, Floats
 
 # control characters, ends of lines, marks that turn the direction of text, halves of characters
@@ -77,13 +77,15 @@ class Origin:
         reasons = dict.fromkeys(rows or (label,), f"{name}: {rule}")
         return BadRows(message, reasons, self.name)
 
-    def missing(self, columns: list[str], present: list[str]) -> TraceError:
-        """Return the error for columns that are not there."""
+    def missing(
+        self, columns: list[str], present: list[str], advice: str = ADD_COLUMNS
+    ) -> TraceError:
+        """Return the error for missing columns, with advice on those that nothing resembles."""
         line = "1:" if self.line else ""
         return TraceError(
             f"{self.name}:{line}{','.join(columns)}: missing column "
             f"(found {shown(', '.join(present), 200)}); "
-            f"{rename_hint(columns, [shown(name) for name in present])}"
+            f"{rename_hint(columns, [shown(name) for name in present], advice)}"
         )
 
 

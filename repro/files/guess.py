@@ -1,4 +1,4 @@
-"""What a file looks like that cannot be read as it is: packed, encoded, of another kind."""
+"""Guesses of what a file is that is not the expected table: compression, encoding, format."""
 
 from __future__ import annotations
 
@@ -29,10 +29,13 @@ _MEANINGS = {
     "a start time": "starttime start started scheduledtime begintime",
     "an end time": "endtime end ended finishtime deletiontime completiontime",
 }
-#: What a column means by its name.
+#: Name of a column -> its meaning.
 SENSES = {word: sense for sense, words in _MEANINGS.items() for word in words.split()}
 _SWF_FIELDS = 18
 _SACCT = ("JobID", "JobIDRaw")
+#: Advice about missing columns, in any file and in a trace.
+ADD_COLUMNS = "add the missing columns"
+ADD_OR_FORMAT = f"{ADD_COLUMNS}, or name the format (--format)"
 
 
 def packed_as(raw: bytes) -> str | None:
@@ -112,8 +115,18 @@ def renames(
     return found
 
 
-def rename_hint(absent: Sequence[str], present: Collection[str]) -> str:
-    """Say which columns to rename, and that there is none of a run time."""
+def rename_hint(absent: Sequence[str], present: Collection[str], advice: str = ADD_COLUMNS) -> str:
+    """Say which present columns to rename, and what to do about the other absent ones.
+
+    Parameters
+    ----------
+    absent : sequence of str
+        Columns that the file lacks.
+    present : collection of str
+        Columns of the file.
+    advice : str
+        What to do about absent columns that no present column resembles.
+    """
     if any(name.lstrip().startswith("#") for name in present):
         return "line 1 is a comment: take it out"
     found = renames(absent, present)
@@ -124,7 +137,7 @@ def rename_hint(absent: Sequence[str], present: Collection[str]) -> str:
         parts.append("no column of a run time")
     rest = [name for name in absent if name not in found]
     if rest:
-        parts.append("add it, or name the format the file is in")
+        parts.append(advice)
     return "; ".join(parts)
 
 

@@ -22,7 +22,13 @@ import pandas as pd
 
 from repro.errors import TraceError
 from repro.files.checks import BadRows, Origin, is_plain, numbers, refuse, shown
-from repro.files.guess import encoding_of, other_kind, packed_as
+from repro.files.guess import (
+    ADD_COLUMNS,
+    ADD_OR_FORMAT,
+    encoding_of,
+    other_kind,
+    packed_as,
+)
 from repro.typing import Flags, Floats
 
 _DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "pipe", " ": "space"}
@@ -51,16 +57,18 @@ DATE_LOOKS = "a date looks like 2017-10-09 07:01:55, of {} to {}".format(*DATE_Y
 class Document:
     """The bytes of a file, unpacked, and its name for messages.
 
-    ``left_out`` are rows that readers pass over, with the reason for each.
+    ``left_out`` are rows that readers skip, with the reason for each. ``is_trace``: it has one of
+    several formats, which ``--format`` names.
     """
 
     name: str
     raw: bytes
     packed_sha256: str | None = None
     left_out: Mapping[int, str] = field(default_factory=dict, hash=False)
+    is_trace: bool = False
 
     @classmethod
-    def read(cls, path: str | Path) -> Document:
+    def read(cls, path: str | Path, *, is_trace: bool = False) -> Document:
         """Read ``path``; anything but a readable file of at most 2 GiB is a TraceError."""
         try:
             # a pipe or device is not even opened: it may never end
@@ -80,8 +88,9 @@ class Document:
         if len(raw) != found.st_size:
             raise TraceError(f"{path}: changes while it is read; give a copy")
         if raw.startswith(_GZIP):
-            return cls(str(path), _unzip(str(path), raw), hashlib.sha256(raw).hexdigest())
-        return cls(str(path), raw)
+            packed_sha256 = hashlib.sha256(raw).hexdigest()
+            return cls(str(path), _unzip(str(path), raw), packed_sha256, is_trace=is_trace)
+        return cls(str(path), raw, is_trace=is_trace)
 
     def without(self, rows: Mapping[int, str]) -> Document:
         """Return the document without further rows."""
@@ -145,7 +154,7 @@ def _unzip(name: str, packed: bytes) -> bytes:
 
 @dataclass
 class Parsed:
-    """Jobs in schema columns and file order, not validated yet."""
+    """Jobs of a file in the columns of the schema, in file order, not validated yet."""
 
     frame: pd.DataFrame
     origin: Origin
@@ -166,10 +175,10 @@ class Parsed:
 
 
 class Table:
-    """Columns of a delimited text file, with the way back to its lines.
+    """Columns of a delimited text file, and the line of each row.
 
-    Rows are labelled by their place in the file, from 0. Wholly blank rows and wholly blank columns
-    without a name, as spreadsheets write them, are left out.
+    Rows are labelled by their position in the file, from 0. Wholly blank rows and columns without a
+    name, as spreadsheets write them, are left out.
     """
 
     def __init__(
@@ -247,7 +256,9 @@ class Table:
     def _check_header(self, line: int, required: Sequence[str]) -> None:
         absent = [name for name in required if name not in self.header]
         if absent:
-            raise Origin(self.document.name, line=lambda _: line).missing(absent, self.header)
+            origin = Origin(self.document.name, line=lambda _: line)
+            advice = ADD_OR_FORMAT if self.document.is_trace else ADD_COLUMNS
+            raise origin.missing(absent, self.header, advice)
         twice = {name for name in self.header if self.header.count(name) > 1}
         if twice:
             raise TraceError(
@@ -417,9 +428,16 @@ class Table:
         return Origin(self.document.name, columns, self.line, self.cell)
 
     def parsed(self, *same: str, also: Collection[str] = (), **columns: str) -> Parsed:
-        """Return the columns that exist, by schema name: ``same`` in the file, or another there.
+        """Jobs with the columns that the file has, under their names in the schema.
 
-        ``also`` are columns of the file that the reader makes a column of the frame from.
+        Parameters
+        ----------
+        *same : str
+            Columns with the same name in schema and file.
+        also : collection of str
+            Further columns of the file that the format reads.
+        **columns : str
+            Name in the schema -> name in the file.
         """
         columns = {name: name for name in same} | columns
         held = {name: self.frame[column] for name, column in columns.items() if column in self}

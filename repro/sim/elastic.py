@@ -191,13 +191,19 @@ def ruled(
 
 @njit()
 def _instant(jobs: Jobs) -> float:
-    """Return the factor on the clock up to which completions count as now; 1 for whole parts."""
+    """Largest ratio of a completion time to now at which the job counts as complete.
+
+    It is 1 where time is counted in whole microseconds.
+    """
     return SAME_INSTANT if jobs.per_second == 1.0 else 1.0
 
 
 @njit(error_model="numpy")
 def _next_end(jobs: Jobs, s: State) -> tuple[int, float, float]:
-    """Return which job completes next, when, and when the job after it does."""
+    """Next job to complete (-1: none), its end, and the end of the job after it.
+
+    Both ends are in parts of a second.
+    """
     first, earliest, second, now = -1, math.inf, math.inf, s.clock[NOW]
     for job in s.holders[: s.tally[HOLDERS]]:
         begin, seconds = now, s.left[job] / s.rate[job]
@@ -215,22 +221,22 @@ def _next_end(jobs: Jobs, s: State) -> tuple[int, float, float]:
 
 @njit(error_model="numpy")
 def _also_done(jobs: Jobs, s: State) -> int:
-    """Return a further job that holds GPUs and has nothing left at this instant, -1 if none has.
+    """Another job that holds GPUs and is done at this instant (-1: none).
 
-    Under rules ``pcs`` as in the artifact, where nothing is exactly 0: a job whose end is rounded
-    to this instant may still lose its GPUs. Else nothing is what rounding of the clock hides.
+    Under rules ``pcs``, as in the artifact, a job is done only if its remaining work is exactly 0.
+    Under other rules it is done if its end is at most `SAME_INSTANT` times now.
     """
     done, now = -1, s.clock[NOW]
     for job in s.holders[: s.tally[HOLDERS]]:
-        # of those that completed just now nothing is left either
+        # a job that has just completed holds none
         if s.gpus[job] == 0.0:
             continue
         if jobs.per_second > 1.0:
-            nothing = s.left[job] == 0.0
+            is_done = s.left[job] == 0.0
         else:
             waits = max(s.begins[job] - now, 0.0) if jobs.pause > 0.0 else 0.0
-            nothing = now + waits + s.left[job] / s.rate[job] <= now * SAME_INSTANT
-        if nothing and (done < 0 or (jobs.by_arrival and job < done)):
+            is_done = now + waits + s.left[job] / s.rate[job] <= now * SAME_INSTANT
+        if is_done and (done < 0 or (jobs.by_arrival and job < done)):
             done = job
     return done
 

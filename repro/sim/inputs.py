@@ -1,4 +1,4 @@
-"""What a run is given: the trace checked, and what its user is told of it."""
+"""Inputs of a run: validation of the trace, notes on what the inputs change, stand-ins."""
 
 from pathlib import Path
 
@@ -55,7 +55,7 @@ def _refuse_dates(trace: pd.DataFrame, column: str, name: str) -> None:
 
 
 def notes(engine: Engine, trace: pd.DataFrame, rules: str) -> list[str]:
-    """Return a line for each thing about the input that changes what the result means.
+    """Lines on properties of the input that change the meaning of the result.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def notes(engine: Engine, trace: pd.DataFrame, rules: str) -> list[str]:
 
 
 def _cut_to_nothing(trace: pd.DataFrame, rules: str) -> list[str]:
-    """Say how many jobs whole seconds leave nothing; refuse if they do so to all."""
+    """Note on the jobs that whole seconds cut to 0 s; an error if all jobs are."""
     short, jobs = int((trace["duration"] < 1).sum()), len(trace)
     if short == jobs:
         raise TraceError(
@@ -106,7 +106,7 @@ def _modelled(engine: Engine) -> bool:
 
 
 def stand_ins(trace: pd.DataFrame, perf: object, policy: Policy) -> list[str]:
-    """Return what a run uses in place of public data that is not available.
+    """Names of the public data that a run replaces by stand-ins, with their sort.
 
     Parameters
     ----------

@@ -80,7 +80,7 @@ def load(
             path = public.fetch(name)
         elif not os.path.exists(path):
             raise TraceError(f"{path}: no such file, nor {public.unknown(str(path))}")
-    document = Document.read(path)
+    document = Document.read(path, is_trace=True)
     if format is None:
         format = _format_of(document)
     read = FORMATS[format]

@@ -1,7 +1,7 @@
-"""Run times out of recorded dates: one policy for the job logs of every format.
+"""Run times from recorded dates, in the same way for the job logs of every format.
 
-A run time is end - start. Rows without a run are dropped and counted by reason; attempts of one
-job are joined with their GPU-seconds conserved; whatever else is odd is counted in a note.
+A run time is end - start. Rows without a run are dropped and counted by reason. Attempts of one job
+are joined, which conserves their GPU-seconds. Notes count contradictions.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NEVER_RAN = "never ran"
 RUNNING = "still running"
 BACKWARDS = "ended before it started"
 INSTANT = "ran for 0 s"
-JOIN_HINT = "attempts=join (--set attempts=join) makes one job of the rows of an id"
+JOIN_HINT = "attempts=join (--set attempts=join) joins the rows of an id into one job"
 _RUNNING_STATES = ("RUNNING", "R", "SUSPENDED", "S", "COMPLETING", "CG")
 _WAITING_STATES = ("PENDING", "PD", "QUEUED", "WAITING", "CONFIGURING", "CF")
 
@@ -43,10 +43,11 @@ class Attempt(NamedTuple):
 
 
 class Rigid(NamedTuple):
-    """The attempts of one job as a job of fixed width.
+    """The attempts of one job as a job with a fixed number of GPUs.
 
-    ``start`` is NaN if it never ran, ``run_s`` if it still runs; ``run_s`` is negative if every
-    attempt ends before it starts; ``gpus`` is 0 if no attempt held any.
+    ``start`` is the first start (s), NaN if the job never ran. ``run_s`` is the run time (s): NaN
+    if the job still runs, negative if every attempt ends before it starts. ``gpus`` is 0 if no
+    attempt held any GPU.
     """
 
     gpus: int
@@ -56,7 +57,7 @@ class Rigid(NamedTuple):
 
 @dataclass
 class Attempts:
-    """Joins the attempts of jobs and counts what it had to decide."""
+    """Joins the attempts of jobs and counts contradictions."""
 
     counts: Counter[str] = field(default_factory=Counter)
 
@@ -75,12 +76,14 @@ class Attempts:
         first = min(attempt.start for attempt in started)
         if math.isnan(max(started, key=lambda attempt: attempt.start).end):
             return Rigid(width, first, math.nan)
+        if not forward:
+            return Rigid(width, first, -math.inf)
         if not held:
-            return Rigid(0 if forward else width, first, 0.0 if forward else -math.inf)
+            return Rigid(0, first, 0.0)
         return Rigid(*self._run(held))
 
     def _run(self, attempts: Sequence[Attempt]) -> tuple[int, float, float]:
-        """Give the GPUs held longest, the first start, and the GPU-seconds over those GPUs."""
+        """GPUs held longest, first start (s), and GPU-seconds over that number of GPUs (s)."""
         ordered = sorted(attempts, key=lambda attempt: attempt.start)
         widths = {len(attempt.gpus) for attempt in ordered}
         apart = all(one.end <= another.start for one, another in pairwise(ordered))
@@ -97,7 +100,7 @@ class Attempts:
         return gpus, start, work / gpus
 
     def notes(self) -> list[str]:
-        """Say what was decided, a line for each sort of thing."""
+        """Word the contradictions, a line for each sort."""
         texts = {
             "untimed": "{} without start or end time left out",
             "backwards": "{} left out because the end is before the start",
@@ -122,7 +125,7 @@ class Attempts:
 
 
 def _seconds_by_width(attempts: Sequence[Attempt]) -> dict[int, float]:
-    """Tell how long each number of distinct GPUs was held."""
+    """Seconds for which each number of distinct GPUs was held."""
     changes = [(attempt.start, 1, attempt.gpus) for attempt in attempts]
     changes += [(attempt.end, -1, attempt.gpus) for attempt in attempts]
     changes.sort(key=lambda change: change[0])
@@ -159,8 +162,8 @@ def take_runs(
     others : mapping of str to flags
         Further reasons to drop a row, which go first.
     attempts : {"refuse", "join"}, optional
-        What a second row of an id is, in a format that records attempts so: an error, or another
-        attempt of the job.
+        Treatment of a second row of an id, in formats that record attempts as rows: an error, or
+        another attempt of the job.
     """
     parsed.drop(others)
     times = times.loc[parsed.frame.index].copy()

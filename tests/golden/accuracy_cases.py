@@ -1,9 +1,9 @@
 """Cases of `accuracy_cases.csv`: a run of the package and what it is compared with (no tests).
 
 A row stands for every one of its seeds on every one of its clusters. It is compared with the
-package's own answer by the simulator's solver (``solver``: the settings of column ``theirs``), with
-a re-implementation in this folder (``reference``), or with what the unmodified public simulator
-printed (``original``: the numbers of the row).
+package's own answer by the simulator's solver (``solver``: the settings of column
+``reference_settings``), with a re-implementation in this folder (``reference``), or with what the
+unmodified public simulator printed (``original``: the numbers of the row).
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from repro.trace import synth
 
 TABLE = Path(__file__).with_name("accuracy_cases.csv")
 COLUMNS = (
-    "paper", "policy", "settings", "compared_with", "theirs", "workload", "seeds", "clusters",
-    "avg_jct", "makespan", "source",
+    "paper", "policy", "settings", "compared_with", "reference_settings", "workload", "seeds",
+    "clusters", "avg_jct", "makespan", "source",
 )  # fmt: skip
 GPU_TYPES = ("v100", "p100", "k80")
 #: Muri's traces that consecutive or sampled jobs are taken from
@@ -46,7 +46,7 @@ class Case:
     policy: str
     settings: str
     compared_with: str
-    theirs: str
+    reference_settings: str
     workload: str
     seed: int
     cluster: str
@@ -73,8 +73,9 @@ def read(path=TABLE):
         rows = list(csv.DictReader(handle))
     return [
         Case(
-            row["paper"], row["policy"], row["settings"], row["compared_with"], row["theirs"],
-            row["workload"], seed, cluster, (row["avg_jct"], row["makespan"]),
+            row["paper"], row["policy"], row["settings"], row["compared_with"],
+            row["reference_settings"], row["workload"], seed, cluster,
+            (row["avg_jct"], row["makespan"]),
         )
         for row in rows
         for cluster in row["clusters"].split()
@@ -185,7 +186,7 @@ def gavel(case):
         return against_print(here if until is None else here[here["job_id"].isin(until)],
                              case.printed)  # fmt: skip
     if case.compared_with == "solver":
-        there = runs(case.theirs)["end_time"]
+        there = runs(case.reference_settings)["end_time"]
     else:
         rows = load_throughputs().rows
         jobs = [

@@ -34,7 +34,7 @@ def test_tables_are_those_of_the_committed_results(accuracy, results, paper):
     page = accuracy.PAGES[paper]
     found = accuracy.table(results[results["paper"] == paper])
     assert accuracy.marks.read(page, f"accuracy-{paper}") == found
-    assert accuracy.marks.read(page, f"originals-{paper}") == accuracy.review(paper)
+    assert accuracy.marks.read(page, f"originals-{paper}") == accuracy.originals(paper)
 
 
 def test_every_case_has_a_result(accuracy, cases, results):
@@ -88,7 +88,7 @@ def test_cases_are_counted_by_job_first_and_by_average_after(accuracy):
         "job_gap": [0.0, 0.4, 0.4, 0.4, 0.4, None],
     }
     found = frame(**gaps)
-    assert accuracy.nearness(found) == accuracy.Share(exact=2, tenth=2, percent=1, worse=1)
+    assert accuracy.nearness(found) == accuracy.Counts(exact=2, tenth=2, percent=1, worse=1)
     row = accuracy.table(found).splitlines()[-1]
     assert row == "| p | the same with its solver | 6 | 2 | 2 | 1 | 1 | +2.0 % | −3.0 % |"
 

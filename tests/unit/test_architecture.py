@@ -1,4 +1,4 @@
-"""The house stays small and its floors stay floors: limits that docs/architecture.md names."""
+"""Limits that docs/architecture.md names: docstrings, functions, layers of packages, imports."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ def beside(
 def at_pauses(
     table: pd.DataFrame, theirs: pd.DataFrame, unit: str | Mapping[str, str], comparable: bool
 ) -> pd.DataFrame:
-    """Return `beside` for each ``pause_s`` of a `summary`; those with a pause stand aside."""
+    """Points of `beside` for each ``pause_s`` of a `summary`, with a pause shown and not judged."""
     parts = []
     pauses: list[float] = table.index.unique("pause_s").tolist()
     for pause in pauses:

@@ -14,22 +14,25 @@ from repro.typing import Flags, Floats, Ints
 
 #: Intervals that are recorded in one call at most, or GPUs of the cluster if more.
 _AT_ONCE = 100_000
-#: Entries of `Clock.tally`: jobs that hold GPUs, jobs that have arrived, and jobs that have not
+#: Entries of `Clock.tally`: numbers of jobs that hold GPUs, that have arrived, and that have not
 #: finished.
 _HOLDERS, _ARRIVED, _LEFT = range(3)
 
 
 class Clock(NamedTuple):
-    """Where a run stands."""
+    """Progress of a run, written in place."""
 
-    #: the next step (s)
+    #: (1,): time of the next step (s)
     next: Floats
+    #: (3,): counts
     tally: Ints
-    #: jobs that hold GPUs, in the order of the decision, and those that will
+    #: (jobs,): jobs that hold GPUs, in the order of the decision
     holders: Ints
+    #: (jobs,): jobs that hold GPUs from this step on, in the order of the decision
     chosen: Ints
-    #: of each job, whether it is among ``chosen``, and whether it has finished
+    #: (jobs,): is among ``chosen``
     is_chosen: Flags
+    #: (jobs,): has finished
     finished: Flags
 
 
@@ -42,9 +45,24 @@ def play(
     step_s: float,
     at_once: int = _AT_ONCE,
 ) -> None:
-    """Simulate until every job has finished; ``intervals`` None: they are not recorded.
+    """Simulate until every job has finished.
 
-    What the engine would do step by step, held against it by a test.
+    A test compares the run with that of the engine, step by step.
+
+    Parameters
+    ----------
+    table : JobTable
+        Jobs of the run; their state is written.
+    cluster : Cluster
+        Nodes with equally many GPUs.
+    intervals : Intervals or None
+        Record of who held GPUs when; None: nothing is recorded.
+    slice_s : float
+        Seconds between rotations.
+    step_s : float
+        Seconds between steps.
+    at_once : int
+        Intervals recorded in one call of the compiled loop, at most.
     """
     n = table.count
     gpus = np.array(table.gpus, dtype=np.int64)
@@ -79,7 +97,11 @@ def _steps(
     step_s: float,
     spans: Floats,
 ) -> int:
-    """Play steps until all jobs have finished or ``spans`` is nearly full; the spans written."""
+    """Play steps until all jobs have finished or ``spans`` is nearly full.
+
+    ``submit``, (jobs,): submit time (s). ``spans``, (3, intervals): job, start (s), end (s).
+    Returns the number of intervals written.
+    """
     tally = clock.tally
     room = spans.shape[1] - s.num_gpus
     count = 0
@@ -102,7 +124,10 @@ def _steps(
 
 @njit()
 def _complete(clock: Clock, state: State, now: float, spans: Floats) -> int:
-    """Book the jobs that have done their work by now; their number."""
+    """Finish the jobs whose work is done by ``now`` (s).
+
+    ``spans``, (3, intervals), get their intervals. Returns the number of intervals written.
+    """
     count, kept = 0, 0
     for job in clock.holders[: clock.tally[_HOLDERS]]:
         if state.since[job] + state.left[job] > now:
@@ -121,7 +146,11 @@ def _complete(clock: Clock, state: State, now: float, spans: Floats) -> int:
 
 @njit()
 def _apply(s: Sets, clock: Clock, state: State, now: float, spans: Floats) -> int:
-    """Stop and start jobs as the sets say; the number of those that stop."""
+    """Stop and start jobs as the sets say.
+
+    ``spans``, (3, intervals), get the intervals of jobs that stop. Returns the number of intervals
+    written.
+    """
     chosen = heads(s, clock.chosen)
     for job in clock.chosen[:chosen]:
         clock.is_chosen[job] = True
@@ -144,7 +173,7 @@ def _apply(s: Sets, clock: Clock, state: State, now: float, spans: Floats) -> in
 
 @njit()
 def _stop(state: State, job: int, now: float, spans: Floats, count: int) -> None:
-    """Take the GPUs of a job away, and note since when it held them."""
+    """Take the GPUs of a job away and write the interval to column ``count`` of ``spans``."""
     state.running[job] = False
     spans[0, count] = job
     spans[1, count] = state.since[job]

@@ -1,4 +1,4 @@
-"""Gandiva as the public Tiresias simulator plays it: node sets whose jobs are dealt out anew.
+"""Gandiva by the rules of the public Tiresias simulator: node sets, jobs dealt out anew.
 
 One call of `step` is one step of the simulator, of 10 s as shipped. The simulator begins a step
 with the rebalancing that here ends the step before. Nothing happens in between, so that the jobs
@@ -26,42 +26,45 @@ FREE, PENDING, SPARE, OPENED, MOVED = range(5)
 
 
 class Sets(NamedTuple):
-    """All node sets; a gang size is named by its place in the order of visits, a set by a number.
+    """All node sets; a gang size is its index in the order of visits, a set is a number.
 
-    The jobs of a set are a linked list whose first ones, as many as the set has capacity, run.
+    Shapes: sizes (sizes,), sets (nodes of the cluster,), jobs (jobs,). The jobs of a set are a
+    linked list; the first `capacity` jobs of it run.
     """
 
-    #: of each size: GPUs of a gang, nodes of a set, gangs that run at once on it
+    #: of each size: GPUs of a gang, nodes of a set, gangs that run at once on a set
     gpus: Ints
     nodes: Ints
     capacity: Ints
-    #: number of sets of each size, and jobs in them
+    #: of each size: number of sets, and number of jobs in them
     number: Ints
     members: Ints
-    #: sets of each size, roughly the least used first, (sizes, nodes of the cluster)
+    #: (sizes, nodes of the cluster): sets of each size, roughly the least used first
     order: Ints
-    #: of each set: jobs taken in since it was opened or dealt out, which completions do not lower
+    #: of each set: jobs that entered since it was opened or dealt out; completions do not lower it
     usage: Ints
-    #: of each set: number of jobs, first and last one
+    #: of each set: number of jobs, first job and last job (-1: none)
     jobs: Ints
     first: Ints
     last: Ints
-    #: of each job: its size, and the job behind it, -1 for none
+    #: of each job: its size, and the job behind it (-1: none)
     size: Ints
     behind: Ints
-    #: jobs whose size had no set and no nodes for one
+    #: (jobs,): jobs whose size had no set and no nodes for one
     pending: Ints
-    #: numbers of sets that are not open
+    #: (nodes of the cluster,): sets that are not open
     spare: Ints
-    #: jobs of one size while they change sets
+    #: (jobs,): jobs of one size while they change sets
     moving: Ints
+    #: (5,): counts
     tally: Ints
+    #: GPUs of a node and of the cluster
     node_gpus: int
     num_gpus: int
 
 
 def empty(widths: Floats, cluster: Cluster) -> Sets:
-    """No sets yet, for jobs that ask for so many GPUs."""
+    """Node sets before the first job, for jobs that ask for ``widths`` GPUs, (jobs,)."""
     gpus = widths.astype(np.int64)
     asked = set(gpus.tolist())
     known = [size for size in _VISITED if size in asked]
@@ -110,7 +113,10 @@ def _append(s: Sets, node_set: int, job: int) -> None:
 
 @njit()
 def _empty_out(s: Sets, node_set: int, moved: int) -> int:
-    """Note the jobs of a set in `Sets.moving` behind the ``moved`` there, and forget them."""
+    """Move the jobs of a set to `Sets.moving`, from index ``moved`` on.
+
+    Returns the number of jobs in `Sets.moving`.
+    """
     job = s.first[node_set]
     while job >= 0:
         s.moving[moved] = job
@@ -123,7 +129,7 @@ def _empty_out(s: Sets, node_set: int, moved: int) -> int:
 
 @njit()
 def _open(s: Sets, size: int) -> int:
-    """Open an empty set at the end of the list of its size."""
+    """Open an empty set at the end of the list of its size; return it."""
     s.tally[FREE] -= s.nodes[size]
     s.tally[SPARE] -= 1
     node_set = int(s.spare[s.tally[SPARE]])
@@ -135,7 +141,7 @@ def _open(s: Sets, size: int) -> int:
 
 @njit()
 def _close(s: Sets, size: int, node_set: int) -> None:
-    """Give the nodes of a set back that is out of the list of its size."""
+    """Give back the nodes of a set that is no longer in the list of its size."""
     s.tally[FREE] += s.nodes[size]
     s.spare[s.tally[SPARE]] = node_set
     s.tally[SPARE] += 1
@@ -167,9 +173,10 @@ def _sort(s: Sets, order: Ints) -> None:
 
 @njit()
 def step(s: Sets, finished: Flags, some_finished: bool, rotates: bool, new: int, end: int) -> None:
-    """Play one step at which the jobs from row ``new`` up to ``end`` arrive.
+    """Play one step, at which the jobs ``new`` to ``end`` - 1 arrive.
 
-    ``finished`` tells of each job whether it has; ``rotates``: a slice ends.
+    `finished`, (jobs,): has finished; `some_finished`: a job finished since the last step;
+    `rotates`: a slice ends at this step.
     """
     s.tally[MOVED] = 0
     released = _execute(s, finished, some_finished, rotates)
@@ -184,7 +191,7 @@ def step(s: Sets, finished: Flags, some_finished: bool, rotates: bool, new: int,
 
 @njit()
 def _execute(s: Sets, finished: Flags, some_finished: bool, rotates: bool) -> bool:
-    """Rotate the sets, drop finished jobs, close empty sets; tell whether one was closed."""
+    """Rotate the sets, drop finished jobs, close empty sets; return whether a set was closed."""
     released = False
     for size in range(len(s.gpus)):
         kept = 0
@@ -234,7 +241,10 @@ def _drop(s: Sets, finished: Flags, node_set: int) -> None:
 
 @njit()
 def _enter(s: Sets, job: int) -> bool:
-    """Give a job a set: one with room to spare, a new one, or the second least used."""
+    """Put a job into a set: one with room to spare, a new one, or the second least used.
+
+    Returns whether there was one.
+    """
     size = s.size[job]
     count = s.number[size]
     if count > 0:
@@ -258,7 +268,7 @@ def _enter(s: Sets, job: int) -> bool:
 
 @njit()
 def _take(s: Sets, size: int, node_set: int, job: int) -> None:
-    """Let the last set of a list take a job in."""
+    """Put a job into a set that is the last of the list of its size, and sort the list."""
     _append(s, node_set, job)
     s.members[size] += 1
     s.usage[node_set] += 1
@@ -267,7 +277,7 @@ def _take(s: Sets, size: int, node_set: int, job: int) -> None:
 
 @njit()
 def _retry(s: Sets) -> None:
-    """Let pending jobs enter; behind each that does, the simulator passes the next one over."""
+    """Let pending jobs enter; after each that does, the simulator skips the next one."""
     kept = 0
     place = 0
     while place < s.tally[PENDING]:
@@ -328,8 +338,8 @@ def _shrink(s: Sets, size: int, number: int) -> None:
 def _expand(s: Sets, size: int, number: int) -> None:
     """Open sets as far as nodes are free, and deal all jobs of the size out among all its sets.
 
-    If all of them were opened and have one node each, the simulator deals nothing: they stay empty
-    and close again in the next step.
+    If all sets were opened and have one node each, the simulator deals no jobs out: the sets stay
+    empty and close in the next step.
     """
     opened = min(number, s.tally[FREE] // s.nodes[size])
     for _ in range(opened):
@@ -344,8 +354,8 @@ def _expand(s: Sets, size: int, number: int) -> None:
 def _deal(s: Sets, size: int) -> None:
     """Give the jobs, set by set, each to the set that is least used then.
 
-    A set that took a job in stays ahead of those that are as much used, so that the sets take turns
-    from first to last and then from last to first.
+    A set that took a job stays ahead of sets that are as much used. So the sets take turns from
+    first to last and then from last to first.
     """
     number = s.number[size]
     order = s.order[size, :number]
@@ -378,7 +388,7 @@ def _reverse(order: Ints) -> None:
 
 @njit()
 def heads(s: Sets, runs: Ints) -> int:
-    """Write down the jobs that run until the next step; their number."""
+    """Write the jobs that run until the next step to `runs`, (jobs,); return how many."""
     number = 0
     for size in range(len(s.gpus)):
         for node_set in s.order[size, : s.number[size]]:
@@ -392,7 +402,7 @@ def heads(s: Sets, runs: Ints) -> int:
 
 @njit()
 def ends_slice(now: float, slice_s: float) -> bool:
-    """Tell whether a slice ends now."""
+    """Whether a slice of ``slice_s`` ends at ``now`` (both s)."""
     slices = now / slice_s
     return bool(abs(slices - round(slices)) < 1e-9)
 

@@ -30,8 +30,8 @@ class Gandiva(Policy):
     form : {"paper", "simulator"}, optional
         ``paper``: a job enters the least used set, whole surplus sets close, and opened ones take
         jobs from overfull ones. ``simulator``: everything about node sets is that of the public
-        simulator. It counts sets in gangs, deals the jobs of a size out anew when no node is free,
-        and never lowers the usage of a set when a job ends.
+        simulator. It counts sets in gangs, deals the jobs of a size out anew when nodes lack or
+        a set spans several, and never lowers the usage of a set when a job ends.
 
     Reference: Tiresias, NSDI 2019, sections 5.1 and 5.3 (its Gandiva baseline); Gandiva, OSDI 2018.
     """

@@ -29,7 +29,8 @@ def read(document: Document, attempts: str = "refuse") -> Parsed:
 
     Options: ``attempts``, what a second record of an id is: ``refuse`` (an error) or ``join``
     (another attempt of a requeued job). A joined job arrives at its earliest submission, asks for
-    the number of GPUs held longest and runs for its GPU-seconds over that number.
+    the number of GPUs held longest and runs for its GPU-seconds over that number. Records that
+    overlap count as on the same GPUs.
 
     Hu et al., "Characterization and Prediction of Deep Learning Workloads in Large-Scale GPU
     Datacenters", SC 2021.

@@ -50,9 +50,9 @@ def read(document: Document) -> Parsed:
 
     An attempt is {start_time, end_time, detail: [{ip, gpus: [...]}]}; times may be missing, null
     or the text "None". A job asks for the number of GPUs it held longest and runs for its
-    GPU-seconds over that number, so that its work is that of all attempts. Overlapping attempts are
-    merged: the time of a GPU counts once. Attempts without both times or without GPUs are left
-    out. Notes count all of these, and jobs that start before they are submitted. Dropped and
+    GPU-seconds over that number, which conserves the work of all attempts. Overlapping attempts are
+    merged, so that the time of a GPU counts once. Attempts without both times or without GPUs are
+    left out. Notes count all of these, and jobs that start before they are submitted. Dropped and
     counted: jobs without GPUs, without a submit time, never run, still running (the last attempt
     has no end), that end before they start, or that ran for 0 s.
 

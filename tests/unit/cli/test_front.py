@@ -58,6 +58,26 @@ def test_lines_are_settings_of_a_simulation_and_the_front_is_a_file(capsys, jobs
     assert main([*simulation, *words]) == 0
 
 
+def test_options_of_the_format_and_bad_rows(capsys, tmp_path):
+    head = "job_id,gpu_num,submit_time,start_time,end_time\n"
+    rows = [
+        f"{job},1,2020-01-01 00:00:0{job},2020-01-01 00:01:00,2020-01-01 00:02:00\n"
+        for job in (0, 1, 2, 3, 3)
+    ]
+    log = tmp_path / "log.csv"
+    log.write_text(head + "".join(rows))
+    words = ["front", "--trace", str(log), "--format", "helios", "--cluster", "1x2"]
+    words += [*PREFER, *SMALL]
+    assert main(words) == 2
+    assert "--set attempts=join" in capsys.readouterr().err
+    assert main([*words, "--set", "attempts=join"]) == 0
+    assert main([*words, "--drop-bad-rows"]) == 0
+    capsys.readouterr()
+    generated = ["front", "--trace", "philly-like", "--cluster", "1x2", *PREFER, *SMALL]
+    assert main([*generated, "--drop-bad-rows"]) == 2
+    assert "neither a file nor a public trace" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
