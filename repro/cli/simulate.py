@@ -15,6 +15,7 @@ from repro.cli.settings import format_settings, parse_settings, round_settings
 from repro.cluster.spec import Cluster
 from repro.compiled import compile_watch
 from repro.core.policy import Policy, make
+from repro.core.records import Result
 from repro.errors import InputWarning, ParamError
 from repro.figures.data import open_trace
 from repro.figures.saved import to_json
@@ -96,9 +97,7 @@ def simulate(
 ) -> None:
     """Simulate a trace on a cluster under a policy and print the headline numbers."""
     _check_given({"seed": seed, "predict": predict}, out)
-    options = {"placement": placement, "throughputs": throughputs, "speedups": speedups}
-    if empty := [option for option, given in options.items() if given == ""]:
-        raise ParamError(f"--{empty[0]}: is empty; name one or leave it out")
+    _check_named({"placement": placement, "throughputs": throughputs, "speedups": speedups})
     machines = Cluster.parse(cluster)
     known = public.entry(trace).format if public.is_known(trace) else None
     given, reading = format_settings(policy, format or known, parse_settings(settings or []))
@@ -114,25 +113,36 @@ def simulate(
     perf = curves or _performance(opened, machines, speeds, placement_sensitive, rules)
     if not stand_in:
         _check_stand_ins(stand_ins(opened.frame, perf, chosen), rules)
-    with compile_watch(compiling_line()), warnings.catch_warnings():
-        # the notes of the result hold the same lines
-        warnings.simplefilter("ignore", InputWarning)
-        result = repro.simulate(
-            opened.frame,
-            machines,
-            chosen,
-            placement=placement or ("yarn" if placement_sensitive else None),
-            rules=rules,
-            perf=perf,
-            interval=interval,
-            rounds=rounds,
-            seed=seed,
-            predict=predict,
-            predict_interval=predict_interval,
-        )
+    result = _simulated(
+        opened.frame,
+        machines,
+        chosen,
+        placement=placement or ("yarn" if placement_sensitive else None),
+        rules=rules,
+        perf=perf,
+        interval=interval,
+        rounds=rounds,
+        seed=seed,
+        predict=predict,
+        predict_interval=predict_interval,
+    )
     if out is not None:
         write_whole(out, jobs_csv(result.jobs).encode(), parents=False)
     _tell(result.summary(), as_json, opened.drew)
+
+
+def _simulated(frame: pd.DataFrame, machines: Cluster, policy: Policy, **how: Any) -> Result:
+    """Simulate; say on a terminal what is compiled."""
+    with compile_watch(compiling_line()), warnings.catch_warnings():
+        # the notes of the result hold the same lines
+        warnings.simplefilter("ignore", InputWarning)
+        return repro.simulate(frame, machines, policy, **how)
+
+
+def _check_named(names: dict[str, str | None]) -> None:
+    """Refuse options that are given and name nothing."""
+    if empty := [option for option, name in names.items() if name == ""]:
+        raise ParamError(f"--{empty[0]}: is empty; name one or leave it out")
 
 
 def _check_given(numbers: dict[str, int | None], out: Path | None) -> None:

@@ -9,6 +9,7 @@ import inspect
 import math
 import os
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,7 +23,7 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 from repro.cluster.spec import Cluster
 from repro.core.policy import Policy, make
 from repro.core.records import Result
-from repro.errors import ReproError, refuse_unknown
+from repro.errors import InputWarning, ReproError, refuse_unknown
 from repro.figures import cache, data
 from repro.figures.progress import ENV_SCHEDULER, tell_points
 from repro.files import public
@@ -57,7 +58,12 @@ def simulated(case: Case, trace: pd.DataFrame, **more: Any) -> Result:
     settings = {**case.settings, **more}
     if isinstance(settings.get("perf"), str):
         settings["perf"] = throughput_files.load_throughputs(settings["perf"])
-    return simulate(trace, case.cluster, case.policy, rules=case.rules, seed=case.seed, **settings)
+    with warnings.catch_warnings():
+        # the cases of a sweep are chosen on purpose: PCS with one class is one point of its front
+        warnings.simplefilter("ignore", InputWarning)
+        return simulate(
+            trace, case.cluster, case.policy, rules=case.rules, seed=case.seed, **settings
+        )
 
 
 def whole(case: Case) -> Result:
