@@ -49,11 +49,11 @@ def test_an_arrival_between_rounds_gets_its_share_at_the_next():
     assert result.jobs["start_time"].tolist() == [0, 360]
 
 
-def test_a_first_arrival_between_rounds_waits_for_the_next():
+def test_an_arrival_between_rounds_waits_for_the_next_and_the_first_begins_them():
     trace = jobs([0, 500], [100, 100])
     assert simulate(trace, TWO_TYPES, Fixed((0.5, 0.5))).jobs["start_time"].tolist() == [0, 720]
     late = simulate(jobs([100], 100), TWO_TYPES, Fixed((0.5, 0.5)))
-    assert late.jobs["start_time"].tolist() == [360]
+    assert late.jobs["start_time"].tolist() == [100]
 
 
 def test_gpus_of_a_finished_job_idle_until_the_round_ends():
@@ -64,8 +64,9 @@ def test_gpus_of_a_finished_job_idle_until_the_round_ends():
 
 @pytest.mark.parametrize("round_s", [60.0, 720.0])
 def test_round_length(round_s):
-    result = simulate(jobs([1], 100), TWO_TYPES, Fixed((1, 0)), rounds={"round_s": round_s})
-    assert result.jobs["start_time"].tolist() == [round_s]
+    trace, rounds = jobs([0, 1], 100), {"round_s": round_s}
+    result = simulate(trace, TWO_TYPES, Fixed((0.5, 0.5)), rounds=rounds)
+    assert result.jobs["start_time"].tolist() == [0, round_s]
 
 
 def test_ideal_execution_spreads_a_job_over_types():
@@ -101,7 +102,7 @@ def test_shares_must_fit_the_gpus_of_a_type():
 
 
 def test_a_gang_wider_than_any_type_is_named_at_once():
-    with pytest.raises(TraceError, match="job 1 asks for 3 GPUs of one type"):
+    with pytest.raises(TraceError, match=r"job 1 asks for 3 GPUs and .*\(2 GPUs of one type\)"):
         simulate(jobs([0, 0], 100, [1, 3]), TWO_TYPES, "las-agnostic")
 
 

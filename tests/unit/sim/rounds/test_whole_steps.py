@@ -97,24 +97,22 @@ def test_an_arrival_waits_for_the_next_round(rules, round_s):
 
 
 @pytest.mark.parametrize("rules", ["paper", "gavel"])
+@pytest.mark.parametrize("first", [0, 10])
 @pytest.mark.parametrize(
-    ("first", "least_s", "dropped", "start"),
+    ("least_s", "dropped", "start"),
     [
-        (10, 0, True, 1),
-        (10, 1000, True, 3),
+        (0, True, 2),
+        (1000, True, 4),
         # until X is new it takes GPUs left over
-        (10, 1000, False, 1),
-        # X of time 0 counts as none yet
-        (0, 1000, True, 1),
+        (1000, False, 2),
     ],
 )
 def test_x_is_not_computed_too_soon(rules, first, least_s, dropped, start):
-    # rounds lie on a grid of their own (paper), or begin with the first job (gavel)
-    zero = 0 if first == 0 else 360 if rules == "paper" else first
-    trace = jobs([80_000, 80], [first, zero + 20], "even")
+    # X of the first submission counts as none yet, so that the second job waits for a round only
+    trace = jobs([80_000, 80, 80], [first, first + 20, first + 400], "even")
     settings = {"min_realloc_interval_s": least_s, "drop_unallocated": dropped}
     found = run(trace, rules=rules, rounds=settings).jobs["start_time"].tolist()
-    assert found == [zero, zero + 360 * start]
+    assert found == [first, first + 360, first + 360 * start]
 
 
 @pytest.mark.parametrize("rules", ["paper", "gavel"])

@@ -28,13 +28,15 @@ def integer_rows(draw, widths=(1, 2, 3, 4, 6, 8)):
     gaps = draw(st.lists(st.integers(0, 6), min_size=n, max_size=n))
     works = draw(st.lists(st.integers(1, 16), min_size=n, max_size=n))
     sizes = draw(st.lists(st.sampled_from(widths), min_size=n, max_size=n))
-    submits = np.cumsum(gaps).tolist()
+    # the clock starts at the first submission
+    submits = (np.cumsum(gaps) - gaps[0]).tolist()
     return [(float(s), float(w), g) for s, w, g in zip(submits, works, sizes, strict=True)]
 
 
 def float_rows(seed, n=60, widths=(1, 1, 1, 2, 3, 4, 8)):
     rng = np.random.default_rng(seed)
-    submits = np.cumsum(rng.exponential(3.0, n)).tolist()
+    gaps = rng.exponential(3.0, n)
+    submits = (np.cumsum(gaps) - gaps[0]).tolist()
     works = rng.lognormal(1.5, 1.0, n).tolist()
     return list(zip(submits, works, rng.choice(widths, n).tolist(), strict=True))
 
