@@ -354,6 +354,7 @@ def test_simulate_prints_exactly_the_agreed_keys(jobs, capsys):
     assert list(found) == [
         "policy", "trace", "cluster", "n_jobs", "n_finished", "avg_jct", "median_jct", "p95_jct",
         "p99_jct", "makespan", "avg_queueing", "preemptions", "utilisation", "wall_s", "ignored",
+        "notes", "stand_in",
     ]  # fmt: skip
     assert (found["policy"], found["cluster"], found["n_finished"]) == ("srtf", "1x4", 4)
     assert "avg_jct" in run(capsys, *words, "--policy", "srtf").out

@@ -85,20 +85,20 @@ def test_rules_of_the_simulator_end_a_round_with_its_last_step(simulate):
 
 
 def test_jobs_that_arrive_between_recomputations_are_dropped_under_rules_gavel(simulate):
-    # X of 10 s may be replaced at the first end of a round after 1,930 s
+    # X of the first submission counts as none; X of 730 s may be replaced 1,920 s later
     late = [
         line(steps=48_000, arrival=10),
         line(LM, 60_000, arrival=400),
-        line(LM, 60_000, arrival=500),
+        line(LM, 60_000, arrival=800),
     ]
     found = {
         rules: simulate("--rules", rules, jobs=late, cluster="3xv100")[1]["start_time"].tolist()
         for rules in ("paper", "gavel")
     }
-    assert found == {"paper": [360, 720, 720], "gavel": [10, 2170, 2170]}
+    assert found == {"paper": [10, 730, 1090], "gavel": [10, 730, 2890]}
     sooner = ("--set", "min_realloc_interval_s=0")
     _, jobs = simulate("--rules", "gavel", *sooner, jobs=late, cluster="3xv100")
-    assert jobs["start_time"].tolist() == [10, 730, 730]
+    assert jobs["start_time"].tolist() == [10, 730, 1090]
 
 
 def test_round_settings(simulate):
@@ -321,7 +321,7 @@ def test_a_gang_over_more_nodes_than_it_needs_is_slower_if_asked_for(simulate):
     assert sensitive.loc[3, ["start_time", "end_time"]].tolist() == [720, 720 + 4800 / 4]
     # alone in the cluster it has a node for itself
     _, alone = simulate("--placement-sensitive", **(given | {"jobs": jobs[-1:]}))
-    assert alone["end_time"].tolist() == [720 + 4800 / 16]
+    assert alone["jct"].tolist() == [4800 / 16]
 
 
 @pytest.mark.parametrize(
