@@ -34,6 +34,11 @@ _SPEEDS = {"gavel": ("throughputs", "reference_gpu"), "pcs": ("speedups",)}
 COLUMNS = ("job_id", "submit_time", "start_time", "end_time", "jct", "num_gpus", "predicted_jct")
 _BOUNDS = ("predicted_jct_low", "predicted_jct_high")
 
+SetOption = typer.Option(
+    "--set", metavar="K=V", help="Parameter of policy, rounds or trace format; lists by commas."
+)
+DropOption = typer.Option(help="Leave out rows that break a rule, counted by reason.")
+
 
 def simulate(
     trace: Annotated[
@@ -45,28 +50,15 @@ def simulate(
         str | None, typer.Option(metavar="F", help="Format of the file (`repro trace formats`).")
     ] = None,
     throughputs: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE|NAME", help="Steps per second by GPU type, of the run and the trace."
-        ),
+        str | None, typer.Option(metavar="FILE|NAME", help="Steps per second by GPU type.")
     ] = None,
     reference_gpu: Annotated[
         str | None, typer.Option(metavar="TYPE", help="GPU type on which durations are meant.")
     ] = None,
     placement_sensitive: Annotated[
-        bool,
-        typer.Option(
-            help="Gangs on more nodes than they need are slower; placed by yarn unless named."
-        ),
+        bool, typer.Option(help="Gangs on more nodes than they need are slower (yarn places).")
     ] = False,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="K=V",
-            help="Parameter of the policy, its rounds or the trace format; lists by commas.",
-        ),
-    ] = None,
+    settings: Annotated[list[str] | None, SetOption] = None,
     placement: Annotated[str | None, typer.Option(metavar="NAME", help="Placement rule.")] = None,
     interval: Annotated[
         float | None, typer.Option(metavar="S", help="Decide only every S seconds.")
@@ -84,9 +76,7 @@ def simulate(
     speedups: Annotated[
         str | None, typer.Option(metavar="FILE", help="Speed-up curves of divisible jobs.")
     ] = None,
-    drop_bad_rows: Annotated[
-        bool, typer.Option(help="Leave out rows that break a rule, counted by reason.")
-    ] = False,
+    drop_bad_rows: Annotated[bool, DropOption] = False,
     stand_in: Annotated[
         bool, typer.Option(help="Allow a simulator's rules on stand-ins for public data.")
     ] = False,
@@ -99,16 +89,14 @@ def simulate(
     _check_given({"seed": seed, "predict": predict}, out)
     _check_named({"placement": placement, "throughputs": throughputs, "speedups": speedups})
     machines = Cluster.parse(cluster)
-    known = public.entry(trace).format if public.is_known(trace) else None
-    given, reading = format_settings(policy, format or known, parse_settings(settings or []))
+    given, reading = format_settings(policy, _format(trace, format), parse_settings(settings or []))
     own, rounds = round_settings(policy, given)
     chosen = make(policy, rules, **own)
-    named = {"throughputs": throughputs, "reference_gpu": reference_gpu, "speedups": speedups}
-    speeds = {option: value for option, value in named.items() if value is not None}
+    speeds = _given(throughputs=throughputs, reference_gpu=reference_gpu, speedups=speedups)
     curves = _curves(speedups, chosen)
+    reading |= {"drop_bad_rows": True} if drop_bad_rows else {}
     # a job of divisible GPUs may ask for more than there are
     gpus = None if chosen.elastic else machines.num_gpus
-    reading |= {"drop_bad_rows": True} if drop_bad_rows else {}
     opened = _trace(trace, format, gpus, seed, speeds, reading)
     perf = curves or _performance(opened, machines, speeds, placement_sensitive, rules)
     if not stand_in:
@@ -129,6 +117,16 @@ def simulate(
     if out is not None:
         write_whole(out, jobs_csv(result.jobs).encode(), parents=False)
     _tell(result.summary(), as_json, opened.drew)
+
+
+def _format(trace: str, named: str | None) -> str | None:
+    """Return the format of a trace: the one named, or that of a public trace."""
+    return named or (public.entry(trace).format if public.is_known(trace) else None)
+
+
+def _given(**options: str | None) -> dict[str, str]:
+    """Return the options that have a value."""
+    return {option: value for option, value in options.items() if value is not None}
 
 
 def _simulated(frame: pd.DataFrame, machines: Cluster, policy: Policy, **how: Any) -> Result:
@@ -230,8 +228,7 @@ def _trace(
     ``reading`` are further options of the reader.
     """
     if Path(name).exists() or name not in synth.generators:
-        known = public.entry(name).format if public.is_known(name) else None
-        of_format = _SPEEDS.get(form or known or "", ())
+        of_format = _SPEEDS.get(_format(name, form) or "", ())
         options = {key: speeds[key] for key in speeds if key in of_format}
         given: dict[str, Any] = options | reading
         frame = load(name, form, cluster_gpus=gpus, **given)

@@ -37,6 +37,7 @@ def test_summary(two_jobs):
     assert list(summary) == [
         "policy", "trace", "cluster", "n_jobs", "n_finished", "avg_jct", "median_jct", "p95_jct",
         "p99_jct", "makespan", "avg_queueing", "preemptions", "utilisation", "wall_s", "ignored",
+        "notes", "stand_in",
     ]  # fmt: skip
     assert (summary["policy"], summary["trace"], summary["cluster"]) == ("yarn-cs", "trace", "1x2")
     assert (summary["n_jobs"], summary["n_finished"], summary["preemptions"]) == (2, 2, 0)
