@@ -48,7 +48,7 @@ class ThroughputTable:
     #: ``<type>_unconsolidated``, where there are any; 0: its place plays no role
     server_gpus: int = 0
     #: whether it takes the place of a public table that is not available
-    stand_in: bool = False
+    stand_in: bool = field(default=False, compare=False)
 
     @classmethod
     def of(
