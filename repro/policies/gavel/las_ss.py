@@ -6,7 +6,6 @@ from typing import Literal
 
 import numpy as np
 
-from repro.core.baseline import Baseline
 from repro.core.decision import Decision, Shares
 from repro.core.policy import register
 from repro.core.typed_shares import Kinds, Solved, TypedShares
@@ -62,12 +61,6 @@ class GavelLasSS(TypedShares):
     artifact_index: bool = False
 
     pairs_up = True
-    baseline = Baseline(
-        "gavel-las",
-        "without speeds of pairs nobody shares GPUs; give a throughput table "
-        "(--throughputs gavel-throughputs) and a cluster of GPU types",
-        model=True,
-    )
     needs = frozenset({"priority_weight", "throughput"})
     remembered = 256
 

@@ -6,7 +6,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from repro.core.baseline import Baseline
 from repro.core.decision import Decision, Shares
 from repro.core.policy import register
 from repro.core.typed_shares import TypedShares
@@ -42,12 +41,6 @@ class GavelMakespanSS(TypedShares):
     short: float = SHORT
 
     pairs_up = True
-    baseline = Baseline(
-        "gavel-makespan",
-        "without speeds of pairs nobody shares GPUs; give a throughput table "
-        "(--throughputs gavel-throughputs) and a cluster of GPU types",
-        model=True,
-    )
     needs = frozenset({"throughput", "duration"})
     rule_values: ClassVar = TOLERANCES
 

@@ -160,7 +160,7 @@ def test_whole_seconds_that_leave_jobs_nothing_are_counted_or_refused():
         ("pcs", "fifo-elastic", "--set c2"),
         ("liquid", "liquid-pack", "--set times=t4"),
         ("kubernetes", "liquid-pack", "--set times=t4"),
-        ("gavel-las-ss", "gavel-las", "--throughputs"),
+        ("gavel-fifo-ss", "gavel-fifo", "--throughputs"),
         ("gavel-min-cost-slo", "gavel-min-cost", "column slo"),
     ],
 )
