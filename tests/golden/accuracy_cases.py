@@ -166,9 +166,14 @@ def gavel(case):
     rounds = {key: options.pop(key) for key in ("round_s", "ideal") if key in options}
     together = options.pop("together", 0)
     counts = dict(zip(GPU_TYPES, map(int, case.cluster.split(":")), strict=True))
+    if case.compared_with == "reference":
+        # it works out the shares after the last arrival as the simulator does for a file
+        rounds["idle_reset"] = True
     frame = synth.make(name, case.seed, **options)
     # gangs that fit on every type: the simulator gives wider ones shares of types they never run on
     frame = frame[frame["num_gpus"] <= min(counts.values())]
+    # both start with the first job: the simulator takes an X computed at 0 for one never computed
+    frame["submit_time"] -= frame["submit_time"].min()
     if together:
         frame["submit_time"] = frame["submit_time"] // together * together
     until = None if window[0] is None else range(window[0], window[1] + 1)
