@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import typer
 
-from repro.cli.settings import parse_settings
+from repro.cli.settings import DropOption, parse_settings
 from repro.errors import ParamError
 from repro.figures.data import open_trace
 from repro.figures.saved import to_json
@@ -60,9 +60,7 @@ def front(
         list[str] | None,
         typer.Option("--set", metavar="K=V", help="Option of the trace format."),
     ] = None,
-    drop_bad_rows: Annotated[
-        bool, typer.Option(help="Leave out rows that break a rule, counted by reason.")
-    ] = False,
+    drop_bad_rows: DropOption = False,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of what is drawn.")] = 0,
     jobs: Annotated[
         int | None, typer.Option("-j", metavar="N", help="Processes; by default one per CPU.")

@@ -78,6 +78,29 @@ def warnings_in_lines() -> Iterator[None]:
         complain(f"warning: {text}")
 
 
+def ignored_lines(ignored: dict[str, Any]) -> list[str]:
+    """Return one line for each sort of thing a run did not use."""
+    meant = {
+        "gpu_share": "every job holds whole GPUs",
+        "gpu_type": "a job runs on GPUs of any type",
+        "GPU types of the cluster": "all GPUs are equally fast",
+    }
+
+    def listed(names: list[str]) -> str:
+        notes = [meant[name] for name in names if name in meant]
+        shown = f"{', '.join(names[:20])}{', …' if len(names) > 20 else ''}"
+        return f"{shown} ({'; '.join(notes)})" if notes else shown
+
+    sorts = (("columns", "trace columns"), ("file_columns", "columns of the file"))
+    lines = [f"not used: {text} {listed(ignored[key])}" for key, text in sorts if ignored.get(key)]
+    if ignored.get("rows"):
+        counts = (f"{reason}: {rows:,}" for reason, rows in ignored["rows"].items())
+        lines.append(f"left out: rows of the trace ({', '.join(counts)})")
+    if ignored.get("options"):
+        lines.append(f"not used: {listed(ignored['options'])}")
+    return lines
+
+
 def join_pairs(words: Sequence[str]) -> list[str]:
     """Turn ``-p NAME VALUE`` into one word after ``-p``, which the parser can take repeatedly.
 

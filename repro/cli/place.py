@@ -1,7 +1,5 @@
 """``repro place``: one decision of Liquid's policies, without a clock."""
 
-import difflib
-import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,6 +14,7 @@ from repro.cluster.spec import Cluster
 from repro.core.policy import make, policies
 from repro.errors import ParamError, TraceError, refuse_unknown
 from repro.figures.saved import to_json
+from repro.files.guess import renames
 from repro.files.table import Document, Table
 from repro.perf.parameter_server import PlanTimes, named
 from repro.placement.network import Gang, Scoring, Site
@@ -25,11 +24,6 @@ from repro.trace.synth.liquid import WARM_UP
 GIVEN = "given"
 _REQUIRED = ("job_id", "num_ps", "num_workers")
 _OPTIONAL = ("gpu_mem_mb", "bandwidth_mb_s", "tasks", "model", "batch_size", "num_batches")
-#: Beginnings of files that are no tables.
-_NO_TABLE = {
-    "JSON": re.compile(r"[{\[]"),
-    "YAML": re.compile(r"---|- |[^\s,;|]+:(\s|$)"),
-}
 _TYPES = "GPU types of the cluster"
 
 
@@ -97,9 +91,8 @@ class _Jobs:
 
     def __init__(self, path: str, model: PlanTimes | None) -> None:
         self.path = Path(path)
-        document = Document.read(path)
-        _check_is_table(document)
-        table = self.table = Table(document, _REQUIRED, text=("model", "tasks"), ids="job_id")
+        text = ("model", "tasks")
+        table = self.table = Table(Document.read(path), _REQUIRED, text=text, ids="job_id")
         self._check_ids()
         self.ids: list[Any] = table.frame["job_id"].tolist()
         servers, workers = (table.whole(name) for name in _REQUIRED[1:])
@@ -119,8 +112,7 @@ class _Jobs:
             return
         sizes = () if model.sizeless else ("batch_size", "num_batches")
         if absent := [name for name in ("model", *sizes) if name not in table]:
-            alike = {name: _alike(name, table.header) for name in absent}
-            found = "".join(f", found {alike[name]!r}" for name in absent if alike[name])
+            found = "".join(f", found {name!r}" for name in renames(absent, table.header).values())
             raise TraceError(
                 f"{path}:1: --times needs the column {', '.join(absent)}{found}; name them, or "
                 f"leave --times out"
@@ -153,8 +145,8 @@ class _Jobs:
         known = (*_REQUIRED, *_OPTIONAL)
         for name in self.table.header:
             if name not in known and name not in why:
-                alike = _alike(name, [other for other in known if other not in self.table])
-                why[name] = f"did you mean {alike!r}?" if alike else ""
+                alike = renames([other for other in known if other not in self.table], [name])
+                why[name] = "".join(f"did you mean {wanted!r}?" for wanted in alike)
         return {name: why[name] for name in frame if name in why and frame[name].notna().any()}
 
     def run_s(self, row: int, plan: Plan) -> float | None:
@@ -198,27 +190,6 @@ class _Jobs:
                     )
             plans.append(tuple(nodes) if words else None)
         return plans
-
-
-def _check_is_table(document: Document) -> None:
-    """Refuse a file that is no table and says so in its first line."""
-    for number, line in enumerate(document.text.splitlines(), 1):
-        if not line.strip() or line.startswith("#"):
-            continue
-        for form, begins in _NO_TABLE.items():
-            if begins.match(line):
-                raise TraceError(
-                    f"{document.name}:{number}: {form}, not a table; give a CSV with the columns "
-                    f"{', '.join(_REQUIRED)}, one row for each job"
-                )
-        return
-
-
-def _alike(name: str, others: Sequence[str]) -> str | None:
-    """Closest of the other names, without regard to case."""
-    plain = {other.casefold(): other for other in others}
-    found = difflib.get_close_matches(name.casefold(), plain, n=1)
-    return plain[found[0]] if found else None
 
 
 def _tell_ignored(columns: dict[str, str], types: Sequence[str]) -> None:

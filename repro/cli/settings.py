@@ -3,13 +3,19 @@
 import dataclasses
 import inspect
 from collections.abc import Collection
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from repro.core.policy import Order, policies, spellings
 from repro.errors import ParamError, refuse_unknown
 from repro.sim.rounds.settings import RoundSettings
 from repro.trace.formats import FORMATS
 
+DropOption = Annotated[
+    bool,
+    typer.Option("--drop-bad-rows", help="Leave out rows that break a rule, counted by reason."),
+]
 _WORDS = {"true": True, "false": False, "none": None}
 #: Parameters that `repro simulate` has options for.
 _ELSEWHERE = ("name", "rules", "throughputs")

@@ -10,8 +10,8 @@ import pandas as pd
 import typer
 
 import repro
-from repro.cli.lines import compiling_line, complain
-from repro.cli.settings import format_settings, parse_settings, round_settings
+from repro.cli.lines import compiling_line, complain, ignored_lines
+from repro.cli.settings import DropOption, format_settings, parse_settings, round_settings
 from repro.cluster.spec import Cluster
 from repro.compiled import compile_watch
 from repro.core.policy import Policy, make
@@ -37,7 +37,6 @@ _BOUNDS = ("predicted_jct_low", "predicted_jct_high")
 SetOption = typer.Option(
     "--set", metavar="K=V", help="Parameter of policy, rounds or trace format; lists by commas."
 )
-DropOption = typer.Option(help="Leave out rows that break a rule, counted by reason.")
 
 
 def simulate(
@@ -76,7 +75,7 @@ def simulate(
     speedups: Annotated[
         str | None, typer.Option(metavar="FILE", help="Speed-up curves of divisible jobs.")
     ] = None,
-    drop_bad_rows: Annotated[bool, DropOption] = False,
+    drop_bad_rows: DropOption = False,
     stand_in: Annotated[
         bool, typer.Option(help="Allow a simulator's rules on stand-ins for public data.")
     ] = False,
@@ -182,29 +181,6 @@ def jobs_csv(jobs: pd.DataFrame) -> str:
         if shown[name].dtype.kind == "f":
             shown[name] = [_number(value) for value in shown[name].tolist()]
     return str(shown.to_csv(index=False, lineterminator="\n"))
-
-
-def ignored_lines(ignored: dict[str, Any]) -> list[str]:
-    """Return one line for each sort of thing a run did not use."""
-    meant = {
-        "gpu_share": "every job holds whole GPUs",
-        "gpu_type": "a job runs on GPUs of any type",
-        "GPU types of the cluster": "all GPUs are equally fast",
-    }
-
-    def listed(names: list[str]) -> str:
-        notes = [meant[name] for name in names if name in meant]
-        shown = f"{', '.join(names[:20])}{', …' if len(names) > 20 else ''}"
-        return f"{shown} ({'; '.join(notes)})" if notes else shown
-
-    sorts = (("columns", "trace columns"), ("file_columns", "columns of the file"))
-    lines = [f"not used: {text} {listed(ignored[key])}" for key, text in sorts if key in ignored]
-    if "rows" in ignored:
-        counts = (f"{reason}: {rows:,}" for reason, rows in ignored["rows"].items())
-        lines.append(f"left out: rows of the trace ({', '.join(counts)})")
-    if ignored.get("options"):
-        lines.append(f"not used: {listed(ignored['options'])}")
-    return lines
 
 
 class _Opened(NamedTuple):

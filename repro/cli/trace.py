@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import pandas as pd
 import typer
 
-from repro.cli.lines import complain, say
+from repro.cli.lines import complain, ignored_lines, say
+from repro.cli.settings import DropOption
 from repro.cluster.spec import Cluster
 from repro.errors import ParamError
 from repro.files import public
@@ -25,10 +26,6 @@ FormatOption = Annotated[
 SetOption = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="K=V", help="Option of the format (throughputs=FILE)."),
-]
-DropOption = Annotated[
-    bool,
-    typer.Option("--drop-bad-rows", help="Leave out rows that break a rule, and count them."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object, nothing else.")]
 
@@ -128,24 +125,16 @@ def convert(
     """Write a trace as CSV in the package's own columns, validated."""
     frame = _load(trace, format, options, drop_bad_rows)
     written = write(frame, out)
-    for line in _noted(frame):
+    ignored = {"file_columns": frame.attrs["unread"], "rows": frame.attrs["dropped"]}
+    for line in ignored_lines(ignored):
         complain(line)
+    for note in frame.attrs["notes"]:
+        complain(f"note: {note}")
     if as_json:
         passed = {name: frame.attrs[name] for name in ("dropped", "notes", "unread")}
         typer.echo(json.dumps({"out": str(written), "jobs": len(frame), **passed}, indent=2))
     else:
         say(f"{len(frame):,} jobs written to {written} (format repro)")
-
-
-def _noted(frame: pd.DataFrame) -> list[str]:
-    """Say what the loader noted: rows left out, columns without use, and the rest."""
-    lines = []
-    if unread := frame.attrs["unread"]:
-        lines.append(f"not used: columns of the file {', '.join(unread)}")
-    if dropped := frame.attrs["dropped"]:
-        counts = ", ".join(f"{reason}: {rows:,}" for reason, rows in dropped.items())
-        lines.append(f"left out: rows of the trace ({counts})")
-    return lines + [f"note: {note}" for note in frame.attrs["notes"]]
 
 
 def _load(
@@ -164,7 +153,8 @@ def _lines(facts: dict[str, Any]) -> list[str]:
     total = facts["jobs"]
     mix = ", ".join(f"{g}: {n:,} ({n / total:.1%})" for g, n in facts["gpus"].items())
     times = ", ".join(f"{key} {_amount(value)}" for key, value in facts["duration_s"].items())
-    gap, demand = facts["mean_interarrival_s"], facts["mean_gpus_demanded"]
+    gap = facts["mean_interarrival_s"]
+    demand = facts["mean_gpus_demanded"]
     rows = {
         "trace": f"{facts['name']} (format {facts['format']}, sha256 {facts['sha256'][:12]}…)",
         "jobs": f"{total:,}",

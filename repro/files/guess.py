@@ -46,7 +46,8 @@ def packed_as(raw: bytes) -> str | None:
 def encoding_of(raw: bytes) -> str | None:
     """Name the encoding of bytes that are no UTF-8; None if they are no text."""
     start = raw[:4096]
-    odd, even = start[1::2], start[::2]
+    odd = start[1::2]
+    even = start[::2]
     if max(odd.count(0), even.count(0)) > 0.8 * len(odd) > 0:
         return "UTF-16"
     if _CONTROLS.search(raw):
@@ -84,7 +85,7 @@ def other_kind(text: str, required: Sequence[str]) -> str | None:
         kind = re.search(r"^kind:\s*([A-Za-z]+)", stripped, re.MULTILINE)
         named = f" of kind {kind[1]}" if kind else ""
         return f"looks like a Kubernetes object{named} (YAML), not a table; {write}"
-    if re.match(r"(---\s*$|[A-Za-z_][\w.-]*:(\s|$))", first):
+    if re.match(r"(---\s*$|- |[A-Za-z_][\w.-]*:(\s|$))", first):
         return f"looks like YAML, not a table; {write}"
     return None
 

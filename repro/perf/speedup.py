@@ -86,12 +86,11 @@ class SpeedUp:
         """
         width = max(gpus, default=0) + 2
         rows = [np.arange(width, dtype=np.float64)]
-        linear = tuple(rounded_linear(width).tolist())
+        linear = tuple(rounded_linear(width).tolist()) if self.rounded else None
         place: dict[str | None, int] = {}
         for model, asked, job in zip(models, gpus, ids, strict=True):
             curve = self._curve(model, asked, job)
-            if curve is None and self.rounded:
-                curve = linear
+            curve = linear if curve is None else curve
             if model not in place:
                 place[model] = 0 if curve is None else len(rows)
                 if curve is not None:

@@ -173,15 +173,26 @@ def test_columns_that_are_read_are_not_told(place):
     assert place(policy="liquid", **memory)[2] == ""
 
 
+KUBERNETES = "jobs.csv:1: looks like a Kubernetes object of kind Job (YAML)"
+
+
 @pytest.mark.parametrize(
     ("head", "jobs", "line"),
     [
         (BARE, ["a,1,2", "b,1,2", "a,0,1"], "jobs.csv:4:job_id: appears twice (a)"),
         (BARE, ["7,1,2", "7,1,2"], "jobs.csv:3:job_id: appears twice (7)"),
         (BARE, [",1,2"], "jobs.csv:2:job_id: missing value"),
-        ("apiVersion: batch/v1", ["kind: Job"], "jobs.csv:1: YAML, not a table"),
-        ("# a job", ["---", "kind: Job"], "jobs.csv:2: YAML, not a table"),
-        ("- name: a", ["  gpus: 2"], "jobs.csv:1: YAML, not a table"),
+        (
+            "apiVersion: batch/v1",
+            ["kind: Job"],
+            f"{KUBERNETES}, not a table; ",
+        ),
+        (
+            "# a job",
+            ["---", "kind: Job"],
+            f"{KUBERNETES}, not a table; ",
+        ),
+        ("- name: a", ["  gpus: 2"], "jobs.csv:1: looks like YAML, not a table; "),
         ('[{"job_id": "a",', ['"num_ps": 1}]'], "jobs.csv:1: JSON, not a table"),
         ("{", ['"jobs": []}'], "jobs.csv:1: JSON, not a table"),
     ],
@@ -191,7 +202,7 @@ def test_a_file_that_is_no_table_of_jobs(place, head, jobs, line):
     assert (code, out) == (2, "")
     assert line in err and err.count("\n") == 1
     if "not a table" in line:
-        assert "CSV with the columns job_id, num_ps, num_workers" in err
+        assert "write a table with the columns job_id, num_ps, num_workers" in err
 
 
 def test_a_misspelt_column_that_is_needed_is_near(place):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -56,7 +57,8 @@ def test_the_table_is_what_was_taken_from_the_artifact(mirror):
     extracted = mirror.parent / "pcs_speedups.csv"
     if not extracted.is_file():
         pytest.skip("no pcs_speedups.csv beside the mirror of the public traces")
-    assert load_speedups(extracted).curves == pcs_speedups().curves
+    # a file says nothing of jobs without a curve
+    assert replace(load_speedups(extracted), rounded=True) == pcs_speedups()
 
 
 def test_a_broken_table_is_named(tmp_path, monkeypatch):
