@@ -106,6 +106,10 @@ class Shares:
         One per column, from `View.gpu_types`; None on a cluster without types.
     fractions : ndarray, shape (rows, GPU types)
         Share of time in [0, 1]; the rows of a job sum to at most 1.
+    overcommitted : bool
+        Whether a GPU type may be promised more time than its GPUs have, as by one policy of Gavel's
+        simulator. A round never uses more GPUs than there are; in ideal execution, which has no
+        rounds, the shares of such a type are scaled down.
 
     Examples
     --------
@@ -116,6 +120,7 @@ class Shares:
     jobs: Sequence[int | tuple[int, ...]] | Ints
     gpu_types: tuple[str | None, ...]
     fractions: Floats = field(repr=False)
+    overcommitted: bool = False
 
     @property
     def members(self) -> Ints:

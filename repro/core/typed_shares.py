@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
-from repro.core.decision import Decision, Shares
+from repro.core.decision import Shares
 from repro.core.policy import Policy
 from repro.core.view import View
 from repro.errors import PolicyError
@@ -251,7 +251,7 @@ class TypedShares(Policy):
             return view.speeds
         return lambda job: np.ones(len(view.gpu_types))
 
-    def session(self, view: View) -> Callable[[View], Decision]:
+    def session(self, view: View) -> Callable[[View], Shares]:
         """Return the decision function of one run, which remembers solved mixes of kinds."""
         formula, apart = self.formula(view), self.apart()
         table, solved = KindTable(self, view), Solved[Floats](self.remembered)

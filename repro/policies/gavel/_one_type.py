@@ -22,15 +22,16 @@ class InOrder(TypedShares):
 
 
 def whole_time(jobs: Kinds, place: Mapping[int, int]) -> Floats:
-    """Return X of jobs that have all their time on one GPU type, less where it is given too much.
+    """Return X of jobs that have all their time on one GPU type.
 
     ``place`` maps the row of a job to the column of its type; a row of ``jobs`` is one job.
     """
-    shares, placed = np.zeros(jobs.speeds.shape), len(place)
-    shares[np.fromiter(place, int, placed), np.fromiter(place.values(), int, placed)] = 1.0
-    asked = jobs.widths @ shares
-    fitted: Floats = shares * np.minimum(1.0, jobs.gpus / np.maximum(asked, 1e-300))
-    return fitted
+    shares = np.zeros(jobs.speeds.shape)
+    placed = len(place)
+    rows = np.fromiter(place, int, placed)
+    columns = np.fromiter(place.values(), int, placed)
+    shares[rows, columns] = 1.0
+    return shares
 
 
 def remaining_s(left: Floats, speeds: Floats) -> Floats:

@@ -3,9 +3,10 @@
 import random
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
+from repro.core.decision import Shares
 from repro.core.policy import register
 from repro.core.typed_shares import Kinds
 from repro.core.view import View
@@ -26,10 +27,10 @@ class FifoAgnostic(InOrder):
         ``drawn``: a type is drawn among those with room on which the job can run. ``last``: as
         the public simulator does, the last type of the list of types with free GPUs, even without
         room for the gang; the draw only decides which type leaves that list when the last has no
-        GPU left. A job that cannot run on that type waits, and those behind it pass. Types given
-        too much share it. The first job in line takes the type of one that finishes if it can run
-        there and fits next to the older jobs, and stays first in line if not. Default:
-        ``drawn`` under the paper's rules, ``last`` under Gavel's.
+        GPU left. A job that cannot run on that type waits, and those behind it pass. A type may be
+        given to more gangs than fit, which then take turns. The first job in line takes the type
+        of one that finishes if it can run there and fits next to the older jobs, and stays first
+        in line if not. Default: ``drawn`` under the paper's rules, ``last`` under Gavel's.
     stream : int
         Which draw of types on the same trace; 0 is that of the public simulator.
 
@@ -46,6 +47,13 @@ class FifoAgnostic(InOrder):
         """Return X of one run, which remembers who is where."""
         types = DrawnTypes(view.seed + self.stream, last=self.assign == "last")
         return lambda jobs: whole_time(jobs, types.update(jobs))
+
+    def session(self, view: View) -> Callable[[View], Shares]:
+        """Return the decision function of one run; under ``last`` types may be overcommitted."""
+        decide = super().session(view)
+        if self.assign != "last":
+            return decide
+        return lambda view: replace(decide(view), overcommitted=True)
 
 
 class DrawnTypes:

@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from repro.core.decision import Decision, Shares
+from repro.core.decision import Shares
 from repro.core.policy import register
 from repro.core.typed_shares import Kinds, Solved, TypedShares
 from repro.core.view import View
@@ -64,7 +64,7 @@ class GavelLasSS(TypedShares):
     needs = frozenset({"priority_weight", "throughput"})
     remembered = 256
 
-    def session(self, view: View) -> Callable[[View], Decision]:
+    def session(self, view: View) -> Callable[[View], Shares]:
         """Return the decision function of one run, which remembers solved mixes of kinds."""
         estimates = None
         if self.profiled is not None:

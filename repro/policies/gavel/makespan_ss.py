@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from repro.core.decision import Decision, Shares
+from repro.core.decision import Shares
 from repro.core.policy import register
 from repro.core.typed_shares import TypedShares
 from repro.core.view import View
@@ -47,7 +47,7 @@ class GavelMakespanSS(TypedShares):
     def __post_init__(self) -> None:
         check_tolerance(self.tolerance)
 
-    def session(self, view: View) -> Callable[[View], Decision]:
+    def session(self, view: View) -> Callable[[View], Shares]:
         """Return the decision function of one run; jobs of a kind differ in the steps left."""
         table = PairTable(self, view)
 

@@ -221,7 +221,13 @@ class RoundMechanism(ABC):
             columns[:, [types.index(name) for name in shares.gpu_types]] = x
             x = columns
         x, widths = np.ascontiguousarray(x, dtype=float), self.rule.widths
-        possible, trimmed = kernel.trim(members, x, widths, self.speeds.gpu_counts, TOLERANCE)
+        gpus = self.speeds.gpu_counts
+        if shares.overcommitted and self.settings.ideal is None:
+            gpus = np.full(len(types), np.inf)
+        elif shares.overcommitted:
+            promised = widths[members[:, 0]] @ x
+            x = x * (gpus / np.maximum(gpus, promised))
+        possible, trimmed = kernel.trim(members, x, widths, gpus, TOLERANCE)
         if not possible:
             rule, what = _violated(members, x, widths, self.speeds, self.table.ids)
             raise PolicyError(f"{who}: {rule}: at {now:g} s {what}")

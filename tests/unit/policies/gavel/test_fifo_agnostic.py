@@ -123,7 +123,28 @@ def test_the_place_of_a_finished_job_goes_to_a_wider_gang():
     assert decide(jobs).fractions.ravel().tolist() == [1, 1, 0]
     jobs.jobs = [1, 2]
     # GPUs of jobs younger than the finished one are not counted yet: five are given of four
-    assert decide(jobs).fractions.ravel().tolist() == pytest.approx([0.8, 0.8])
+    given = decide(jobs)
+    assert given.fractions.ravel().tolist() == [1, 1]
+    assert given.overcommitted
+
+
+def ends_of_gangs_that_do_not_fit_together(ideal):
+    durations = [360.0, 3600.0, 3600.0]
+    trace = jobs([1, 3, 2], durations).assign(iterations=durations)
+    rounds = {"ideal": ideal, "min_realloc_interval_s": 0.0}
+    run = simulate(trace, "1x4:v100", "fifo-agnostic", rules="gavel", rounds=rounds)
+    return run.jobs.sort_values("job_id")["end_time"].tolist()
+
+
+def test_gangs_that_do_not_fit_together_take_turns():
+    # from the second round on three and two GPUs of four are promised
+    assert ends_of_gangs_that_do_not_fit_together(None) == [360.0, 6480.0, 7200.0]
+
+
+def test_in_ideal_execution_gangs_that_do_not_fit_together_are_slower():
+    speed = 4 / 5
+    ends = [360.0, 360 + 3240 / speed, 360 + 3240 / speed + 360]
+    assert ends_of_gangs_that_do_not_fit_together("fluid") == pytest.approx(ends)
 
 
 def test_a_head_that_does_not_fit_stays_first_in_line():
