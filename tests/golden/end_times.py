@@ -1,9 +1,9 @@
 """Runs whose end times are kept to the last bit in `end_times.csv` (no tests).
 
 They cover every form of decision and every rule set, on generated traces, so that a change of names
-or of layout shows at once where it moved a number. The bits of programmes are those of any x86 CPU for
-these runs. `python tests/golden/end_times.py` writes the
-file anew; do so only where a change of results is meant, and say why in CHANGELOG.md.
+or of layout shows at once where it moved a number. None of them depends on the CPU's order of sums.
+`python tests/golden/end_times.py` writes the file anew; do so only where a change of results is
+meant, and say why in CHANGELOG.md.
 """
 
 from __future__ import annotations
