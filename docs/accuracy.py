@@ -164,7 +164,8 @@ def _measure(papers: set[str]) -> None:
     """Run the cases of papers and write their results."""
     import accuracy_cases
 
-    begun, cases = time.monotonic(), accuracy_cases.read()
+    begun = time.monotonic()
+    cases = accuracy_cases.read()
     chosen = [case for case in cases if case.paper in papers]
     lacks = {case: accuracy_cases.missing(case) for case in chosen}
     for what, count in Counter(filter(None, lacks.values())).items():

@@ -16,7 +16,8 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "repro"
 PAGE = ROOT / "docs" / "architecture.md"
 PICTURE = ROOT / "docs" / "architecture.svg"
-LONGEST_FUNCTION, MOST_PARAMETERS = 80, 7
+LONGEST_FUNCTION = 80
+MOST_PARAMETERS = 7
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -44,7 +45,9 @@ def floors() -> list[list[str]]:
 def count_file(path: Path) -> Count:
     """Count one file; a compiled kernel may be as long and take as many arrays as it needs."""
     text = path.read_text()
-    docstrings, long, wide = 0, [], []
+    docstrings = 0
+    long = []
+    wide = []
     for node in ast.walk(ast.parse(text)):
         body = getattr(node, "body", None)
         first = body[0] if isinstance(body, list) and body else None
@@ -117,7 +120,8 @@ def table(found: dict[str, Count]) -> str:
     whole = total(found)
     share = whole.docstrings / whole.lines
     rows.append(f"| **all** | **{whole.files}** | **{whole.lines:,}** | **{share:.0%}** |")
-    long, wide = len(whole.long), len(whole.wide)
+    long = len(whole.long)
+    wide = len(whole.wide)
     rows += [
         "",
         f"Functions above {LONGEST_FUNCTION} lines (docstring aside, no compiled kernel): {long}. "
@@ -136,16 +140,23 @@ def draw(found: dict[str, Count]) -> None:
     names = [name for floor in floors() for name in floor]
     place = {name: number for number, name in enumerate(names)}
     plot, (who, size) = plt.subplots(
-        1, 2, sharey=True, figsize=(13, 0.3 * len(names) + 1.2), width_ratios=[1, 1.1],
+        1,
+        2,
+        sharey=True,
+        figsize=(13, 0.3 * len(names) + 1.2),
+        width_ratios=[1, 1.1],
         gridspec_kw={"wspace": 0.02},
-    )  # fmt: skip
+    )
     for (one, other), files in arrows().items():
         if one in place and other in place:
             upward = place[other] < place[one]
             who.scatter(
-                place[other], place[one], s=14 + 5 * files, lw=0,
+                place[other],
+                place[one],
+                s=14 + 5 * files,
+                lw=0,
                 color="#c62828" if upward else "#40566b",
-            )  # fmt: skip
+            )
     who.plot([-0.5, len(names) - 0.5], [-0.5, len(names) - 0.5], color="#999", lw=0.8)
     who.set_xticks(range(len(names)), names, rotation=90, fontsize=8)
     who.set_yticks(range(len(names)), names, fontsize=9)

@@ -16,7 +16,10 @@ from repro.figures.params import Entry, discover
 ROOT = Path(__file__).resolve().parents[1]
 OUT = ROOT / "build" / "sheet"
 #: pixels: width of a picture, margin, height of a line of text; pairs side by side
-WIDE, MARGIN, LINE, ACROSS = 700, 14, 26, 2
+WIDE = 700
+MARGIN = 14
+LINE = 26
+ACROSS = 2
 
 
 def main(before: str) -> None:
@@ -58,7 +61,8 @@ def scaled(picture: Image.Image) -> Image.Image:
 
 def page(pairs: list[Image.Image]) -> Image.Image:
     """Return the pairs of a paper in columns of about equal height."""
-    heights, places = [MARGIN] * ACROSS, []
+    heights = [MARGIN] * ACROSS
+    places = []
     for one in pairs:
         column = heights.index(min(heights))
         places.append((MARGIN + column * (one.width + 2 * MARGIN), heights[column]))

@@ -20,12 +20,16 @@ ROWS = {
     "muri-trace1 muri-s, rules muri": ("Muri trace1, `muri-s`, `--rules muri`", 1_494, 64),
     "muri-trace2 muri-s, rules muri": ("Muri trace2, `muri-s`, `--rules muri`", 5_755, 64),
     "100,000 jobs muri-l, load 1.5": (
-        "generated, load 1.5, `muri-l`, at every event", 100_000, 8_192,
+        "generated, load 1.5, `muri-l`, at every event",
+        100_000,
+        8_192,
     ),
     "100,000 jobs muri-l, load 4": (
-        "generated, load 4, `muri-l`, `--interval 360`", 100_000, 8_192,
+        "generated, load 4, `muri-l`, `--interval 360`",
+        100_000,
+        8_192,
     ),
-}  # fmt: skip
+}
 
 
 def _rounded(number: float) -> str:

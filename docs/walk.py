@@ -26,7 +26,8 @@ from repro.trace import synth
 
 ROOT = Path(repro.__file__).parent
 PAGE = Path(__file__).with_name("architecture.md")
-BEGIN, END = "<!-- walk -->", "<!-- end of walk -->"
+BEGIN = "<!-- walk -->"
+END = "<!-- end of walk -->"
 #: what remembers answers of earlier decisions, by name of the attribute
 MEMO = {"_solved", "met", "_matchers"}
 
@@ -57,7 +58,10 @@ class Walk:
     """Counts the files and the moves between them of one event of an engine."""
 
     def __init__(self, after: int) -> None:
-        self.after, self.files, self.moves, self.last = after, Counter[str](), 0, ""
+        self.after = after
+        self.files = Counter[str]()
+        self.moves = 0
+        self.last = ""
         self.state = ""
 
     def __call__(self, frame: Any, event: str, arg: object) -> Any:
@@ -90,19 +94,23 @@ def forget(thing: Any, seen: set[int]) -> None:
 
 def walk(case: Case) -> Walk:
     """Return the walk of one case."""
-    found, sleep, decide = Walk(case.after), Engine._sleep, Engine._decide
+    found = Walk(case.after)
+    sleep = Engine._sleep
+    decide = Engine._decide
 
     def woken(engine: Engine, target: float) -> Any:
         now = yield from sleep(engine, target)
         if not found.state and engine.table.arrived >= case.after:
             forget(getattr(engine.driver, "decide", None), set())
             found.files.clear()
-            found.moves, found.last = 0, ""
+            found.moves = 0
+            found.last = ""
             sys.settrace(found)
         return now
 
     def decided(engine: Engine, now: float) -> None:
-        tracing, running = sys.gettrace(), engine.table.state.running
+        tracing = sys.gettrace()
+        running = engine.table.state.running
         sys.settrace(None)
         held = running.copy()
         sys.settrace(tracing)

@@ -64,7 +64,9 @@ class Loop:
     """A function that compiles itself; compiled loops call it by name."""
 
     def __init__(self, function: Callable[..., Any], home: str, options: dict[str, Any]) -> None:
-        self.py_func, self._home, self._options = function, home, options
+        self.py_func = function
+        self._home = home
+        self._options = options
         functools.update_wrapper(self, function)
         self.name = function.__qualname__
 
@@ -336,7 +338,8 @@ def _kept(function: Callable[..., Any], folder: Path) -> Any:
     """Return a function's cache in a folder, or None after a warning."""
     config: Any = _numba().config
     # Numba asks for the folder at this moment only.
-    before, config.CACHE_DIR = config.CACHE_DIR, str(folder)
+    before = config.CACHE_DIR
+    config.CACHE_DIR = str(folder)
     try:
         cache = _cache_class()(function)
     except RuntimeError:

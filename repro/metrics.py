@@ -124,7 +124,8 @@ def busy_gpus(result: Result, step: float) -> pd.Series[float]:
     times = np.concatenate([spans["start"].to_numpy(), spans["end"].to_numpy()])
     change = np.concatenate([spans["gpus"].to_numpy(), -spans["gpus"].to_numpy()])
     order = np.argsort(times, kind="stable")
-    times, level = times[order], np.cumsum(change[order])
+    times = times[order]
+    level = np.cumsum(change[order])
     area = np.concatenate([[0.0], np.cumsum(level[:-1] * np.diff(times))])
     at = np.interp(edges, times, area)
     return pd.Series(np.diff(at) / step, index=pd.Index(edges[:-1], name="time_s"))

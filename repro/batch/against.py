@@ -43,7 +43,8 @@ def compare(
     before = {one.entry: one.result for one in others if one.result}
     changes = []
     for one in found:
-        change, old = Change(one.entry.id), before.get(one.entry)
+        change = Change(one.entry.id)
+        old = before.get(one.entry)
         change.other = _why_not(one.result, old)
         if not change.other and old:
             _claims(change, one.result, old)
@@ -92,7 +93,8 @@ def _points(
 ) -> None:
     """Note which points moved, and which left or came into the tolerance of their claim."""
     accepts = {claim.series or claim.id: claim.accept for claim in spec.claims} if spec else {}
-    now, moved = _by_key(new), list[tuple[float, str]]()
+    now = _by_key(new)
+    moved = list[tuple[float, str]]()
     change.points = len(now)
     for key, was in _by_key(old).items():
         name = was["series"] + (f" at {show(was['x'])}" if was["x"] is not None else "")

@@ -156,7 +156,8 @@ def off(published: Any, ours: Any) -> str:
     >>> off(3.46, 3.47), off([2.0, 4.0], [2.0, 4.4]), off(0.0, 0.1), off("below", 0.7)
     ('+0.3 %', '≤ 10.0 %', '', '')
     """
-    wanted, found = list(flat(published)), list(flat(ours))
+    wanted = list(flat(published))
+    found = list(flat(ours))
     pairs = list(zip(wanted * len(found) if len(wanted) == 1 else wanted, found, strict=False))
     if not all(is_number(one) and is_number(other) and one for one, other in pairs):
         return ""

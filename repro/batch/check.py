@@ -44,7 +44,8 @@ def stored(entries: Sequence[Entry], out: Path) -> list[Stored]:
     found = []
     for entry in entries:
         folder = out / entry.id
-        (result, no_result), (error, no_error) = read_result(folder), read_error(folder)
+        result, no_result = read_result(folder)
+        error, no_error = read_error(folder)
         damage = [*filter(None, (no_result, no_error))]
         damage += damaged(folder, entry.stem, result) if result else []
         if result or error or damage:
@@ -75,7 +76,8 @@ def elsewhere(entries: Sequence[Entry], judged: Path) -> str:
 
 def _usual_folders() -> list[Path]:
     """Return where results are looked for; one figure run by hand makes no folder the first."""
-    build, committed = paths.build_dir(), paths.figures_dir()
+    build = paths.build_dir()
+    committed = paths.figures_dir()
     return [build, committed] if (build / INDEX).exists() else [committed, build]
 
 
@@ -104,7 +106,8 @@ def tally_line(found: Sequence[Stored]) -> str:
 
 def headline(found: Sequence[Stored]) -> dict[str, Any]:
     """Return published numbers judged and how near they are, then claims by kind."""
-    rows, points = _rows(found), _rows(found, "points")
+    rows = _rows(found)
+    points = _rows(found, "points")
     by_paper: dict[str, list[dict[str, Any]]] = {}
     by_data: dict[str, list[dict[str, Any]]] = {}
     for point in points:
@@ -175,7 +178,8 @@ def lines(found: Sequence[Stored]) -> list[str]:
             shown.append(f"  failed          {one.error['error']}")
         shown += [f"  damaged         {one.folder}/{line}" for line in one.damage]
         for row in one.claims:
-            published, ours = _short(row["published"]), _short(row["ours"])
+            published = _short(row["published"])
+            ours = _short(row["ours"])
             shown.append(
                 f"  {row['verdict']:<15} {row['kind']:<7} {row['id']}: ours {ours}, "
                 f"published {published} ({row['tolerance']}; {row['certainty']}, {row['source']})"

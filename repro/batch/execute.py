@@ -36,7 +36,8 @@ def run(
     """
     begun: Begun = {}
     running: dict[Future[Outcome], Task] = {}
-    waiting, news = iter(tasks), points_news(tasks)
+    waiting = iter(tasks)
+    news = points_news(tasks)
     with _pool(jobs, backend, scheduler) as (pool, work, places):
         # Starting a process for simulations takes longer than most of them, and every one compiles
         # for itself: notebooks side by side share the CPUs.

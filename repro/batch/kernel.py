@@ -31,7 +31,8 @@ from repro.figures.progress import ENV_POINTS, ENV_SCHEDULER
 from repro.figures.saved import ERROR, RESULT, read_json, to_json
 from repro.files.whole import write_whole
 
-EXECUTED, KERNEL_LOG = "executed.ipynb", "kernel.log"
+EXECUTED = "executed.ipynb"
+KERNEL_LOG = "kernel.log"
 _START_TIMEOUT_S = 60
 #: The system allows 104 to 108 characters; the socket adds its number.
 _LONGEST_SOCKET_PATH = 90

@@ -27,14 +27,27 @@ def templates() -> jinja2.Environment:
     """Return the environment of the pages, which holds what their templates call."""
     found = jinja2.Environment(
         loader=jinja2.FileSystemLoader(paths.PACKAGE / "batch" / "templates"),
-        autoescape=True, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
-    )  # fmt: skip
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
     found.globals.update(
-        headline=headline, tally_line=tally_line, tallied=_tallied, shares=shares,
-        paper_name=paper_name, show=show, off=off, percent=percent, judged_rules=judged_rules,
-        flat=lambda value: list(flat(value)), lock=_lock, links=_links, choices=_choices,
+        headline=headline,
+        tally_line=tally_line,
+        tallied=_tallied,
+        shares=shares,
+        paper_name=paper_name,
+        show=show,
+        off=off,
+        percent=percent,
+        judged_rules=judged_rules,
+        flat=lambda value: list(flat(value)),
+        lock=_lock,
+        links=_links,
+        choices=_choices,
         farthest=farthest,
-    )  # fmt: skip
+    )
     return found
 
 
@@ -49,7 +62,8 @@ def write_report(
         name: list(some)
         for name, some in groupby(in_order(found), lambda card: card.one.entry.paper)
     }
-    pages, shared = templates(), {"found": found, "out": out, "papers": papers}
+    pages = templates()
+    shared = {"found": found, "out": out, "papers": papers}
     for name, cards in papers.items():
         page = pages.get_template("paper.html").render(**shared, paper=name, cards=cards)
         write_whole(out / name / INDEX, page.encode())
@@ -91,7 +105,8 @@ def _lock(lock: dict[str, Any] | None) -> str:
 
 def _links(one: Stored, out: Path) -> list[tuple[str, str]]:
     """Return name and address of the files behind a figure."""
-    entry, files = one.entry, list[tuple[str, Path]]()
+    entry = one.entry
+    files = list[tuple[str, Path]]()
     if one.result:
         names = [f"{entry.stem}.{suffix}" for suffix in ("svg", "png", "csv")]
         names = list(dict.fromkeys([*names, *(one.result.get("files") or {}), RESULT]))

@@ -7,7 +7,9 @@ from typing import Any
 
 from repro.figures.params import Entry
 
-DONE, SKIPPED, FAILED = "done", "skipped", "failed"
+DONE = "done"
+SKIPPED = "skipped"
+FAILED = "failed"
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,10 +19,20 @@ from jupyter_client.provisioning.local_provisioner import LocalProvisioner
 
 #: What notebooks import, and what that imports at the first call.
 _PRELOADED = (
-    "ipykernel.kernelapp", "ipykernel.zmqshell", "matplotlib_inline.backend_inline", "repro",
-    "repro.plot", "repro.figures.figure", "repro.sim.engine", "repro.trace.load", "joblib",
-    "numba", "scipy.optimize", "scipy.stats", "matplotlib.backends.backend_svg",
-)  # fmt: skip
+    "ipykernel.kernelapp",
+    "ipykernel.zmqshell",
+    "matplotlib_inline.backend_inline",
+    "repro",
+    "repro.plot",
+    "repro.figures.figure",
+    "repro.sim.engine",
+    "repro.trace.load",
+    "joblib",
+    "numba",
+    "scipy.optimize",
+    "scipy.stats",
+    "matplotlib.backends.backend_svg",
+)
 _starting = threading.Lock()
 
 
@@ -36,7 +46,8 @@ class ForkedProvisioner(LocalProvisioner):
 
     async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> KernelConnectionInfo:
         """Fork a kernel with the arguments of a command, which come after Python's own."""
-        environment, arguments = kwargs["env"], cmd[cmd.index("ipykernel_launcher") + 1 :]
+        environment = kwargs["env"]
+        arguments = cmd[cmd.index("ipykernel_launcher") + 1 :]
         _start_server(environment)
         process = multiprocessing.get_context("forkserver").Process(
             target=_become_kernel,

@@ -53,7 +53,8 @@ def place(
     if seed < 0:
         raise ParamError(f"--seed {seed}: give a whole number of 0 or more")
     machines = Cluster.parse(cluster)
-    site, rows = Site(machines), _Jobs(jobs, None if times is None else named(times))
+    site = Site(machines)
+    rows = _Jobs(jobs, None if times is None else named(times))
     chosen = parse_settings(settings or [])
     if policy == GIVEN:
         refuse_unknown("policy 'given' has no parameter", chosen, ("lambda", "score"))
@@ -153,7 +154,8 @@ class _Jobs:
         """Return the run time of a plan (s) if a model of run times is given."""
         if self.model is None:
             return None
-        name, (batch, batches) = str(self.table.frame["model"].iloc[row]), self.sizes
+        name = str(self.table.frame["model"].iloc[row])
+        batch, batches = self.sizes
         num_ps = self.gangs[row].num_ps
         return self.model.run_s(name, plan, batch[row], batches[row] + WARM_UP, num_ps)
 
@@ -171,7 +173,8 @@ class _Jobs:
         """Return the plans of the column ``tasks``; an empty one waits."""
         if "tasks" not in self.table:
             raise TraceError(f"{self.path}:1: policy given needs the column tasks, such as 0 0 3")
-        left, plans = site.idle.copy(), list[Plan | None]()
+        left = site.idle.copy()
+        plans = list[Plan | None]()
         for row, (text, gang) in enumerate(zip(self.table.frame["tasks"], self.gangs, strict=True)):
             words = text.split() if isinstance(text, str) else []
             nodes = [int(word) if word.isdecimal() and len(word) < 10 else -1 for word in words]
@@ -207,7 +210,8 @@ def _report(site: Site, rows: _Jobs, plans: Sequence[Plan | None], how: Scoring)
     for row, (plan, gang) in enumerate(zip(plans, rows.gangs, strict=True)):
         told = {"job_id": rows.ids[row], "tasks": None, "cost": None, "score": None, "run_s": None}
         if plan is not None:
-            cost, score = site.cost(plan, gang.num_ps, how.formula), site.score(plan, gang, how)
+            cost = site.cost(plan, gang.num_ps, how.formula)
+            score = site.score(plan, gang, how)
             told |= {"tasks": list(plan), "cost": cost, "score": score}
             told["run_s"] = rows.run_s(row, plan)
             site.hold(plan, gang)

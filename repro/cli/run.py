@@ -70,9 +70,14 @@ def run(
         paths.private(paths.cache_dir())
     with plan.scratch_folder() as scratch:
         tasks, outcomes = plan.plan(
-            entries, profile=profile, out=folder, given=given, force=force, scratch=scratch,
+            entries,
+            profile=profile,
+            out=folder,
+            given=given,
+            force=force,
+            scratch=scratch,
             named=bool(ids),
-        )  # fmt: skip
+        )
         cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
         workers = jobs or (None if scheduler else min(cpus or 1, max(1, len(tasks))))
         told = Told(tasks, len(entries), debug=context.obj["debug"])
@@ -121,7 +126,8 @@ class Told:
 
     def __init__(self, tasks: Sequence[Task], total: int, *, debug: bool) -> None:
         self._tasks = {task.id: task for task in tasks}
-        self.total, self._debug = total, debug
+        self.total = total
+        self._debug = debug
         self.count = total - len(tasks)
         self._said: set[str] = set()
 

@@ -24,8 +24,15 @@ OPENB = ("sn", "gpu", "model"), ("cpu_milli", "memory_mib")
 #: What columns of node lists mean, by their names.
 _NODE_SENSES = SENSES | dict.fromkeys(("model", "gpumodel", "gputype", "gpuspec"), "a GPU type")
 YAML_KEYS = (
-    "count", "gpus", "type", "switch", "domain", "used", "gpu_mem_mb", "bandwidth_mb_s",
-)  # fmt: skip
+    "count",
+    "gpus",
+    "type",
+    "switch",
+    "domain",
+    "used",
+    "gpu_mem_mb",
+    "bandwidth_mb_s",
+)
 YAML_EXAMPLE = "e.g. nodes: [{count: 4, gpus: 8, type: v100, switch: 0}]"
 
 

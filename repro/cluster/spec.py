@@ -119,18 +119,23 @@ def _parse_parts(text: str) -> tuple[Node, ...]:
     next_switch = 0
     for part in text.split(","):
         word = part.strip().replace("×", "x").replace("X", "x", 2)
-        grid, typed = _GRID.fullmatch(word), _TYPED.fullmatch(word)
+        grid = _GRID.fullmatch(word)
+        typed = _TYPED.fullmatch(word)
+        gpu_type = grid[4] if grid else None
         if grid and grid[3]:
             switches, per_switch, gpus = (_count(grid[n], part, text) for n in (1, 2, 3))
         elif grid:
-            switches, per_switch, gpus = 0, *(_count(grid[n], part, text) for n in (1, 2))
+            switches = 0
+            per_switch, gpus = (_count(grid[n], part, text) for n in (1, 2))
         elif typed:
-            switches, per_switch, gpus = 0, _count(typed[1], part, text), 1
+            switches = 0
+            per_switch = _count(typed[1], part, text)
+            gpus = 1
+            gpu_type = typed[2]
         else:
             raise ParamError(
                 f"cluster spec {_short(text)!r}: cannot read {_short(part)!r}; {ACCEPTED}"
             )
-        gpu_type = grid[4] if grid else typed[2] if typed else None
         total = len(nodes) + max(switches, 1) * per_switch
         if gpus > MAX_GPUS_PER_NODE or total > MAX_NODES:
             raise ParamError(
@@ -143,7 +148,8 @@ def _parse_parts(text: str) -> tuple[Node, ...]:
             next_switch += switches
         else:
             if shared is None:
-                shared, next_switch = next_switch, next_switch + 1
+                shared = next_switch
+                next_switch = next_switch + 1
             numbers = (shared,)
         for switch in numbers:
             nodes += (Node(gpus, gpu_type, switch),) * per_switch

@@ -82,7 +82,10 @@ class State(NamedTuple):
         width = max(n, jobs.groups)
         clock = np.zeros(5)
         clock[LEASE_ENDS] = clock[WAKE] = math.inf
-        left, gpus, rate, begins = jobs.work.copy(), np.zeros(n), np.zeros(n), np.zeros(n)
+        left = jobs.work.copy()
+        gpus = np.zeros(n)
+        rate = np.zeros(n)
+        begins = np.zeros(n)
         return cls(
             left, gpus, rate, begins, np.zeros(n, np.int64), np.zeros((real, width)),
             np.zeros((whole, width), np.int64), clock, np.zeros(4, np.int64),
@@ -107,7 +110,8 @@ def speed(jobs: Jobs, job: int, gpus: float) -> float:
 def give(jobs: Jobs, s: State, job: int, gpus: float) -> None:
     """Let a job hold so many GPUs from now on."""
     if gpus != s.gpus[job]:
-        s.gpus[job], s.rate[job] = gpus, speed(jobs, job, gpus)
+        s.gpus[job] = gpus
+        s.rate[job] = speed(jobs, job, gpus)
         s.begins[job] = s.clock[NOW] + jobs.pause
 
 
@@ -145,8 +149,10 @@ def push(heap: Ints, key: Floats, tie: Ints, start: int, size: int, job: int) ->
 @njit()
 def pop(heap: Ints, key: Floats, tie: Ints, start: int, size: int) -> int:
     """Remove and return the job on top of a heap of ``size`` jobs."""
-    top, last = heap[start], heap[start + size - 1]
-    place, size = 0, size - 1
+    top = heap[start]
+    last = heap[start + size - 1]
+    place = 0
+    size = size - 1
     while True:
         child = 2 * place + 1
         if child >= size:
@@ -155,7 +161,8 @@ def pop(heap: Ints, key: Floats, tie: Ints, start: int, size: int) -> int:
         if child + 1 < size:
             two = heap[start + child + 1]
             if key[two] < key[one] or (key[two] == key[one] and tie[two] < tie[one]):
-                child, one = child + 1, two
+                child = child + 1
+                one = two
         if key[last] < key[one] or (key[last] == key[one] and tie[last] <= tie[one]):
             break
         heap[start + place] = one
@@ -273,18 +280,23 @@ class _Sharing:
     def __init__(self, policy: Elastic, rule: Rule, view: View) -> None:
         self.policy = policy
         self.jobs = jobs_of(policy, view)
-        self.how, self.rule = policy.settings(self.jobs), rule
+        self.how = policy.settings(self.jobs)
+        self.rule = rule
         self.s = State.of(self.jobs, rule.real, rule.whole)
 
     def __call__(self, view: View) -> RunSet:
         """Book who came and went, one event each, and share the GPUs out."""
-        jobs, s, how, rule = self.jobs, self.s, self.how, self.rule
+        jobs = self.jobs
+        s = self.s
+        how = self.how
+        rule = self.rule
         if self.policy.size_error or self.policy.resize_s:
             raise ParamError(
                 f"{self.policy.name}: size_error and resize_s go by the compiled clock, which has "
                 f"no intervals, overheads, nodes, added processes or early ends; leave these out"
             )
-        finished, s.clock[NOW] = list(view.finished), view.now
+        finished = list(view.finished)
+        s.clock[NOW] = view.now
         rows = s.holders[: s.tally[HOLDERS]]
         rows = rows[[view.is_unfinished(job) for job in rows.tolist()]]
         # duration is the time on the GPUs asked for
@@ -318,7 +330,8 @@ def arrive(s: State, jobs: Jobs, job: int) -> None:
     """Book a job that is present from now on."""
     s.tally[PRESENT] += 1
     s.clock[ASKED] += jobs.asked[job]
-    s.seen[0, job], s.seen[1, job] = s.tally[PRESENT], s.tally[EVENTS]
+    s.seen[0, job] = s.tally[PRESENT]
+    s.seen[1, job] = s.tally[EVENTS]
     s.seen[2, job] = s.tally[SHOWN]
 
 
@@ -351,7 +364,8 @@ def jobs_of(policy: Elastic, view: View, *, grid: float = 1.0, alone: bool = Tru
     curves, curve = view.curves()
     fastest = curves[curve, np.minimum(asked, curves.shape[1] - 1)]
     fastest = np.where(curve == 0, asked, fastest)
-    submit, error = view.submits, np.ones(n)
+    submit = view.submits
+    error = np.ones(n)
     if policy.size_error:
         rng = np.random.default_rng([view.seed, n])
         error = 1 + rng.uniform(-policy.size_error, policy.size_error, n)

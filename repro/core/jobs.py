@@ -53,9 +53,11 @@ class State(NamedTuple):
         none = {name: np.full(n, -1) for name in ("on_type", "partner")}
         counts = {name: np.zeros(n, np.int64) for name in ("preemptions", "promotions")}
         return cls(**time | none | counts)._replace(
-            left=np.array(work, dtype=float), running=np.zeros(n, np.bool_),
-            first_start=np.full(n, math.inf), end=np.full(n, math.nan),
-        )  # fmt: skip
+            left=np.array(work, dtype=float),
+            running=np.zeros(n, np.bool_),
+            first_start=np.full(n, math.inf),
+            end=np.full(n, math.nan),
+        )
 
 
 class JobTable:
@@ -66,9 +68,11 @@ class JobTable:
 
     def __init__(self, trace: pd.DataFrame, rules: Rules | None = None) -> None:
         rules = rules or Rules()
-        submit, work = trace["submit_time"], trace["duration"]
+        submit = trace["submit_time"]
+        work = trace["duration"]
         if rules.whole_seconds:
-            submit, work = submit.astype("int64"), work.astype("int64")
+            submit = submit.astype("int64")
+            work = work.astype("int64")
         #: instant of the trace at which the clock starts (s)
         self.clock_start_s = 0.0 if rules.trace_clock else float(submit.min())
         order = pd.Index(np.argsort(submit.to_numpy(), kind="stable"))
@@ -92,7 +96,8 @@ class JobTable:
         if rules.iterations is not None:
             self.work, self.solo = self._in_iterations(trace, rules.iterations)
         elif not rules.steps:
-            self.work, self.solo = self.duration, [1.0] * n
+            self.work = self.duration
+            self.solo = [1.0] * n
         else:
             self._require(trace, "iterations", "give the training steps")
             self.work = list(map(float, self.column("iterations")))
@@ -187,7 +192,8 @@ class JobTable:
 
     def units_left(self, jobs: Sequence[int] | Ints, now: float) -> Floats:
         """Return the units of work left of several jobs."""
-        state, rows = self.state, np.asarray(jobs, dtype=np.int64)
+        state = self.state
+        rows = np.asarray(jobs, dtype=np.int64)
         gone = np.maximum(0.0, now - state.since[rows]) * state.rate[rows]
         left: Floats = state.left[rows] - np.where(state.running[rows], gone, 0.0)
         return left

@@ -247,7 +247,8 @@ class Ordering:
     """One run of an `Order`: the hooks the engine calls. This base keeps no state."""
 
     def __init__(self, policy: Order, view: View) -> None:
-        self.policy, self.view = policy, view
+        self.policy = policy
+        self.view = view
         #: how jobs are selected if not incrementally; for keys that do not drift linearly
         self.selection: Select | None = None
 

@@ -27,7 +27,8 @@ class Intervals:
         self, tracks_nodes: bool, gpu_types: Iterable[str], takes_wishes: bool = False
     ) -> None:
         #: one interval after the other, and many at once from compiled loops, a line per column
-        self.rows, self.blocks = array("d"), list[Floats]()
+        self.rows = array("d")
+        self.blocks = list[Floats]()
         self.nodes: list[Nodes] | None = [] if tracks_nodes else None
         #: nodes of the tasks, parameter servers first
         self.tasks: list[tuple[int, ...]] | None = [] if takes_wishes else None
@@ -97,7 +98,8 @@ class Result:
             of them that hold the JCT),
             interval_width (median of width over prediction), without_interval (predicted jobs).
         """
-        jobs, meta = self.jobs, self.meta
+        jobs = self.jobs
+        meta = self.meta
         jct = jobs["jct"].dropna().to_numpy()
         span = makespan(self)
         # without intervals it is mostly unknown who held what
@@ -105,7 +107,8 @@ class Result:
         known = held > 0 and len(jct) == len(jobs)
         percentiles = np.percentile(jct, [50, 95, 99]) if len(jct) else [np.nan] * 3
         if len(jct) and RULES[meta.get("rules", "paper")].p99_by_index:
-            percentiles[2], span = by_index(jct, 0.99), float(jobs["end_time"].max())
+            percentiles[2] = by_index(jct, 0.99)
+            span = float(jobs["end_time"].max())
         return {
             "policy": meta["policy"],
             "trace": meta["trace"],
@@ -154,7 +157,8 @@ def finish_time_unfairness(jobs: pd.DataFrame) -> pd.Series[float]:
 
 def _predictability(jobs: pd.DataFrame) -> dict[str, float]:
     """Return the summary of predictions and fairness (%)."""
-    errors, unfair = prediction_errors(jobs), finish_time_unfairness(jobs)
+    errors = prediction_errors(jobs)
+    unfair = finish_time_unfairness(jobs)
     return {
         "avg_pred_err": float(errors.mean()),
         "p99_pred_err": float(errors.quantile(0.99)),
@@ -193,8 +197,11 @@ def makespan(result: Result) -> float:
 
 def collect(table: JobTable, intervals: Intervals, index: pd.Index, meta: dict[str, Any]) -> Result:
     """Turn the engine's columns into a `Result` in the order of the trace."""
-    frame, submit, end = table.frame, np.array(table.submit), np.array(table.end)
-    work, start = np.array(table.work) * np.array(table.solo), np.array(table.first_start)
+    frame = table.frame
+    submit = np.array(table.submit)
+    end = np.array(table.end)
+    work = np.array(table.work) * np.array(table.solo)
+    start = np.array(table.first_start)
     jobs = pd.DataFrame(
         {
             "job_id": frame["job_id"],

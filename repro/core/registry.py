@@ -39,9 +39,11 @@ class Registry(Generic[T]):
         group: str | None = None,
         explain: Callable[[str, Mapping[str, T]], list[str]] | None = None,
     ) -> None:
-        self.kind, self.error = kind, error
+        self.kind = kind
+        self.error = error
         self._explain = explain
-        self._home, self._group = home, group
+        self._home = home
+        self._group = group
         self._items: dict[str, T] = {}
         self._broken: dict[str, str] = {}
 
@@ -61,7 +63,8 @@ class Registry(Generic[T]):
     def _fill(self) -> None:
         if self._home is None:
             return
-        home, self._home = self._home, None
+        home = self._home
+        self._home = None
         faults: dict[str, list[str]] = {}
         self._walk(home, faults)
         for point in metadata.entry_points(group=self._group) if self._group else ():
@@ -138,12 +141,14 @@ def _place(error: BaseException, module: str) -> str:
         # the backport of importlib.metadata loads entry points where it is installed
         and Path(frame.filename).parent.name != "importlib_metadata"
     ]
-    file, line = Path(*module.split(".")).with_suffix(".py"), 1
+    file = Path(*module.split(".")).with_suffix(".py")
+    line = 1
     for place in frames:
         if place[0].parent == frames[0][0].parent:
             file, line = place
     if isinstance(error, SyntaxError) and error.filename:
-        file, line = Path(error.filename), error.lineno or 1
+        file = Path(error.filename)
+        line = error.lineno or 1
     message = str(error.msg if isinstance(error, SyntaxError) else error).strip().splitlines()
     depth = module.count(".") + (2 if file.stem == "__init__" else 1)
     shown = Path(*file.parts[-depth:])

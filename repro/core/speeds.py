@@ -154,7 +154,8 @@ class Speeds:
         return perf is None or (self.known and bool((self.on_reference > 0).all()))
 
     def _nowhere(self, job: int) -> TraceError:
-        model, gpus = self._table.models[job], self._table.gpus[job]
+        model = self._table.models[job]
+        gpus = self._table.gpus[job]
         have = ", ".join(
             f"{int(n)} {kind or 'GPUs'}"
             for kind, n in zip(self.gpu_types, self.gpu_counts, strict=True)

@@ -109,9 +109,21 @@ class Kinds:
         collapse = Collapse(keys.__getitem__)
         numbers, counts, row = collapse.present(range(len(keys)))
         first = [collapse.examples[number] for number in numbers.tolist()]
-        speeds, widths, weights = self.speeds[first], self.widths[first], self.weights[first]
-        jobs, key = [self.jobs[place] for place in first], lambda kind: keys[first[kind]]
-        return Kinds(speeds, self.gpus, counts, widths, weights, jobs, key, self.view), row
+        speeds = self.speeds[first]
+        widths = self.widths[first]
+        weights = self.weights[first]
+        jobs = [self.jobs[place] for place in first]
+        kinds = Kinds(
+            speeds,
+            self.gpus,
+            counts,
+            widths,
+            weights,
+            jobs,
+            lambda kind: keys[first[kind]],
+            self.view,
+        )
+        return kinds, row
 
 
 class KindTable(Collapse):
@@ -123,8 +135,11 @@ class KindTable(Collapse):
             super().__init__(plain, policy.codes(view))
         else:
             super().__init__(lambda job: (plain(job), like(job)))
-        self._view, self._widths, self._weights = view, np.empty(0), np.empty(0)
-        self._speeds_of, self._weight_of = policy.speeds(view), policy.weight(view)
+        self._view = view
+        self._widths = np.empty(0)
+        self._weights = np.empty(0)
+        self._speeds_of = policy.speeds(view)
+        self._weight_of = policy.weight(view)
         self._speeds = np.empty((0, len(view.gpu_types)))
         self.learn()
 
@@ -160,7 +175,8 @@ class Solved(Generic[T]):
 
     def __call__(self, numbers: Ints, counts: Floats, solve: Callable[[], T]) -> T:
         """Return the answer for these kinds and jobs of each, solved only if it is not known."""
-        mix, solved = (numbers.tobytes(), counts.tobytes()), self._solved
+        mix = (numbers.tobytes(), counts.tobytes())
+        solved = self._solved
         solved[mix] = answer = solved.pop(mix) if mix in solved else solve()
         if len(solved) > self._limit:
             del solved[next(iter(solved))]
@@ -253,8 +269,10 @@ class TypedShares(Policy):
 
     def session(self, view: View) -> Callable[[View], Shares]:
         """Return the decision function of one run, which remembers solved mixes of kinds."""
-        formula, apart = self.formula(view), self.apart()
-        table, solved = KindTable(self, view), Solved[Floats](self.remembered)
+        formula = self.formula(view)
+        apart = self.apart()
+        table = KindTable(self, view)
+        solved = Solved[Floats](self.remembered)
 
         def checked(kinds: Kinds) -> Floats:
             shares = formula(kinds)
@@ -269,7 +287,8 @@ class TypedShares(Policy):
             return shares
 
         def decide(view: View) -> Shares:
-            jobs, types = view.jobs, view.gpu_types
+            jobs = view.jobs
+            types = view.gpu_types
             if not jobs:
                 return Shares(jobs, types, np.zeros((0, len(types))))
             rows = np.array(jobs)

@@ -42,7 +42,10 @@ class View:
         speeds: Speeds | None = None,
         seed: int = 0,
     ) -> None:
-        self._table, self.cluster, self.needs, self._policy = table, cluster, needs, policy
+        self._table = table
+        self.cluster = cluster
+        self.needs = needs
+        self._policy = policy
         self._speeds = speeds or Speeds(table, None, gpus_by_type(cluster))
         self._seed = seed
         #: set by the engine

@@ -93,7 +93,8 @@ def merge(student: Mapping[str, Any], instructor: Mapping[str, Any]) -> list[Cel
         name = grade_mark(one).get("grade_id")
         if isinstance(name, str) and name in known and name not in seen:
             seen.add(name)
-            last, answers[name] = name, text_of(one)
+            last = name
+            answers[name] = text_of(one)
         elif one["cell_type"] == "code":
             added.setdefault(last, []).append(text_of(one))
     cells = [Cell(None, _MAGIC.sub(r"\1pass", text)) for text in added.get(None, [])]

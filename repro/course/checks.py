@@ -102,7 +102,8 @@ def _check(
     if not callable(called):
         raise Wrong(f"`{name}` must be a function, and is {_kind(called)}.")
     done = [_answer(called, case, gives, name, notes) for case in calls]
-    answers, wanted = [answer for answer, _ in done], [_of(gives, case) for case in calls]
+    answers = [answer for answer, _ in done]
+    wanted = [_of(gives, case) for case in calls]
     failed = [
         number
         for number, (answer, right) in enumerate(zip(answers, wanted, strict=True))
@@ -150,7 +151,8 @@ def same(answer: Any, right: Any, tolerance: float = 1e-6) -> bool:
     >>> same(np.array([1.0, 2.0]), [1, 2]), same("a", ["a"]), same({"x": 0.1}, {"x": 0.2})
     (True, False, False)
     """
-    answer, right = _plain(answer), _plain(right)
+    answer = _plain(answer)
+    right = _plain(right)
     if isinstance(right, bool) or isinstance(answer, bool):
         return answer is right
     if isinstance(right, int | float) and isinstance(answer, int | float):
@@ -239,7 +241,8 @@ def _told(line: str, notes: Sequence[str]) -> str:
 
 def _difference(call: str, answer: Any, right: Any) -> str:
     """Return what came and what should have come, sorts of values first."""
-    answer, right = _plain(answer), _plain(right)
+    answer = _plain(answer)
+    right = _plain(right)
     begin = f"Not yet right: {call} gives"
     if answer is None:
         return f"{begin} nothing (None), expected is {_short(right)}; is a `return` missing?"

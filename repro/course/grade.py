@@ -231,7 +231,8 @@ def _child(
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """Run the cells in a process of their own; return its messages, and why it ended early."""
     key = secrets.token_hex(16)
-    memory, cpu = limits.memory_mb * 2**20, math.ceil(limits.cpu)
+    memory = limits.memory_mb * 2**20
+    cpu = math.ceil(limits.cpu)
     # the second is for an answer that swallows the signal of the first
     processor = (cpu, cpu + _GRACE_S)
     task = {

@@ -16,7 +16,8 @@ from repro.course.assignments import LARGEST, grade_mark, parse, read, sources, 
 from repro.errors import ParamError
 
 #: What is looked at of one student.
-MOST_FILES, MOST_NOTEBOOKS = 2_000, 50
+MOST_FILES = 2_000
+MOST_NOTEBOOKS = 50
 #: Names in one line.
 _SHOWN = 5
 #: Some browsers put a suffix of their own behind that of a notebook.

@@ -45,7 +45,9 @@ class _Run:
     """One notebook while it is graded."""
 
     def __init__(self, cells: list[Cell], seconds: float, send: Any = None) -> None:
-        self.cells, self.seconds, self.send = cells, seconds, send
+        self.cells = cells
+        self.seconds = seconds
+        self.send = send
         self.names: dict[str, Any] = {"__name__": "__main__"}
         self.stopped: list[str] = []
         self.done = 0
@@ -120,7 +122,9 @@ def _told(error: BaseException) -> str:
         for one in traceback.extract_tb(error.__traceback__)
         if one.filename.startswith(_CELL)
     ]
-    line = error.lineno if isinstance(error, SyntaxError) else lines[-1] if lines else None
+    line = lines[-1] if lines else None
+    if isinstance(error, SyntaxError):
+        line = error.lineno
     place = f" (line {line})" if line else ""
     return f"{type(error).__name__}: {str(error)[:300]}{place}"
 
@@ -188,7 +192,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if os.environ.pop(GRADED, None) is None:
         return
     task = json.loads(sys.stdin.buffer.read())
-    results, nothing = os.fdopen(os.dup(1), "w", buffering=1), os.open(os.devnull, os.O_RDWR)
+    results = os.fdopen(os.dup(1), "w", buffering=1)
+    nothing = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):
         os.dup2(nothing, number)
     key = task.pop("key")
@@ -199,7 +204,8 @@ def pytest_configure(config: pytest.Config) -> None:
     for limit, (soft, hard) in task["limits"].items():
         resource.setrlimit(getattr(resource, limit), (soft, hard))
     _SEND.append(send)
-    closed, open_ = task["closed"], [*task["open"], os.path.realpath(os.getcwd()), os.devnull]
+    closed = task["closed"]
+    open_ = [*task["open"], os.path.realpath(os.getcwd()), os.devnull]
     _guard(closed, open_, lambda what: send({"refused": what}))
     config.stash[_TASK] = _Run([Cell(*one) for one in task["cells"]], task["seconds"], send)
 
@@ -236,7 +242,8 @@ class NotebookFile(pytest.File):
         for number, cell in enumerate(run.cells):
             if cell.points:
                 item = GradedCell.from_parent(self, name=str(cell.id))
-                item.run, item.number = run, number
+                item.run = run
+                item.number = number
                 yield item
 
 

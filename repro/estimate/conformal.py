@@ -71,7 +71,8 @@ def online(
                 insort(known, heappop(ends)[1])
             below, above = _between(known, level)
             if above < np.inf:
-                low[job], high[job] = below * predicted[job], above * predicted[job]
+                low[job] = below * predicted[job]
+                high[job] = above * predicted[job]
     return low, high
 
 

@@ -20,8 +20,10 @@ from repro.typing import Floats, Ints
 
 #: Regressors by name, in the order of the paper's Fig 10.
 REGRESSORS = ("random_forest", "linear_regression", "adaboost", "gbdt", "decision_tree")
-_TRAINING, _JOBS = Origin("training set"), Origin("jobs")
-_TYPE, _FNV = "model", 2166136261
+_TRAINING = Origin("training set")
+_JOBS = Origin("jobs")
+_TYPE = "model"
+_FNV = 2166136261
 
 
 @dataclass(frozen=True)
@@ -136,8 +138,10 @@ class RequirementEstimator:
         for kind, rows in {"": np.arange(len(table)), **kinds}.items():
             if len(rows) < 2:
                 of = f" of type {shown(kind)}" if kind else ""
-                raise TraceError(f"training set: {len(rows)} row(s){of}; at least 2 are needed to "
-                                 "learn: add rows")  # fmt: skip
+                raise TraceError(
+                    f"training set: {len(rows)} row(s){of}; at least 2 are needed to "
+                    "learn: add rows"
+                )
         known = {
             label: numbers(table[label], label, _TRAINING, "a label is a number")
             for label in self.labels
@@ -148,7 +152,8 @@ class RequirementEstimator:
                     f"training set:{label}: {shown(values[0])} in all {len(values)} rows, so there "
                     "is nothing to learn; give rows that differ, or leave the label out"
                 )
-        inputs, trained = self._inputs(table, _TRAINING), {}
+        inputs = self._inputs(table, _TRAINING)
+        trained = {}
         for kind, rows in kinds.items():
             for label, values in known.items():
                 model = regressor(self.regressor, inputs.shape[1], self.seed)
@@ -200,7 +205,8 @@ class RequirementEstimator:
 
     def _rounded(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Return the estimates of containers as the fields of `Requirement`."""
-        raw, found = self.estimates(rows), pd.DataFrame(asdict(Requirement()), index=rows.index)
+        raw = self.estimates(rows)
+        found = pd.DataFrame(asdict(Requirement()), index=rows.index)
         for label, (name, rounding) in _ROUNDING.items():
             if label in raw:
                 values = rounding(raw[label].to_numpy(float).clip(min=0))

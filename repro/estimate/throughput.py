@@ -29,13 +29,16 @@ def complete(
     """
     rng = np.random.default_rng(seed)
     left, right = (rng.standard_normal((size, rank)) for size in values.shape)
-    across, down = _patterns(known), _patterns(known.T)
-    target, ridge = np.where(known, values, 0.0), penalty * np.eye(rank)
+    across = _patterns(known)
+    down = _patterns(known.T)
+    target = np.where(known, values, 0.0)
+    ridge = penalty * np.eye(rank)
     product = left @ right.T
     for _ in range(_SWEEPS):
         left = _fit(right, across, target, ridge)
         right = _fit(left, down, target.T, ridge)
-        before, product = product, left @ right.T
+        before = product
+        product = left @ right.T
         if np.sqrt(((product - before) ** 2).mean()) < _STOP:
             break
     return np.where(known, values, product)
@@ -110,7 +113,8 @@ class PairEstimator:
                 f"{references} reference models for profiling; the throughput table has "
                 f"{len(models)} models on 1 GPU(s): give 1 to {len(models)}"
             )
-        self._fraction, self._artifact = fraction, artifact_index
+        self._fraction = fraction
+        self._artifact = artifact_index
         self._at = {model: row for row, model in enumerate(models)}
         self._rng = random.Random(seed + STREAM)
         chosen = sorted(self._rng.sample(range(len(models)), references))
@@ -152,7 +156,8 @@ class PairEstimator:
         seen[slice(None) if gpu_type is None else self._types[gpu_type]] = True
 
     def _speed(self, one: Kind, other: Kind, seen: Flags | None) -> Floats:
-        (model, likened), (beside, likened_to) = one, other
+        model, likened = one
+        beside, likened_to = other
         kept = self._true[self._at[likened], :, self._at[likened_to]]
         if seen is not None:
             kept = np.where(seen, self._true[self._at[model], :, self._at[beside]], kept)

@@ -138,7 +138,8 @@ def synthetic(
     for label in LABELS:
         factor = np.exp(sigma * rng.standard_normal(rows))
         # a neighbour's use counted in, or a run that stopped early
-        grew, more = rng.random(rows) < 0.5, rng.uniform(1.5, 2.5, rows)
+        grew = rng.random(rows) < 0.5
+        more = rng.uniform(1.5, 2.5, rows)
         far = np.where(grew, more, rng.uniform(0.2, 0.6, rows))
         factor = np.where(rng.random(rows) < share, factor * far, factor)
         limit = 100.0 if label.endswith("pct") else np.inf
@@ -152,7 +153,8 @@ def _containers(
     """Return the rows of one job: its worker's, and before it its parameter server's."""
     size = timing.models[name].model_mb
     distributed = bool(rng.random() < 0.5)
-    batch, batches = 4 * int(rng.integers(1, 9)), 50 * int(rng.integers(4, 21))
+    batch = 4 * int(rng.integers(1, 9))
+    batches = 50 * int(rng.integers(4, 21))
     num_ps, workers = (int(rng.integers(1, 3)), int(rng.integers(1, 9))) if distributed else (0, 1)
     per_task = 1 if distributed else int(rng.integers(1, 3))
     job = dict(zip(FEATURES, (name, 0, per_task, num_ps, workers, batch, batches), strict=True))
@@ -162,7 +164,8 @@ def _containers(
     moved = 1000 * size / period if distributed else 0.0
     scatter = (busy * (1 - busy)) ** 0.5
     # the framework's allocator doubles what it holds: parameters and their companions, activations
-    own, images = _doubled(4 * size), _doubled(fact["activation_mb"] * batch)
+    own = _doubled(4 * size)
+    images = _doubled(fact["activation_mb"] * batch)
     memory = fact["base_mb"] + own + images, fact["host_mb"] + own + _doubled(8 * batch)
     times = image_s(timing, name, batch, num_ps or 1), step_s(timing, name, batch)
     enough = [grid[marginal_utility(t)] for grid, t in zip(_GRIDS, times, strict=True)]
@@ -189,7 +192,8 @@ def measured(path: str | Path) -> pd.DataFrame:
     `MEASURED_FEATURES` and the labels in ``traces/measured/profiles.csv`` (units in the names).
     """
     table = Table(Document.read(path), (*_TEXTS, *_NUMBERS, *_MEASURED), text=_TEXTS)
-    status, count = table.frame["status"], len(table.frame)
+    status = table.frame["status"]
+    count = len(table.frame)
     strange = ~status.isin(["ok", "error"]).to_numpy(bool)
     table.refuse(strange, "status", "unknown status", "a status is ok or error")
     table.frame = table.frame[status == "ok"]

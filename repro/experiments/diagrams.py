@@ -13,7 +13,8 @@ def parts(inputs: Mapping[str, Any]) -> pd.DataFrame:
     ``rows`` of the inputs are lists of keys of ``boxes``, None for an empty place, by name if they
     are layers; a box is ``{is: its words, by: a name or several}``, names without ``repro.``.
     """
-    rows, boxes = inputs["rows"], inputs["boxes"]
+    rows = inputs["rows"]
+    boxes = inputs["boxes"]
     lines = list(rows.items() if isinstance(rows, Mapping) else [("", row) for row in rows])
     most = max(len(row) for _, row in lines)
     records = []

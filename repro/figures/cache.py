@@ -250,7 +250,8 @@ def _turn(folder: Path, digest: str) -> Iterator[None]:
     A result computed on the way to another one takes no turn: results share locks, and two that
     wait for each other's would wait for ever.
     """
-    nested, _turns.taken = getattr(_turns, "taken", False), True
+    nested = getattr(_turns, "taken", False)
+    _turns.taken = True
     with contextlib.ExitStack() as held:
         # Without locks, each computes its own. The system drops a lock when its process ends.
         with contextlib.suppress(ImportError, OSError):

@@ -229,7 +229,8 @@ def points_of(
         again = bool(given) and claim.certainty.startswith("derived")
         if claim.kind != "number" or claim.series is not None or again:
             continue
-        published, ours = list(flat(claim.published)), list(flat(verdict.ours))
+        published = list(flat(claim.published))
+        ours = list(flat(verdict.ours))
         numbers = all(is_number(one) for one in published if one is not None)
         if not numbers or len(published) != len(ours):
             continue

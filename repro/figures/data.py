@@ -100,7 +100,8 @@ def is_own(name: str) -> bool:
 
 def own_file(path: str | Path) -> Used:
     """Return what a file of the user's own is now; its path is from the project's root."""
-    found, root = own_path(path), paths.project_root()
+    found = own_path(path)
+    root = paths.project_root()
     if not os.path.isfile(found):
         raise DataMissingError(f"{path}: no such file; its path is meant from {root}")
     with found.open("rb") as stream:

@@ -77,8 +77,10 @@ class FigureRun:
         own = {name: kernel.given[name] for name in kernel.given if name not in ("profile", "out")}
         # Taken before anything runs: a file that changes meanwhile makes the result old, not wrong.
         self._fingerprint = fingerprint(entry, profile, own)
-        self.id, self.paper = entry.id, entry.paper
-        self.profile, self.seed = profile, seed
+        self.id = entry.id
+        self.paper = entry.paper
+        self.profile = profile
+        self.seed = seed
         self.inputs = Inputs(self._spec.merged(profile, overrides))
         self.published = {claim.id: claim.published for claim in self._spec.claims}
         self.folder = out / entry.id
@@ -181,14 +183,16 @@ class FigureRun:
         """Return a case with its parts made, and record the data that it names."""
         if isinstance(case.trace, pd.DataFrame):
             # read past :meth:`trace`, so that nothing else says where from
-            read, name = case.trace.attrs.get("sha256"), str(case.trace.attrs.get("name"))
+            read = case.trace.attrs.get("sha256")
+            name = str(case.trace.attrs.get("name"))
             if read and read not in {used.sha256 for used in self._used.values()}:
                 kind = data.PUBLIC if public.is_known(name) else data.OWN
                 self._note(data.Used(name, kind, read, False))
         cluster = case.cluster
         if str(cluster).lower().endswith(FILE_SUFFIXES) and not isinstance(cluster, Cluster):
             cluster = str(self.file(cluster))
-        settings, options = dict(case.settings), dict(case.options)
+        settings = dict(case.settings)
+        options = dict(case.options)
         if isinstance(settings.get("perf"), str):
             self.throughputs(settings["perf"])
         for given, name in ((settings, "perf"), (options, "throughputs")):
@@ -267,9 +271,13 @@ class FigureRun:
 
 
 def figure(
-    id: str, *, profile: str = "quick", seed: int = 0, out: str | Path = "build/figures",
+    id: str,
+    *,
+    profile: str = "quick",
+    seed: int = 0,
+    out: str | Path = "build/figures",
     **overrides: Any,
-) -> FigureRun:  # fmt: skip
+) -> FigureRun:
     """Open a figure for regeneration; the first call of every notebook.
 
     Parameters

@@ -46,7 +46,8 @@ def is_current(folder: Path, stem: str, wanted: str) -> bool:
 def _data_changed(result: Mapping[str, Any]) -> bool:
     """Tell whether an own file changed, a stand-in could now be real data, or that is gone."""
     for used in result.get("data", []):
-        name, kind = used.get("name"), used.get("kind")
+        name = used.get("name")
+        kind = used.get("kind")
         if kind == OWN:
             try:
                 if own_file(name).sha256 != used.get("sha256"):

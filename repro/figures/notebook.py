@@ -46,9 +46,11 @@ def accepted(notebook: Path) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for statement in body:
         if isinstance(statement, ast.Assign):
-            names, value = statement.targets, statement.value
+            names = statement.targets
+            value = statement.value
         elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
-            names, value = [statement.target], statement.value
+            names = [statement.target]
+            value = statement.value
         else:
             continue
         found |= {name.id: _plain(value) for name in names if isinstance(name, ast.Name)}
@@ -76,8 +78,11 @@ class Kernel:
     @classmethod
     def running(cls, entry: Entry) -> Kernel:
         """Return the kernel of this process; papermill only logs a parameter that is unknown."""
-        found = [(source.rstrip(), tags) for kind, source, tags in cells(entry.notebook)
-                 if kind == "code" and source.strip()]  # fmt: skip
+        found = [
+            (source.rstrip(), tags)
+            for kind, source, tags in cells(entry.notebook)
+            if kind == "code" and source.strip()
+        ]
         tagged = [source for source, tags in found if "parameters" in tags]
         given: dict[str, Any] = {}
         for before, cell in pairwise(_executed()):

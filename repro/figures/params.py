@@ -129,7 +129,8 @@ class Entry:
                     f"{_shown(here)} has no {_shown(absent)}; "
                     "a figure is a notebook and a parameter file of the same stem"
                 )
-        spec, name = load(self.params), _shown(self.params)
+        spec = load(self.params)
+        name = _shown(self.params)
         if spec.paper != self.paper:
             raise ParamError(f"{name}: paper: is {spec.paper!r} but the folder is {self.paper!r}")
         return spec
@@ -175,7 +176,8 @@ def _place(value: Any, loc: tuple[str | int, ...], kind: str) -> KeyPath:
     for part in loc:
         known = part in value if isinstance(value, dict) else isinstance(value, list)
         if known and (isinstance(value, dict) or isinstance(part, int)):
-            keys, value = (*keys, part), value[part]
+            keys = (*keys, part)
+            value = value[part]
     return (*keys, loc[-1]) if kind == "missing" else keys
 
 

@@ -90,7 +90,8 @@ def thinned(frame: pd.DataFrame, by: Sequence[str], most: int = 11) -> pd.DataFr
     [0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20]
     """
     groups = frame.groupby(list(by), sort=False, dropna=False)
-    place, size = groups.cumcount(), groups[frame.columns[0]].transform("size")
+    place = groups.cumcount()
+    size = groups[frame.columns[0]].transform("size")
     step = (size - 1).clip(lower=1) / (most - 1)
     # the place that is nearest to a multiple of the step
     kept = (size <= most) | (place == (np.round(place / step) * step).round())

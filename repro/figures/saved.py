@@ -241,7 +241,8 @@ def what_came_out(
             parts.append(f"{outcome.capitalize()}: {'; '.join(names)}")
     near = shares(point.row() for point in points)
     if count := near["judged"]:
-        share, many = 100 * near["within"]["2 %"], "s" if count > 1 else ""
+        share = 100 * near["within"]["2 %"]
+        many = "s" if count > 1 else ""
         parts.append(f"{count} published number{many} compared, {share:.0f} % within 2 %")
     parts += [text[0].upper() + text[1:] for text in said.values()]
     return " ".join(f"{part}." for part in parts or ["No claims"])

@@ -88,7 +88,8 @@ class MeasuredJobs:
         """Return the records of the measured jobs, without intervals."""
         end = None if self.last is None else self.last + 1
         for horizon_h in (self.horizon_h, 4 * self.horizon_h):
-            options, until = dict(case.options), {}
+            options = dict(case.options)
+            until = {}
             if end is not None:
                 options["jobs"] = end + math.ceil(options["rate"] * horizon_h)
             trace = opened(replace(case, options=options))
@@ -135,7 +136,8 @@ class Case:
 
     def resolved(self) -> Case:
         """Return the case with its policy, its cluster and the speeds that its trace names."""
-        policy, cluster = self.policy, Cluster.parse(self.cluster)
+        policy = self.policy
+        cluster = Cluster.parse(self.cluster)
         if isinstance(policy, str):
             policy = make(policy, self.rules)
         settings = dict(self.settings)
@@ -154,7 +156,8 @@ def named_files(policy: object) -> list[str]:
 
 def digests(cases: Iterable[Case]) -> list[str | None]:
     """Return the keys of resolved cases, equal exactly for the same run; None: cannot be told."""
-    state, sources = functools.cache(_state), functools.cache(_sources)
+    state = functools.cache(_state)
+    sources = functools.cache(_sources)
     found: list[str | None] = []
     for case in cases:
         named = [case.settings.get("perf"), *case.options.values(), *named_files(case.policy)]
@@ -214,7 +217,9 @@ def run(cases: Sequence[Case], workers: int | None = None, before: int = 0) -> l
     for name in ahead:
         if isinstance(name, str) and (kept := cache.recall(name)) is not None:
             done[name] = kept
-    total, told, deaths = before + len(ahead), time.monotonic(), 0
+    total = before + len(ahead)
+    told = time.monotonic()
+    deaths = 0
     ahead = {name: ahead[name] for name in _spread(ahead)}
     while missing := [name for name in ahead if name not in done]:
         count = len(done)

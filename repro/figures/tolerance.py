@@ -167,14 +167,16 @@ def within(accept: Accept, published: Any, value: Any) -> bool:
         published = None
     if not isinstance(published, list):
         return all(_near(accept, published, ours, accept.low, accept.high) for ours in flat(value))
-    wanted, found = list(flat(published)), list(flat(value))
+    wanted = list(flat(published))
+    found = list(flat(value))
     if not isinstance(value, list) or len(wanted) != len(found):
         got = f"{len(found)}" if isinstance(value, list) else "a single value"
         raise ClaimError(
             f"{len(wanted)} published values but {got} from the notebook; "
             "give one value for each published one, in the same order"
         )
-    lows, highs = spread(accept.low, len(wanted)), spread(accept.high, len(wanted))
+    lows = spread(accept.low, len(wanted))
+    highs = spread(accept.high, len(wanted))
     rows = zip(wanted, found, lows, highs, strict=True)
     return all(_near(accept, *row) for row in rows if row[0] is not None)
 

@@ -108,7 +108,8 @@ def refuse_strange(series: pd.Series[Any], column: str, origin: Origin, accepted
     """Raise for the first text with control characters, or longer than 1,000 characters."""
     texts = series.dropna().unique().tolist()
     if max(map(len, texts), default=0) > _LONGEST:
-        rule, hint = "too long", f"{accepted}, of at most {_LONGEST:,} characters"
+        rule = "too long"
+        hint = f"{accepted}, of at most {_LONGEST:,} characters"
         bad = (series.str.len() > _LONGEST).fillna(value=False)
         refuse(bad.to_numpy(bool), series, column, origin, rule, hint)
     if not is_plain("".join(texts)):

@@ -22,14 +22,17 @@ def parse(document: Document) -> Any:
 
 def elements(document: Document, kind: str) -> Iterator[tuple[int, Any]]:
     """Yield the elements of a JSON list, one after the other."""
-    text, line, last = document.text, 1, 0
+    text = document.text
+    line = 1
+    last = 0
     at = _skip(document, 0)
     if text[at] != "[":
         raise _error(document, at, f"not a JSON list; expected [{{{kind}}}, …]")
     at = _skip(document, at + 1)
     more = text[at : at + 1] != "]"
     while more:
-        line, last = line + text.count("\n", last, at), at
+        line = line + text.count("\n", last, at)
+        last = at
         value, at = _value(document, at)
         yield line, value
         at = _skip(document, at)

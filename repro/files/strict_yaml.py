@@ -42,7 +42,9 @@ class _Refused(Exception):
 
     def __init__(self, line: int, what: str, keys: KeyPath = ()) -> None:
         super().__init__(what)
-        self.line, self.what, self.key = line, what, ".".join(map(str, keys))
+        self.line = line
+        self.what = what
+        self.key = ".".join(map(str, keys))
 
 
 class _Loader(yaml.SafeLoader):
@@ -183,7 +185,8 @@ def _note_lines(loader: _Loader, node: yaml.Node, keys: KeyPath, lines: dict[Key
 
 
 def _check_scalar(node: yaml.Node, keys: KeyPath) -> None:
-    text, line = node.value, node.start_mark.line + 1
+    text = node.value
+    line = node.start_mark.line + 1
     if found := _UNPRINTABLE.search(text):
         keys = tuple(_UNPRINTABLE.sub("?", str(key)) for key in keys)
         raise _Refused(line, f"character U+{ord(found[0]):04X} is not accepted in a text", keys)

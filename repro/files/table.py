@@ -191,7 +191,9 @@ class Table:
         delimiter: str = ",",
         headed: bool = True,
     ) -> None:
-        self.document, self.delimiter, self.headed = document, delimiter, headed
+        self.document = document
+        self.delimiter = delimiter
+        self.headed = headed
         self.quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if headed else csv.QUOTE_NONE
         self.offsets: bool | None = None
         self.blank_rows = 0

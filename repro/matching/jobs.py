@@ -97,7 +97,8 @@ def first_pairs(n: int, values: Ints) -> list[tuple[int, int]]:
     """
     import rustworkx as rx
 
-    graph, value = _graph(n, (values > 0).tobytes()), values.tolist().__getitem__
+    graph = _graph(n, (values > 0).tobytes())
+    value = values.tolist().__getitem__
     return list(rx.max_weight_matching(graph, weight_fn=value))
 
 
@@ -113,7 +114,8 @@ def _graph(n: int, edges: bytes) -> Any:
     """Return a graph of n nodes; of the pairs below the diagonal, row by row, some have an edge."""
     import rustworkx as rx
 
-    graph, places = rx.PyGraph(), np.flatnonzero(np.frombuffer(edges, np.bool_))
+    graph = rx.PyGraph()
+    places = np.flatnonzero(np.frombuffer(edges, np.bool_))
     later, earlier = (ends[places].tolist() for ends in below_diagonal(n))
     graph.add_nodes_from(range(n))
     graph.add_edges_from([*zip(earlier, later, places.tolist(), strict=True)])
@@ -386,7 +388,8 @@ class Basis:
             pairs = heaviest_pairs(len(ends), rows, columns, costs, perfect=True)
         used: set[int] = set()
         for i, j in pairs:
-            at, goal = ends[i], ends[j]
+            at = ends[i]
+            goal = ends[j]
             while at != goal:
                 onward = int(hop[at, goal])
                 used ^= {int(link[at, onward])}
@@ -403,7 +406,8 @@ class Basis:
         costs = self._costs()
         a, b = np.nonzero(self.values.allowed & (labels[:, None] != labels))
         start, end = np.append(labels[a], labels[b]), np.append(labels[b], labels[a])
-        cost, index = np.tile(costs[a, b], 2), np.tile(a * len(labels) + b, 2)
+        cost = np.tile(costs[a, b], 2)
+        index = np.tile(a * len(labels) + b, 2)
         # of several pairs between two components the last written, the cheapest, stays
         order = np.argsort(-cost, kind="stable")
         # every component reaches nobody at twice the largest value or less
@@ -421,7 +425,8 @@ class Basis:
 
 def first_basis(values: PairValues) -> Basis:
     """Return the basis of the lowest prices set kind by kind, each against those before it."""
-    value, allowed = values.value.tolist(), values.allowed.tolist()
+    value = values.value.tolist()
+    allowed = values.allowed.tolist()
     prices: list[int] = []
     ends: list[Pair] = []
     for a in range(values.kinds):

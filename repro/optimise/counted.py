@@ -11,7 +11,8 @@ SOLVED: Counter[str] = Counter()
 @contextmanager
 def counted_solves() -> Iterator[Counter[str]]:
     """Count the problems solved inside the block; the count is there at its end."""
-    before, counts = SOLVED.copy(), Counter[str]()
+    before = SOLVED.copy()
+    counts = Counter[str]()
     try:
         yield counts
     finally:

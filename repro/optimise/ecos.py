@@ -56,7 +56,9 @@ def ecos_level(
     shares = _by_job(answer["x"][1:], crowd, kind)[np.searchsorted(kind, np.arange(len(scale)))]
     z = float(answer["x"][0])
     value = np.maximum((crowd.value * shares).sum(axis=1), 1e-300)
-    slack, price, bound = np.zeros(len(scale)), np.zeros(len(scale)), kind[led]
+    slack = np.zeros(len(scale))
+    price = np.zeros(len(scale))
+    bound = kind[led]
     slack[bound] = answer["s"][: len(kind)][led] / value[bound]
     price[bound] = answer["z"][: len(kind)][led] * value[bound] / max(abs(z), 1e-300)
     return shares, z, slack, price
@@ -98,12 +100,17 @@ def ecos_ratio(
     """
     SOLVED["convex"] += 1
     jobs = len(crowd.value)
-    each, one, zero = np.arange(jobs), np.ones(jobs), np.zeros(jobs)
+    each = np.arange(jobs)
+    one = np.ones(jobs)
+    zero = np.zeros(jobs)
     parts, heights, values = _shares(crowd, each)
     # |(u - q, 2)| <= u + q
-    cone, speed = jobs + len(heights) + 3 * each, -values.ravel()
-    mine, rows = np.tile(cone, len(values)), jobs + _rows(*crowd.value.shape)
-    shares, inverses = [rows, mine, mine + 1, mine + 2], [each, cone, cone + 1, cone + 2]
+    cone = jobs + len(heights) + 3 * each
+    speed = -values.ravel()
+    mine = np.tile(cone, len(values))
+    rows = jobs + _rows(*crowd.value.shape)
+    shares = [rows, mine, mine + 1, mine + 2]
+    inverses = [each, cone, cone + 1, cone + 2]
     matrix = _matrix([each[None], np.column_stack(shares), np.column_stack(inverses)])
     entries = [
         -one,
@@ -134,11 +141,15 @@ def _shares(crowd: Any, kind: Ints) -> tuple[Floats, Floats, Floats]:
 
     ``kind`` is the row of the crowd of each job.
     """
-    jobs, types = len(kind), crowd.value.shape[1]
+    jobs = len(kind)
+    types = crowd.value.shape[1]
     size = jobs * types
-    parts, heights = np.ones((size, 3)), np.ones(size + types + jobs)
-    parts[:, 0], parts[:, 1] = -1.0, np.tile(crowd.widths[kind], types)
-    heights[:size], heights[size : size + types] = 0.0, crowd.gpus
+    parts = np.ones((size, 3))
+    heights = np.ones(size + types + jobs)
+    parts[:, 0] = -1.0
+    parts[:, 1] = np.tile(crowd.widths[kind], types)
+    heights[:size] = 0.0
+    heights[size : size + types] = crowd.gpus
     return parts, heights, crowd.usable_value[kind].T
 
 
@@ -146,14 +157,16 @@ def _shares(crowd: Any, kind: Ints) -> tuple[Floats, Floats, Floats]:
 def _rows(jobs: int, types: int) -> Ints:
     """Return the rows of each share: its own (share >= 0), that of its GPU type, of its job."""
     size = jobs * types
-    of_type, of_job = np.repeat(np.arange(types), jobs), np.tile(np.arange(jobs), types)
+    of_type = np.repeat(np.arange(types), jobs)
+    of_job = np.tile(np.arange(jobs), types)
     return np.column_stack([np.arange(size), size + of_type, size + types + of_job])
 
 
 @functools.lru_cache(maxsize=1024)
 def _level_matrix(jobs: int, types: int, floors: bool) -> Any:
     """Return the places in the matrix of `ecos_level`: z, then the shares type by type."""
-    each, of_job = np.arange(jobs), np.tile(np.arange(jobs), types)
+    each = np.arange(jobs)
+    of_job = np.tile(np.arange(jobs), types)
     last = [2 * jobs + jobs * types + types + of_job] * floors
     return _matrix([each[None], np.column_stack([of_job, jobs + _rows(jobs, types), *last])])
 
@@ -179,9 +192,13 @@ def _by_job(found: Floats, crowd: Any, each: Ints) -> Floats:
 
 
 def _solve(
-    goal: float | Floats, matrix: Any, entries: list[Floats], heights: Floats, cones: int = 0,
+    goal: float | Floats,
+    matrix: Any,
+    entries: list[Floats],
+    heights: Floats,
+    cones: int = 0,
     zeros: bool = False,
-) -> Any:  # fmt: skip
+) -> Any:
     """Minimise ``goal`` times the unknowns, heights - G x in the cones; None if it fails.
 
     A number is the coefficient of the first unknown; the others have none. ``entries`` are those of

@@ -34,7 +34,8 @@ class Hierarchy:
             places.setdefault(entity, []).append(row)
         found = []
         for entity, rows in places.items():
-            weight, inner = self.weights.get(entity, 1.0), self.inner
+            weight = self.weights.get(entity, 1.0)
+            inner = self.inner
             if not weight > 0:
                 raise ParamError(f"entity {entity!r} has weight {weight!r}; give > 0")
             one = inner if isinstance(inner, str) else inner.get(entity, "fairness")
@@ -51,7 +52,8 @@ def hierarchical_shares(
     FIFO, which serves the jobs of an entity in the order given; each row has the weight of a job
     inside its entity, and that entity (Gavel, OSDI 2020, section 4.3).
     """
-    width, weight = crowd.widths, np.asarray(weights, dtype=float)
+    width = crowd.widths
+    weight = np.asarray(weights, dtype=float)
     groups = hierarchy.groups(entities)
 
     def weigh(fixed: Flags) -> Floats:

@@ -141,9 +141,14 @@ def solve(a: Any, b: Any) -> bool:
 def measure(kinds: Any, on: Any, now: Any, z: float, w: Any) -> None:
     """Write 1 / x, 1 / y, m', and by how much (1), (3) and (5) are missed."""
     x, y, _, pi = now
-    v, job, over_x, over_y = kinds.value, kinds.job, w.over_x, w.over_y
-    row, residual = w.row, w.residual
-    n, size = pi.size, v.shape[1]
+    v = kinds.value
+    job = kinds.job
+    over_x = w.over_x
+    over_y = w.over_y
+    row = w.row
+    residual = w.residual
+    n = pi.size
+    size = v.shape[1]
     for j in range(n + 3):
         for k in range(size):
             over_x[j, k] = on[j, k] / max(x[j, k], TINY)
@@ -172,9 +177,18 @@ def measure(kinds: Any, on: Any, now: Any, z: float, w: Any) -> None:
 def eliminate(kinds: Any, now: Any, free: bool, w: Any) -> None:
     """Write what (8) to (15) need, and the matrix of the system of d pi and d z."""
     x, y, q, pi = now
-    v, job, over_x, over_y = kinds.value, kinds.job, w.over_x, w.over_y
-    e, f, lift, flow, row, matrix = w.e, w.f, w.lift, w.flow, w.row, w.matrix
-    n, size = q.size, v.shape[1]
+    v = kinds.value
+    job = kinds.job
+    over_x = w.over_x
+    over_y = w.over_y
+    e = w.e
+    f = w.f
+    lift = w.lift
+    flow = w.flow
+    row = w.row
+    matrix = w.matrix
+    n = q.size
+    size = v.shape[1]
     row[: SPREAD + 1] = 0.0
     f[:] = 0.0
     for j in range(n + 1):
@@ -249,8 +263,13 @@ def eliminate(kinds: Any, now: Any, free: bool, w: Any) -> None:
 @njit(error_model="numpy", fastmath=SUMS)
 def lean(kinds: Any, dpi: Any, dz: float, w: Any) -> None:
     """Write the pulls, d p of (14) and the bracket of (15) for given d pi and d z."""
-    job, lift, row, base, pull = kinds.job, w.lift, w.row, w.base, w.pull
-    n, size = dpi.size, pull.shape[1]
+    job = kinds.job
+    lift = w.lift
+    row = w.row
+    base = w.base
+    pull = w.pull
+    n = dpi.size
+    size = pull.shape[1]
     for j in range(n):
         for k in range(size):
             pull[j, k] = base[j, k] - job[WIDTH, k] * dpi[j]
@@ -281,12 +300,23 @@ def direction(
 
     With ``second`` = 1 the step holds the second-order terms of the step in ``move``.
     """
-    (x, y, q, pi), (dx, dy, dq, dpi) = now, move
+    x, y, q, pi = now
+    dx, dy, dq, dpi = move
     v, job, weight, gpus = kinds
-    over_x, over_y, e, f, flow, row = w.over_x, w.over_y, w.e, w.f, w.flow, w.row
-    residual, base, pull, matrix = w.residual, w.base, w.pull, w.matrix
-    n, size = q.size, v.shape[1]
-    aim, side = np.zeros(n + 1), np.zeros(n + 1)
+    over_x = w.over_x
+    over_y = w.over_y
+    e = w.e
+    f = w.f
+    flow = w.flow
+    row = w.row
+    residual = w.residual
+    base = w.base
+    pull = w.pull
+    matrix = w.matrix
+    n = q.size
+    size = v.shape[1]
+    aim = np.zeros(n + 1)
+    side = np.zeros(n + 1)
     for j in range(n):
         dq[j] = goal - q[j] * pi[j] - second * dq[j] * dpi[j]
         dpi[j] = 0.0
@@ -388,18 +418,30 @@ def follow(kinds: Any, x: Any, z: float, free: bool, end: float) -> tuple[float,
     Without ``free`` the level z stays as given. Returns z, duals, steps, whether it ended well.
     """
     v, job, weight, gpus = kinds
-    n, size = gpus.size, v.shape[1]
-    slacks, types, pairs = (n + 3, size), (n + 1, size), (n * (n + 1) // 2, size)
-    y, dx, dy, on = np.zeros(slacks), np.zeros(slacks), np.zeros(slacks), np.zeros(slacks)
-    q, pi, dq, dpi = gpus.copy(), np.zeros(n), np.zeros(n), np.zeros(n)
-    now, move = Point(x, y, q, pi), Point(dx, dy, dq, dpi)
-    over_x, over_y = np.zeros(slacks), np.zeros(slacks)
+    n = gpus.size
+    size = v.shape[1]
+    slacks = (n + 3, size)
+    types = (n + 1, size)
+    pairs = (n * (n + 1) // 2, size)
+    y = np.zeros(slacks)
+    dx = np.zeros(slacks)
+    dy = np.zeros(slacks)
+    on = np.zeros(slacks)
+    q = gpus.copy()
+    pi = np.zeros(n)
+    dq = np.zeros(n)
+    dpi = np.zeros(n)
+    now = Point(x, y, q, pi)
+    move = Point(dx, dy, dq, dpi)
+    over_x = np.zeros(slacks)
+    over_y = np.zeros(slacks)
     w = Elimination(
         over_x, over_y, np.zeros(types), np.zeros(types), np.zeros(pairs), np.zeros(pairs),
         np.zeros((15, size)), np.zeros(types), np.zeros(types), np.zeros(types),
         np.zeros((n + 1, n + 1)),
     )  # fmt: skip
-    total, push = float(n), 0.0
+    total = float(n)
+    push = 0.0
     for k in range(size):
         for j in range(n + 3):
             total += job[COUNT, k] * weight[j, k]
@@ -416,14 +458,19 @@ def follow(kinds: Any, x: Any, z: float, free: bool, end: float) -> tuple[float,
         for j in range(n + 3):
             y[j, k] = weight[j, k] * mu / max(x[j, k], TINY)
         curved |= job[INVERSE, k] > 0.0
-    last, done, a_was = not free, False, 1.0
+    last = not free
+    done = False
+    a_was = 1.0
     for number in range(STEPS):
         measure(kinds, on, now, z, w)
         eliminate(kinds, now, free, w)
         # a step to no complementarity foretells; at the end it leads from the path to the optimum
-        goal, second, passes = 0.0, 0.0, 3 if done else 1
+        goal = 0.0
+        second = 0.0
+        passes = 3 if done else 1
         if last and not done:
-            goal, passes = end, 2
+            goal = end
+            passes = 2
         elif not last:
             direction(kinds, now, free, goal, second, passes, w, move)
             a = min(1.0, reach(dx, over_x, dq, q))
@@ -435,10 +482,12 @@ def follow(kinds: Any, x: Any, z: float, free: bool, end: float) -> tuple[float,
                 for k in range(size):
                     left += job[COUNT, k] * (x[j, k] + a * dx[j, k]) * (y[j, k] + d * dy[j, k])
             ratio = left / (total * mu)
-            goal, second = max(end, mu * ratio * ratio * ratio), 1.0
+            goal = max(end, mu * ratio * ratio * ratio)
+            second = 1.0
             if a_was < JAMMED:
                 # back towards the path first: next to the boundary no step leads far
-                goal, second = mu, 0.0
+                goal = mu
+                second = 0.0
         dz = direction(kinds, now, free, goal, second, passes, w, move)
         if done:
             small = True
@@ -458,7 +507,8 @@ def follow(kinds: Any, x: Any, z: float, free: bool, end: float) -> tuple[float,
             a = d = min(a, d)
         z += a * dz
         a_was = a
-        mu, off = 0.0, 0.0
+        mu = 0.0
+        off = 0.0
         for j in range(n):
             q[j] += a * dq[j]
             pi[j] += d * dpi[j]

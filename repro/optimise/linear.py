@@ -46,7 +46,8 @@ def time_and_gpus(kinds: int, widths: Floats, types: int) -> tuple[Any, Any]:
     """Return the rows sum_j Y_kj of each kind, and sum_k width_k Y_kj of each type; Y row-major."""
     from scipy.sparse import csr_array
 
-    place, size = np.arange(kinds * types), kinds * types
+    place = np.arange(kinds * types)
+    size = kinds * types
     rows, columns = np.repeat(np.arange(kinds), types), np.tile(np.arange(types), kinds)
     time = csr_array((np.ones(size), (rows, place)), shape=(kinds, size))
     return time, csr_array((widths[rows], (columns, place)), shape=(types, size))
@@ -76,8 +77,10 @@ def best_shares(
     """
     from scipy.sparse import csr_array, hstack, vstack
 
-    each, capacity = np.asarray(counts, float), np.asarray(gpus, float)
-    (kinds, types), size = values.shape, values.size
+    each = np.asarray(counts, float)
+    capacity = np.asarray(gpus, float)
+    kinds, types = values.shape
+    size = values.size
     time, used = time_and_gpus(kinds, np.asarray(widths, float), types)
     # columns Y, s, z; every row is <= 0
     rows = [
@@ -92,12 +95,14 @@ def best_shares(
         rows.append((reach, (each * floors)[bound], np.zeros(len(bound))))
     matrix = vstack([hstack([left, csr_array(np.column_stack(right))]) for left, *right in rows])
     upper = np.append(np.where(values > 0, np.inf, 0.0).ravel(), [np.inf, np.inf])
-    level, least = np.zeros(size + 2), np.zeros(size + 2)
+    level = np.zeros(size + 2)
+    least = np.zeros(size + 2)
     level[-2] = least[-1] = 1.0
     unit = level if cost is None else np.append(cost.ravel(), [0.0, 0.0])
     goals = [np.append(values.ravel(), [0.0, 0.0])] + [-level] * (cost is not None) + [least]
 
-    limits, answer = np.zeros(matrix.shape[0]), None
+    limits = np.zeros(matrix.shape[0])
+    answer = None
     for goal in goals:
         found = minimise(-goal, matrix, limits, upper=upper, unit=unit).x
         if found is None:

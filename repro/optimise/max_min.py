@@ -26,7 +26,8 @@ ROOM = 1e-7
 #: Gains of normalised throughput below this are rounding errors.
 LEAST = 1e-6
 #: First bracket of the bisection of a makespan (s).
-SHORTEST, LONGEST = 100.0, 1e6
+SHORTEST = 100.0
+LONGEST = 1e6
 Backend = Literal["centre", "highs", "ecos"]
 Filling = Literal["exact", "published"]
 
@@ -162,14 +163,23 @@ def _run(
 
     kinds, types = crowd.value.shape
     free = bool(scale.any())  # else only a point amid the floors is asked for
-    counts, widths = crowd.counts.astype(float), crowd.widths.astype(float)
-    v, top = crowd._relative, crowd.best_value
-    zero, one = np.zeros(kinds), np.ones(kinds)
+    counts = crowd.counts.astype(float)
+    widths = crowd.widths.astype(float)
+    v = crowd._relative
+    top = crowd.best_value
+    zero = np.zeros(kinds)
+    one = np.ones(kinds)
     if curve is None:
-        s, g, h, linear = scale * (unit / top), floor / top, zero, one
+        s = scale * (unit / top)
+        g = floor / top
+        h = zero
+        linear = one
     else:
         # seconds, in units of the time due
-        s, g, h, linear = one, floor / scale, curve / (top * scale), zero
+        s = one
+        g = floor / scale
+        h = curve / (top * scale)
+        linear = zero
     bound = g > -np.inf
     if not bound.all():
         s, g, h = (np.where(bound, part, 0.0) for part in (s, g, h))
@@ -221,7 +231,8 @@ def vertex_level(crowd: Crowd, scale: Floats, floor: Floats | None = None) -> tu
     matrix, limits, upper, need = _constraints(crowd, floor)
     column = csr_array(np.append(np.zeros(kinds + types), need * scale)[:, None])
     lower = np.append(np.zeros(size), -np.inf)
-    goal, bounds = np.append(np.zeros(size), -1.0), np.append(upper, np.inf)
+    goal = np.append(np.zeros(size), -1.0)
+    bounds = np.append(upper, np.inf)
     first = minimise(goal, hstack([matrix, column]), limits, lower=lower, upper=bounds).x
     if first is None:
         raise PolicyError(blame(crowd, floor))
@@ -249,7 +260,8 @@ def improvable(crowd: Crowd, scale: Floats, floor: Floats, level: float) -> Flag
     gain = 1e-5 * np.maximum(goal, 1e-3)
     place = np.arange(kinds)
     extra = csr_array((need, (kinds + types + place, place)), shape=(2 * kinds + types, kinds))
-    cost, bounds = np.append(np.zeros(size), -1.0 / gain), np.append(upper, gain)
+    cost = np.append(np.zeros(size), -1.0 / gain)
+    bounds = np.append(upper, gain)
     found = minimise(cost, hstack([matrix, extra]), limits, upper=bounds).x
     if found is None:
         return np.zeros(kinds, dtype=bool)
@@ -279,7 +291,8 @@ def _constraints(crowd: Crowd, floor: Floats) -> tuple[Any, Floats, Floats, Floa
     from scipy.sparse import csr_array, vstack
 
     kinds, types = crowd.value.shape
-    each, bound = crowd.counts.astype(float), floor > -np.inf
+    each = crowd.counts.astype(float)
+    bound = floor > -np.inf
     need = np.where(bound, each, 0.0)
     kept = np.where(bound[:, None], crowd.usable_value, 0.0)
     time, used = time_and_gpus(kinds, crowd.widths.astype(float), types)
@@ -303,7 +316,8 @@ def vertex_ratio(crowd: Crowd, left: Floats, due: Floats, spent: Floats) -> tupl
         ratio = 0.5 * (low + high)
         found, level = vertex_level(crowd, left / (ratio * due - spent))
         if level >= 1.0:
-            shares, high = found, ratio
+            shares = found
+            high = ratio
         else:
             low = ratio
     return shares, high
@@ -365,7 +379,8 @@ def fill(
     their best GPU type are then found by bisection instead of one by one (Gavel, section 4.3).
     """
     kinds = len(crowd.value)
-    fixed, reached = np.zeros(kinds, dtype=bool), np.zeros(kinds)
+    fixed = np.zeros(kinds, dtype=bool)
+    reached = np.zeros(kinds)
     shares = crowd.small_shares
     while not fixed.all():
         weight = weigh(fixed)
@@ -408,7 +423,8 @@ def _full_time(
         if answer is None or answer.level < 1.0 - ROOM:
             high = middle - 1
         else:
-            low, shares = middle, answer.shares
+            low = middle
+            shares = answer.shares
     if low >= 0:
         reached = np.minimum(
             reached + weight * np.minimum(stops, levels[low]), (crowd.value * shares).sum(axis=1)

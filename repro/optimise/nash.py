@@ -8,9 +8,11 @@ from repro.typing import Floats
 
 #: Mean product of a slack and its price at which the path ends, per job of the most common kind,
 #: and how it falls per step.
-END, FALL = 1e-10, 0.1
+END = 1e-10
+FALL = 0.1
 #: Newton steps allowed, and the part of the way to the border each may go.
-STEPS, NEAR = 150, 0.99
+STEPS = 150
+NEAR = 0.99
 
 
 def nash_shares(speeds: Floats, counts: Floats, widths: Floats, gpus: Floats) -> Floats:
@@ -27,14 +29,18 @@ def nash_shares(speeds: Floats, counts: Floats, widths: Floats, gpus: Floats) ->
     c = np.atleast_2d(counts).astype(float)
     present = c > 0
     # a kind that is left out becomes a job apart, which uses no GPUs of the others
-    c, width = np.where(present, c, 1.0), np.where(present, widths, 0.0)[:, :, None]
+    c = np.where(present, c, 1.0)
+    width = np.where(present, widths, 0.0)[:, :, None]
     a = speeds / speeds.max(axis=1, keepdims=True)
     need = np.maximum((c[:, :, None] * width).sum(axis=1, keepdims=True), 1e-300)
     y = 0.5 * c[:, :, None] * np.minimum(1.0 / len(gpus), gpus / need)
-    z, u, v = np.ones_like(y), np.ones_like(c), np.ones((len(c), 1, len(gpus)))
+    z = np.ones_like(y)
+    u = np.ones_like(c)
+    v = np.ones((len(c), 1, len(gpus)))
     end = END * c.max(axis=1)
     # slacks are variables: computed anew from Y, one of 1e-12 would be mostly rounding
-    r, s = c - y.sum(axis=2), gpus - (width * y).sum(axis=1, keepdims=True)
+    r = c - y.sum(axis=2)
+    s = gpus - (width * y).sum(axis=1, keepdims=True)
     for _ in range(STEPS):
         gaps = [(q * p).reshape(len(c), -1) for q, p in ((y, z), (r, u), (s, v))]
         gap = np.concatenate(gaps, axis=1).mean(axis=1)
@@ -91,8 +97,10 @@ def _newton(
     wanted = (width * alone[..., :types]).sum(axis=1) + (freed - short[1])[:, 0]
     dv = np.linalg.solve(coupled, wanted[..., None])[:, None, :, 0]
     both = alone - (inverse[..., :types] @ (width * dv)[..., None])[..., 0]
-    dy, du = both[..., :types], both[..., types]
-    dr, ds = aim / u - r - r / u * du, freed - s / v * dv
+    dy = both[..., :types]
+    du = both[..., types]
+    dr = aim / u - r - r / u * du
+    ds = freed - s / v * dv
     return dy, dr, ds, (aim[..., None] - z * dy) / y - z, du, dv
 
 

@@ -40,7 +40,8 @@ def node_traffic(
     traffic: Sequence[float],
 ) -> list[float]:
     """Return T_i of every node, MB per iteration, from its ``traffic`` t_i before."""
-    model_mb, total = sum(ps_sizes_mb), sum(workers)
+    model_mb = sum(ps_sizes_mb)
+    total = sum(workers)
     held = [0.0] * len(workers)
     for node, size in zip(servers, ps_sizes_mb, strict=True):
         held[node] += size
@@ -72,7 +73,8 @@ def solve(
         np.array([traffic[i] for i in nodes]) / model_mb,
     )
     counts, places = program.canonical_optimum()
-    by_node, by_server = [0] * len(nodes), [0] * len(order)
+    by_node = [0] * len(nodes)
+    by_server = [0] * len(order)
     for node, count in zip(nodes, counts.tolist(), strict=True):
         by_node[node] = count
     for server, place in zip(order, places.tolist(), strict=True):
@@ -121,14 +123,20 @@ class _Program:
     """The linearised program in units of the model size; columns w_i, p_ji, z_ji, T."""
 
     def __init__(self, workers: int, sizes: Floats, free: Floats, traffic: Floats) -> None:
-        self.workers, self.sizes, self.traffic = workers, sizes, traffic
+        self.workers = workers
+        self.sizes = sizes
+        self.traffic = traffic
         self.n, self.k = n, k = len(free), len(sizes)
         columns, count = program_size(n, k)
         self._p = n + np.arange(n * k).reshape(k, n)
-        z, node = self._p + n * k, np.arange(n)
-        matrix, low = np.zeros((count, columns)), np.full(count, -np.inf)
+        z = self._p + n * k
+        node = np.arange(n)
+        matrix = np.zeros((count, columns))
+        low = np.full(count, -np.inf)
         high = np.zeros(count)
-        matrix[0, :n], low[0], high[0] = 1.0, workers, workers
+        matrix[0, :n] = 1.0
+        low[0] = workers
+        high[0] = workers
         for j in range(k):
             first = 1 + j * (1 + 3 * n)
             matrix[first, self._p[j]] = low[first] = high[first] = 1.0
@@ -137,11 +145,15 @@ class _Program:
             matrix[below, z[j]] = matrix[within, z[j]] = matrix[above, z[j]] = 1.0
             matrix[below, node] = matrix[above, node] = -1.0
             matrix[within, self._p[j]] = matrix[above, self._p[j]] = -float(workers)
-            low[above], high[above] = -float(workers), np.inf
+            low[above] = -float(workers)
+            high[above] = np.inf
         load = matrix[-n:]
-        load[node, node], load[:, -1], high[-n:] = 1.0, -1.0, -traffic
+        load[node, node] = 1.0
+        load[:, -1] = -1.0
+        high[-n:] = -traffic
         for j in range(k):
-            load[node, self._p[j]], load[node, z[j]] = sizes[j] * float(workers), -2.0 * sizes[j]
+            load[node, self._p[j]] = sizes[j] * float(workers)
+            load[node, z[j]] = -2.0 * sizes[j]
         self._rows = (matrix, low, high)
         self._integral = np.zeros(columns)
         self._integral[: n + n * k] = 1

@@ -30,7 +30,8 @@ def muri_profiles() -> pd.DataFrame:
 
 def start_overhead(model: str, num_gpus: int) -> float:
     """Return the start time (s) of a model on the nearest measured GPU count, the larger of two."""
-    seconds, name = _overheads(), model.lower()
+    seconds = _overheads()
+    name = model.lower()
     if (name, 1) not in seconds:
         known = [held for held, gpus in seconds if gpus == 1]
         hint = f"{near(name, known)} (known: {', '.join(known)})"

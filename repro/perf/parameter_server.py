@@ -62,7 +62,8 @@ class PlanTimes:
         num_ps = num_servers(len(run.tasks))
         if "num_ps" in table.frame:
             num_ps = int(table.column("num_ps")[job])
-        batch, iterations = math.nan, math.nan
+        batch = math.nan
+        iterations = math.nan
         if not self.sizeless:
             batch, iterations = (_needed(table, job, name) for name in ("batch_size", "iterations"))
         seconds = self.run_s(str(table.models[job]), run.tasks, batch, iterations, num_ps)
@@ -78,7 +79,8 @@ class MeasuredPlans(PlanTimes):
     sizeless = True
 
     def _run_s(self, model: str, tasks: Sequence[int], num_ps: int, *sizes: float) -> float:
-        row, plan = self.seconds.get(model, {}), pattern(tasks, num_ps)
+        row = self.seconds.get(model, {})
+        plan = pattern(tasks, num_ps)
         if plan not in row:
             raise ParamError(
                 f"no measured time for {model!r} placed as {plan!r}; measured: "
@@ -128,7 +130,8 @@ class IterationModel(PlanTimes):
 
         One worker without a server has nothing to move.
         """
-        servers, workers = tasks[:num_ps], tasks[num_ps:]
+        servers = tasks[:num_ps]
+        workers = tasks[num_ps:]
         if len(workers) == 1 and not servers:
             return 0.0
         if not servers or not workers:

@@ -74,7 +74,8 @@ class Sharing:
 
     def _period(self, table: JobTable, run: Run) -> float:
         """Return the seconds of one iteration of a guest beside its hosts."""
-        guest, period = self._stages(table, run.jobs[0]), _alone(table, run.jobs[0])
+        guest = self._stages(table, run.jobs[0])
+        period = _alone(table, run.jobs[0])
         for host in run.hosts:
             rounds = host_iterations(guest, self._stages(table, host))
             period = max(period, rounds * _alone(table, host))

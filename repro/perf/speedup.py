@@ -161,9 +161,11 @@ def load_speedups(path: str | Path) -> SpeedUp:
     table = Table(Document.read(path), ("model", "gpus"), text=("model",))
     held = [name for name in _VALUES if name in table]
     if len(held) != 1:
-        found, accepted = shown(", ".join(table.header), 200), " or ".join(_VALUES)
+        found = shown(", ".join(table.header), 200)
+        accepted = " or ".join(_VALUES)
         raise TraceError(f"{path}:1: give one column {accepted}, not both (found {found})")
-    (value,), frame = held, table.frame
+    (value,) = held
+    frame = table.frame
     table.refuse(frame["model"].isna().to_numpy(), "model", "missing value", _MODEL)
     refuse_strange(frame["model"], "model", table.origin({}), _MODEL)
     gpus = table.numbers("gpus", _COUNT, low=1, high=MAX_GPUS_PER_JOB)

@@ -19,15 +19,18 @@ class _Meeting:
     """A point that nobody passes until all parties are there, again and again."""
 
     def __init__(self, env: simpy.Environment, parties: int) -> None:
-        self._env, self._parties = env, parties
-        self._here, self._gate = 0, env.event()
+        self._env = env
+        self._parties = parties
+        self._here = 0
+        self._gate = env.event()
 
     def wait(self) -> simpy.Event:
         """Return the event of the last party's arrival."""
         gate = self._gate
         self._here += 1
         if self._here == self._parties:
-            self._here, self._gate = 0, self._env.event()
+            self._here = 0
+            self._gate = self._env.event()
             gate.succeed()
         return gate
 
@@ -91,19 +94,29 @@ class _Group:
     """The resources, the barrier and the members of one group."""
 
     def __init__(
-        self, env: simpy.Environment, name: str, members: Mapping[str, int],
-        resources: Sequence[str], sharing: Sharing,
-    ) -> None:  # fmt: skip
-        self._env, self._name, self._sharing = env, name, sharing
+        self,
+        env: simpy.Environment,
+        name: str,
+        members: Mapping[str, int],
+        resources: Sequence[str],
+        sharing: Sharing,
+    ) -> None:
+        self._env = env
+        self._name = name
+        self._sharing = sharing
         self._resources = {resource: simpy.Resource(env) for resource in resources}
         self._machine = simpy.Resource(env)
         self._barrier = _Meeting(env, len(members))
         self._delays = {job: -offset % len(resources) for job, offset in members.items()}
 
     def worker(
-        self, job: str, stages: Sequence[float], iterations: int, together: _Meeting,
+        self,
+        job: str,
+        stages: Sequence[float],
+        iterations: int,
+        together: _Meeting,
         rows: list[tuple[Any, ...]],
-    ) -> Generator[simpy.Event, Any, None]:  # fmt: skip
+    ) -> Generator[simpy.Event, Any, None]:
         """Do all iterations of a job, noting every stage."""
         barrier = self._sharing == "barrier"
         for _ in range(self._delays[job]):

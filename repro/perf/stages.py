@@ -165,8 +165,11 @@ class Interleaving:
 @lru_cache(maxsize=200_000)
 def _extremes(group: tuple[Stages, ...], merged: bool) -> tuple[float, float]:
     """Return the shortest and the longest period over all orders of the members."""
-    stages = 3 if merged else len(group[0]) if group else 0
-    most = RESOURCES if merged else stages
+    stages = len(group[0]) if group else 0
+    most = stages
+    if merged:
+        stages = 3
+        most = RESOURCES
     if not 1 <= len(group) <= most or any(len(times) != stages for times in group):
         each = "three stages (data, GPU, network)" if merged else "the times of the same resources"
         raise ParamError(
@@ -224,7 +227,8 @@ def _slot_period(order: tuple[Stages, ...]) -> float:
     for data, rest in (slots * 2)[1:]:
         ends.append(max(0.0, ends[-1] + rest, ends[-2] + data))
         if len(ends) > RESOURCES + 1:
-            period, last = ends[-1] - ends[-5], ends[-2] - ends[-6]
+            period = ends[-1] - ends[-5]
+            last = ends[-2] - ends[-6]
             if abs(period - last) <= _STEADY * max(abs(period), abs(last)):
                 break
     return ends[-1] - ends[-5]

@@ -97,7 +97,8 @@ class _Fitted:
 
     def gang(self, job: JobType, gang: int) -> dict[str, float]:
         """Return steps/s of a gang on each type, on few and on many servers."""
-        near, far = {}, {}
+        near = {}
+        far = {}
         for gpu_type in GPU_TYPES:
             gain = 2 ** self._at("scale_out", job, gpu_type, gang)
             fits = _GANG_MEMORY * self._at("memory", job, gpu_type) < 1.0

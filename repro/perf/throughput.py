@@ -144,7 +144,8 @@ class ThroughputTable:
         first = self.rows.get((str(models[0]), widths[0]), {})
         apart = f"{gpu_type}{UNCONSOLIDATED}"
         placed = apart if spread and apart in first else gpu_type
-        speeds, rates = self._together(models, widths, placed), []
+        speeds = self._together(models, widths, placed)
+        rates = []
         for model, width, speed in zip(models, widths, speeds, strict=True):
             alone = self.steps_per_s(model, width, self.reference)
             if not alone > 0:
@@ -161,7 +162,8 @@ class ThroughputTable:
         """Return the steps per second of one job or of two on the same GPUs."""
         if len(models) == 1:
             return (self.steps_per_s(models[0], widths[0], gpu_type),)
-        (one, other), (width, width_b) = models, widths
+        one, other = models
+        width, width_b = widths
         found = self._pair(one, other, width, gpu_type) if width == width_b else None
         if found is None:
             raise ParamError(

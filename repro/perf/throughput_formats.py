@@ -22,7 +22,8 @@ Rows = dict[tuple[str, int], dict[str, float]]
 Pairs = dict[tuple[str, str, int], dict[str, tuple[float, float]]]
 
 #: Between these the ratio of any two, times any number of steps, is a plain float.
-_SLOWEST, _FASTEST = 1e-9, 1e9
+_SLOWEST = 1e-9
+_FASTEST = 1e9
 _SPEED = f"a throughput is steps per second, 0 or more: 0, or {_SLOWEST:g} to {_FASTEST:g}"
 _NAME = "the name of a job type or GPU type"
 _LONGEST_KEY = 1000

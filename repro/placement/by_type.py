@@ -16,7 +16,8 @@ class TypePlacer(Placer):
         self._numbers = [i for i, n in enumerate(cluster.nodes) if n.gpu_type == gpu_type]
         part = Cluster(tuple(cluster.nodes[i] for i in self._numbers), f"{cluster}:{gpu_type}")
         super().__init__(part)
-        self._inner, self._gpu_type = placement.bind(part, rng), gpu_type
+        self._inner = placement.bind(part, rng)
+        self._gpu_type = gpu_type
         self.reads_model = self._inner.reads_model
 
     def _wished(self, job: int, tasks: tuple[int, ...]) -> Allocation:

@@ -61,7 +61,8 @@ class _Switch:
     """The nodes of one switch."""
 
     def __init__(self, sizes: list[int]) -> None:
-        self._sizes, self._largest = sizes, max(sizes)
+        self._sizes = sizes
+        self._largest = max(sizes)
         self.clear()
 
     def clear(self) -> None:
@@ -88,7 +89,8 @@ class _Switch:
         return True
 
     def _take_part(self, gpus: int) -> bool:
-        idle, node = self._idle, self._first.get(gpus, 0)
+        idle = self._idle
+        node = self._first.get(gpus, 0)
         while node < len(idle) and idle[node] < gpus:
             node += 1
         self._first[gpus] = node

@@ -38,7 +38,8 @@ class NodeSet:
         """Return the lowest node with exactly ``gpus`` > 0 idle GPUs, or None."""
         if not self.counts[gpus]:
             return None
-        bucket, idle = self._buckets[gpus], self.idle
+        bucket = self._buckets[gpus]
+        idle = self.idle
         while idle[bucket[0]] != gpus:
             self._filed[gpus].discard(heappop(bucket))
         return bucket[0]

@@ -32,12 +32,14 @@ class IlpPlacer(YarnPlacer):
     def __init__(self, cluster: Cluster, rule: Ilp) -> None:
         super().__init__(cluster)
         self._sizes = by_model(rule.model_mb, "size_mb")
-        self._shares, self._other_mb = by_model(rule.skew, "largest_ratio"), rule.other_mb
+        self._shares = by_model(rule.skew, "largest_ratio")
+        self._other_mb = rule.other_mb
         self._touched: dict[int, list[int]] = {}
         self.traffic: list[dict[int, float]] = [{} for _ in cluster.nodes]
 
     # the program may spread a gang as it likes, so only idle GPUs count
-    fits, possible = Placer.fits, Placer.possible
+    fits = Placer.fits
+    possible = Placer.possible
 
     def _place(self, job: int, gpus: int, model: str | None) -> Allocation | None:
         if gpus == 1:
@@ -52,16 +54,19 @@ class IlpPlacer(YarnPlacer):
             }
             best = sorted(load, key=lambda node: (-self.idle[node], load[node], node))
             nodes = sorted(best[:MAX_NODES])
-            idle, carried = [self.idle[node] for node in nodes], [load[node] for node in nodes]
+            idle = [self.idle[node] for node in nodes]
+            carried = [load[node] for node in nodes]
             found = solve(size, gpus, parts, idle, carried)
-            workers, servers = found.workers, found.servers
+            workers = found.workers
+            servers = found.servers
             allocation = tuple(pair for pair in zip(nodes, workers, strict=True) if pair[1])
             for node, count in allocation:
                 self._group_of[node].set_idle(node, self.idle[node] - count)
         else:
             # With the fallback there always is a place; each worker gets one server beside it.
             allocation = super()._place(job, gpus, model) or ()
-            nodes, workers = [node for node, _ in allocation], tuple(n for _, n in allocation)
+            nodes = [node for node, _ in allocation]
+            workers = tuple(n for _, n in allocation)
             servers = tuple(rank for rank, count in enumerate(workers) for _ in range(count))
         added = node_traffic(workers, servers, parts, [0.0] * len(nodes))
         for node, amount in zip(nodes, added, strict=True):

@@ -17,11 +17,13 @@ from repro.typing import Flags, Floats, Ints
 
 #: What a container is thought to need before there is a model that estimates it: GPU memory (MB),
 #: bandwidth (MB/s). The public scheduler's values.
-DEFAULT_GPU_MEM_MB, DEFAULT_BANDWIDTH_MB_S = 8192.0, 100.0
+DEFAULT_GPU_MEM_MB = 8192.0
+DEFAULT_BANDWIDTH_MB_S = 100.0
 #: Scores that differ by less are equal; the first node wins.
 TIE = 1e-9
 #: The public evaluator's cost of two containers in one rack, and in one domain.
-_RACK, _DOMAIN = 1.0, 4.0
+_RACK = 1.0
+_DOMAIN = 4.0
 
 Formula = Literal["paper", "artifact"]
 
@@ -197,8 +199,10 @@ class Site:
         index = np.arange(len(self.idle))
         tasks: list[int] = []
         #: cost of a node to all servers, which are placed before there are workers
-        to_servers, chosen = np.zeros(len(index)), np.zeros(len(index), np.bool_)
-        before, paper = self.used, how.formula == "paper"
+        to_servers = np.zeros(len(index))
+        chosen = np.zeros(len(index), np.bool_)
+        before = self.used
+        paper = how.formula == "paper"
         for container in range(gang.size):
             server = container < gang.num_ps
             opened = self.open(gang, tasks)
@@ -241,11 +245,15 @@ def _objectives(plans: Ints, sizes: Ints, places: Any, weight: float) -> Floats:
     used, total, rack, domain, in_rack, in_domain = places
     values = np.empty(len(plans))
     for number in range(len(plans)):
-        plan, held, value, begin = plans[number], used.copy(), 0.0, 0
+        plan = plans[number]
+        held = used.copy()
+        value = 0.0
+        begin = 0
         # the last job that was counted on each node
         counted = np.full(len(used), -1)
         for job in range(len(sizes)):
-            workers, end = begin + sizes[job, 0], begin + sizes[job, 1]
+            workers = begin + sizes[job, 0]
+            end = begin + sizes[job, 1]
             for task in range(begin, end):
                 node = plan[task]
                 held[node] += 1.0

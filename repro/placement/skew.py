@@ -33,7 +33,8 @@ class SkewPlacer(Placer):
         super().__init__(cluster)
         self.idle = [node.gpus for node in cluster.nodes]
         self._nodes = NodeSet(range(len(self.idle)), self.idle)
-        self._skew, self._pack_limit = skew, pack_limit
+        self._skew = skew
+        self._pack_limit = pack_limit
 
     def _place(self, job: int, gpus: int, model: str | None) -> Allocation:
         if look_up(self._skew, model, 0.0) > self._pack_limit:

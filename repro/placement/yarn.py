@@ -24,7 +24,8 @@ def strict_fits(size: int, counts: Sequence[int], gpus: int) -> bool:
 
 def strict_place(group: NodeSet, gpus: int) -> Allocation | None:
     """Take a consolidated place among the nodes of one switch, or return None."""
-    size, idle = group.size, group.idle
+    size = group.size
+    idle = group.idle
     if gpus <= size:
         node = group.first_fit(gpus)
         if node is None:

@@ -58,7 +58,9 @@ def bar_chart(
     >>> [round(bar.get_height()) for bar in chart.axes[0].patches]
     [27, 1]
     """
-    axes, log, reference = panel_axes(panel), panel.pop("log", False), panel.get("reference")
+    axes = panel_axes(panel)
+    log = panel.pop("log", False)
+    reference = panel.get("reference")
     # on a logarithmic axis a bar has no natural foot but that of a ratio
     foot = reference if log and reference else 0.0
     groups = list(dict.fromkeys(frame[group].astype(str)))
@@ -75,10 +77,14 @@ def bar_chart(
         if beside > 1:
             at += (number - (beside - 1) / 2) * width
         drawn = axes.bar(
-            at, rows[value].to_numpy(float) - foot, width * 0.92, bottom=foot,
+            at,
+            rows[value].to_numpy(float) - foot,
+            width * 0.92,
+            bottom=foot,
             yerr=None if spread is None else rows[spread].to_numpy(float),
-            error_kw={"elinewidth": 0.7, "capsize": 1.5}, **style.bar,
-        )  # fmt: skip
+            error_kw={"elinewidth": 0.7, "capsize": 1.5},
+            **style.bar,
+        )
         # seen on black bars, too
         for part in drawn.errorbar.get_children() if drawn.errorbar else ():
             part.set_path_effects(halo(1.8))
@@ -134,9 +140,15 @@ def tick_bars(axes: Axes, frame: pd.DataFrame, *, value: str, series: str | None
     bars = [(bar.get_x(), bar.get_width()) for bar in axes.patches if isinstance(bar, Rectangle)]
     left, width = np.transpose(bars)
     axes.hlines(
-        values, left - width / 4, left + 1.25 * width, color=_TICK, linewidth=1.4, zorder=4,
-        label=value, path_effects=halo(2.4),
-    )  # fmt: skip
+        values,
+        left - width / 4,
+        left + 1.25 * width,
+        color=_TICK,
+        linewidth=1.4,
+        zorder=4,
+        label=value,
+        path_effects=halo(2.4),
+    )
 
 
 def _alike(groups: list[Any]) -> bool:
@@ -178,10 +190,17 @@ def _write_above(
     for x, top, ring, note in zip(at, tops, published, rows[text], strict=True):
         up = 5.5 if ring and not once and ring > 0.9 * top else 3
         axes.annotate(
-            str(note), (x, max(top, ring)), (0, up), textcoords="offset points", ha="center",
-            va="bottom", fontsize=5.2, rotation=90 if len(str(note)) * 0.045 > inches else 0,
-            zorder=6, bbox={"color": "white", "pad": 0.4},
-        )  # fmt: skip
+            str(note),
+            (x, max(top, ring)),
+            (0, up),
+            textcoords="offset points",
+            ha="center",
+            va="bottom",
+            fontsize=5.2,
+            rotation=90 if len(str(note)) * 0.045 > inches else 0,
+            zorder=6,
+            bbox={"color": "white", "pad": 0.4},
+        )
 
 
 @styled
@@ -222,8 +241,10 @@ def stacked_chart(
     for style, whole in by_series(part, frame)[0]:
         shades = [(style.bar, whole)] if pieces is None else _shades(style, whole, pieces)
         for shade, rows in shades:
-            names, heights = _names(rows, columns), rows[value].to_numpy(float)
-            at, bottom = [places[name] for name in names], [below[name] for name in names]
+            names = _names(rows, columns)
+            heights = rows[value].to_numpy(float)
+            at = [places[name] for name in names]
+            bottom = [below[name] for name in names]
             axes.bar(at, heights, 0.8 if pieces is None else 1.0, bottom=bottom, **shade)
             for name, height in zip(names, heights, strict=True):
                 below[name] += height
@@ -241,7 +262,8 @@ def _shades(
     look: Look, rows: pd.DataFrame, pieces: str
 ) -> list[tuple[dict[str, Any], pd.DataFrame]]:
     """Return the pieces of a part with ever lighter looks; the first stands in the legend."""
-    parts, dark = [piece for _, piece in rows.groupby(pieces, sort=False)], to_rgb(look.color)
+    parts = [piece for _, piece in rows.groupby(pieces, sort=False)]
+    dark = to_rgb(look.color)
     shades = [
         [1 - (1 - one) * (1 - 0.75 * at / len(parts)) for one in dark] for at in range(len(parts))
     ]

@@ -14,9 +14,15 @@ from repro.plot.panel import COLUMN_INCHES, Panel, owner, panel_axes
 from repro.plot.style import styled
 
 #: Inches: beside a box, between rows, above and below all, around a panel, of a layer's name, line.
-_BESIDE, _BETWEEN, _EDGE, _PAD, _LAYER, _LINE = 0.62, 0.42, 0.12, 0.1, 0.72, 0.105
+_BESIDE = 0.62
+_BETWEEN = 0.42
+_EDGE = 0.12
+_PAD = 0.1
+_LAYER = 0.72
+_LINE = 0.105
 #: Letters in an inch of the words and of the names in a box.
-_WORDS, _NAMES = 18.5, 21.0
+_WORDS = 18.5
+_NAMES = 21.0
 
 
 @styled
@@ -49,17 +55,27 @@ def diagram_chart(
     axes.set_axis_off()
     for row, layer in enumerate(boxes.groupby("row")["layer"].first()):
         if layer:
-            start, deep = (0, middles[row] - high[row] / 2 - 0.1), high[row] + 0.2
+            start = (0, middles[row] - high[row] / 2 - 0.1)
+            deep = high[row] + 0.2
             axes.add_patch(Rectangle(start, inches, deep, fc="#ececec", lw=0))
             axes.text(0.06, middles[row], layer, va="center", weight="bold", size=6.5)
     placed = {}
     rows = zip(boxes["box"], boxes["row"], boxes["place"], words, names, strict=True)
     for box, row, place, title, found in rows:
-        x, y, line = left + place * (inches - left), middles[row], "-" if found else (0, (4, 2))
+        x = left + place * (inches - left)
+        y = middles[row]
+        line = "-" if found else (0, (4, 2))
         placed[box] = FancyBboxPatch(
-            (x - width / 2, y - high[row] / 2), width, high[row], zorder=3, fc="white",
-            ec="#1c1c1c", lw=0.8, ls=line, boxstyle="round,pad=0,rounding_size=0.04",
-        )  # fmt: skip
+            (x - width / 2, y - high[row] / 2),
+            width,
+            high[row],
+            zorder=3,
+            fc="white",
+            ec="#1c1c1c",
+            lw=0.8,
+            ls=line,
+            boxstyle="round,pad=0,rounding_size=0.04",
+        )
         axes.add_patch(placed[box])
         _text(axes, x, y - _LINE * len(found) / 2, title, size=6.5)
         _text(axes, x, y + _LINE * len(title) / 2, found, size=5.2, family="monospace")
@@ -80,12 +96,21 @@ def _arrow(
     """Draw an arrow from border to border, its words on the middle of what is seen of it."""
     corners = np.array([[box.get_x(), box.get_y()] for box in ends])
     halves = np.array([[box.get_width(), box.get_height()] for box in ends]) / 2
-    (one, other) = middles = corners + halves
+    one, other = middles = corners + halves
     arrow = FancyArrowPatch(
-        tuple(one), tuple(other), patchA=ends[0], patchB=ends[1], shrinkA=1, shrinkB=1, zorder=2,
-        arrowstyle="-|>", mutation_scale=7, lw=0.9, color="#333333",
+        tuple(one),
+        tuple(other),
+        patchA=ends[0],
+        patchB=ends[1],
+        shrinkA=1,
+        shrinkB=1,
+        zorder=2,
+        arrowstyle="-|>",
+        mutation_scale=7,
+        lw=0.9,
+        color="#333333",
         connectionstyle=f"arc3,rad={bend}",
-    )  # fmt: skip
+    )
     axes.add_patch(arrow)
     # the curve of arc3, where the vertical axis points down
     control = (one + other) / 2 + bend * np.array([one[1] - other[1], other[0] - one[0]])

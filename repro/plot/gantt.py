@@ -39,7 +39,8 @@ def gantt_chart(
         # names of jobs are short and stand in the legend by name, before words
         frame = frame.sort_values(series, kind="stable", key=lambda names: names.map(_by_name))
     names = frame[series or lane].astype(str)
-    chosen, labelled = looks(names), ~names.duplicated() & (series is not None)
+    chosen = looks(names)
+    labelled = ~names.duplicated() & (series is not None)
     notes = [""] * len(frame) if text is None else frame[text].astype(str)
     at = frame[lane].astype(str).map(lanes.index)
     rows = zip(at, frame["start"], frame["end"], names, labelled, notes, strict=True)
@@ -49,10 +50,16 @@ def gantt_chart(
         axes.barh(place, end - begin, left=begin, height=0.72, **how)
         if note:
             axes.text(
-                (begin + end) / 2, place, note, ha="center", va="center", fontsize=6, clip_on=True,
+                (begin + end) / 2,
+                place,
+                note,
+                ha="center",
+                va="center",
+                fontsize=6,
+                clip_on=True,
                 color="white" if style.luminance < 0.55 else "black",
                 bbox={"facecolor": style.color, "edgecolor": "none", "pad": 0.8},
-            )  # fmt: skip
+            )
     if published is not None:
         ends = published[lane].astype(str).map(lanes.index)
         axes.plot(published["end"], ends, **published_style())

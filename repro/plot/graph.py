@@ -33,9 +33,15 @@ def matching_graph(
     for picked, color, width, line in ((0, "#9a9a9a", 0.9, "--"), (1, "#514b8a", 2.6, "-")):
         some = [(one, other) for one, other, of in graph.edges(data=chosen) if of == picked]
         nx.draw_networkx_edges(
-            graph, at, edgelist=some, ax=axes, edge_color=color, width=width, style=line,
+            graph,
+            at,
+            edgelist=some,
+            ax=axes,
+            edge_color=color,
+            width=width,
+            style=line,
             node_size=700,
-        )  # fmt: skip
+        )
     nx.draw_networkx_nodes(
         graph, at, ax=axes, node_color="white", edgecolors="#1c1c1c", linewidths=0.8, node_size=700
     )
@@ -44,9 +50,15 @@ def matching_graph(
     weights = {(one, other): f"{of:.3g}" for one, other, of in graph.edges(data=weight)}
     # Off the middle, where the diagonals of a square meet.
     nx.draw_networkx_edge_labels(
-        graph, at, weights, ax=axes, font_size=7, rotate=False, label_pos=0.36,
+        graph,
+        at,
+        weights,
+        ax=axes,
+        font_size=7,
+        rotate=False,
+        label_pos=0.36,
         bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8},
-    )  # fmt: skip
+    )
     axes.set_axis_off()
     axes.margins(0.16)
     axes.set_title(panel.get("title", ""), loc="left")

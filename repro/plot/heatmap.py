@@ -49,19 +49,33 @@ def heatmap_chart(
     finite = values[np.isfinite(values)]
     low, high = limits or (finite.min(initial=0.0), finite.max(initial=1.0))
     words = frame[value].map("{:.3g}".format) if text is None else frame[text].astype(str)
-    cells = pd.DataFrame({
-        "row": frame[row].astype(str), "column": frame[column].astype(str),
-        "shade": values.clip(low, high), "word": words,
-    })  # fmt: skip
-    rows, across = cells["row"].unique(), cells["column"].unique()
+    cells = pd.DataFrame(
+        {
+            "row": frame[row].astype(str),
+            "column": frame[column].astype(str),
+            "shade": values.clip(low, high),
+            "word": words,
+        }
+    )
+    rows = cells["row"].unique()
+    across = cells["column"].unique()
     shades, written = (
         cells.pivot_table(name, "row", "column", aggfunc="first").reindex(rows, columns=across)
         for name in ("shade", "word")
     )
     sns.heatmap(
-        shades, annot=written, fmt="", vmin=low, vmax=high, cmap=_COLORS, cbar=label is not None,
-        linewidths=0.8, annot_kws={"size": 5.8}, cbar_kws={"label": label}, ax=axes,
-    )  # fmt: skip
+        shades,
+        annot=written,
+        fmt="",
+        vmin=low,
+        vmax=high,
+        cmap=_COLORS,
+        cbar=label is not None,
+        linewidths=0.8,
+        annot_kws={"size": 5.8},
+        cbar_kws={"label": label},
+        ax=axes,
+    )
     turn_long_labels(axes, list(across))
     axes.grid(False)
     axes.tick_params(length=0)

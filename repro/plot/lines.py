@@ -61,16 +61,20 @@ def line_chart(
     ours, theirs = by_series(series, frame, published)
     for style, rows in ours:
         axes.plot(
-            rows[x], rows[y], color=style.color, label=style.label,
+            rows[x],
+            rows[y],
+            color=style.color,
+            label=style.label,
             linestyle=style.line if joined else "none",
             drawstyle="steps-post" if steps else "default",
             **_marked(style, every=markers, told=markers or bool(theirs)),
-        )  # fmt: skip
+        )
         if band is not None:
             below, above = (rows[edge] for edge in band)
             axes.fill_between(rows[x], below, above, color=style.color, alpha=0.18, linewidth=0)
     for style, rows in theirs:
-        at, values = rows[x].to_numpy(float), rows[y].to_numpy(float)
+        at = rows[x].to_numpy(float)
+        values = rows[y].to_numpy(float)
         ends = None
         if published_band is not None:
             low, high = published_band
@@ -104,12 +108,16 @@ def cdf_chart(
     ours, theirs = by_series(series, frame, published)
     for style, rows in ours:
         axes.plot(
-            *_curve(rows[value].to_numpy(float)), color=style.color, linestyle=style.line,
-            label=style.label, drawstyle="steps-post",
+            *_curve(rows[value].to_numpy(float)),
+            color=style.color,
+            linestyle=style.line,
+            label=style.label,
+            drawstyle="steps-post",
             **_marked(style, every=False, told=bool(theirs)),
-        )  # fmt: skip
+        )
     for style, points in theirs:
-        at, shares = points[value].to_numpy(float), points["fraction"].to_numpy(float)
+        at = points[value].to_numpy(float)
+        shares = points["fraction"].to_numpy(float)
         draw_published(axes, at, shares, style.marker, curve=True)
     panel["log"] = "x" if panel.get("log") else ""
     panel.setdefault("ylim", (0, 1.02))
@@ -131,7 +139,9 @@ def _curve(values: Floats) -> tuple[Floats, Floats]:
     share = np.arange(1, len(known) + 1) / max(1, len(values))
     if len(known) > _MAX_POINTS:
         picked = np.unique(np.linspace(0, len(known) - 1, _MAX_POINTS).round().astype(int))
-        known, share = known[picked], share[picked]
+        known = known[picked]
+        share = share[picked]
     if len(known):
-        known, share = np.append(known[0], known), np.append(0.0, share)
+        known = np.append(known[0], known)
+        share = np.append(0.0, share)
     return known, share

@@ -83,7 +83,8 @@ def finish(axes: Axes, panel: Panel) -> Figure:
 
 def _mark_what_is_outside(axes: Axes) -> None:
     """Point at values beyond a given range with a small arrow at its edge, the value beside it."""
-    (low, high), (left, right) = axes.get_ylim(), axes.get_xlim()
+    low, high = axes.get_ylim()
+    left, right = axes.get_xlim()
     above, below = high + 1e-6 * abs(high), low - 1e-6 * abs(low)  # a rounding is not outside
     # lanes and rows, counted from above, are all inside
     counted_down = axes.yaxis_inverted() or axes.xaxis_inverted()
@@ -97,15 +98,27 @@ def _mark_what_is_outside(axes: Axes) -> None:
                 continue
             color = line.get_color()
             axes.plot(
-                x[beyond], np.full(beyond.sum(), edge), linestyle="none", marker=marker,
-                color=color, markersize=4, clip_on=False, label="_outside",
-            )  # fmt: skip
+                x[beyond],
+                np.full(beyond.sum(), edge),
+                linestyle="none",
+                marker=marker,
+                color=color,
+                markersize=4,
+                clip_on=False,
+                label="_outside",
+            )
             place = int(np.flatnonzero(beyond)[0])
             axes.annotate(
-                f"{y[place]:.3g}", (x[place], edge), (-4, -1 if edge == high else 1),
-                textcoords="offset points", ha="right", va="top" if edge == high else "bottom",
-                fontsize=5.2, color=color, bbox={"color": "white", "pad": 0.4},
-            )  # fmt: skip
+                f"{y[place]:.3g}",
+                (x[place], edge),
+                (-4, -1 if edge == high else 1),
+                textcoords="offset points",
+                ha="right",
+                va="top" if edge == high else "bottom",
+                fontsize=5.2,
+                color=color,
+                bbox={"color": "white", "pad": 0.4},
+            )
 
 
 def owner(axes: Axes) -> Figure:

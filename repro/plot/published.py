@@ -13,7 +13,8 @@ from repro.typing import Floats
 
 _DARK = "#262626"
 #: What marks published values among the artists; a leading underscore keeps it out of legends.
-_NAME, _WHISKERS = "_published", "_published, ±1 s.d."
+_NAME = "_published"
+_WHISKERS = "_published, ±1 s.d."
 #: A curve of more points carries markers on about so many.
 _MARKERS_ON_CURVE = 12
 
@@ -25,10 +26,17 @@ def published_style(marker: str = "D", *, joined: bool = False) -> dict[str, Any
     'white'
     """
     return {
-        "color": _DARK, "linestyle": (0, (3.2, 2.2)) if joined else "none", "linewidth": 0.8,
-        "marker": marker, "markersize": 4, "markerfacecolor": "white", "markeredgecolor": _DARK,
-        "markeredgewidth": 0.8, "zorder": 5, "label": _NAME,
-    }  # fmt: skip
+        "color": _DARK,
+        "linestyle": (0, (3.2, 2.2)) if joined else "none",
+        "linewidth": 0.8,
+        "marker": marker,
+        "markersize": 4,
+        "markerfacecolor": "white",
+        "markeredgecolor": _DARK,
+        "markeredgewidth": 0.8,
+        "zorder": 5,
+        "label": _NAME,
+    }
 
 
 def halo(width: float) -> list[AbstractPathEffect]:
@@ -102,13 +110,25 @@ def published_fact(
     else:
         axes.plot([x], [y], clip_on=False, **published_style())
     place = (x, 0.02 if y is None else y)
-    away = (0, -5) if below else (-5 if left else 5, 0)
+    away = (-5 if left else 5, 0)
+    horizontal = "right" if left else "left"
+    vertical = "bottom" if y is None else "center"
+    if below:
+        away = (0, -5)
+        vertical = "top"
+        if not left:
+            horizontal = "center"
     axes.annotate(
-        text, place, away, textcoords="offset points", color=_DARK, fontsize=6,
+        text,
+        place,
+        away,
+        textcoords="offset points",
+        color=_DARK,
+        fontsize=6,
         xycoords=axes.get_xaxis_transform() if y is None else "data",
-        ha="right" if left else "center" if below else "left",
-        va="top" if below else "bottom" if y is None else "center",
-    )  # fmt: skip
+        ha=horizontal,
+        va=vertical,
+    )
 
 
 def legend_keys(panels: Iterable[Axes]) -> Iterator[tuple[tuple[Line2D, ...], str]]:

@@ -39,9 +39,12 @@ class Look:
     def bar(self) -> dict[str, Any]:
         """Keywords of matplotlib's bars."""
         return {
-            "color": self.color, "hatch": self.hatch, "edgecolor": "white", "linewidth": 0.4,
+            "color": self.color,
+            "hatch": self.hatch,
+            "edgecolor": "white",
+            "linewidth": 0.4,
             "label": self.label,
-        }  # fmt: skip
+        }
 
     @property
     def luminance(self) -> float:
@@ -52,9 +55,19 @@ class Look:
 
 #: For what is no policy; far from every colour of a policy (a test measures it).
 _COLORS = (
-    "#514b8a", "#989401", "#bb47ac", "#b3b6fd", "#671045", "#627127",
-    "#6398fd", "#081879", "#d9d36a", "#ec8fd6", "#846edb", "#354e03",
-)  # fmt: skip
+    "#514b8a",
+    "#989401",
+    "#bb47ac",
+    "#b3b6fd",
+    "#671045",
+    "#627127",
+    "#6398fd",
+    "#081879",
+    "#d9d36a",
+    "#ec8fd6",
+    "#846edb",
+    "#354e03",
+)
 _MARKERS = ("o", "^", "s", "v", "D", "P", "X", "<", ">", "h", "*", "d")
 _HATCHES = ("", "//", "\\\\", "xx", "..", "++", "", "--", "///", "", "\\\\\\", "||")
 _SOLE = Look("", _COLORS[0], "-", "o", "")
@@ -105,7 +118,8 @@ def by_series(series: str | None, *frames: pd.DataFrame | None) -> list[Parts]:
     names = [() if frame is None else frame[series].astype(str) for frame in frames]
     chosen = looks(name for column in names for name in column)
     return [
-        [] if frame is None
+        []
+        if frame is None
         else [(chosen[str(name)], rows) for name, rows in frame.groupby(column, sort=False)]
         for frame, column in zip(frames, names, strict=True)
-    ]  # fmt: skip
+    ]

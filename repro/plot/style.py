@@ -15,7 +15,8 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.transforms import Bbox
 
 #: Height of a line of a caption, and letters in an inch of it.
-_LINE_INCHES, _CHARS_PER_INCH = 0.11, 24
+_LINE_INCHES = 0.11
+_CHARS_PER_INCH = 24
 #: Digits of a place on the figure: far below a pixel, far above what rounding leaves.
 _PLACE_DIGITS = 10
 
@@ -23,17 +24,33 @@ _PLACE_DIGITS = 10
 _TICKS = {"major": 3, "minor": 2}
 # seaborn's theme, and what the columns of a paper need besides.
 RC: Any = {
-    **sns.axes_style("ticks"), **sns.plotting_context("paper"),
-    "font.family": "DejaVu Sans", "font.size": 7, "axes.titlesize": 7, "axes.labelsize": 7,
-    "legend.fontsize": 6.5, "xtick.labelsize": 6.5, "ytick.labelsize": 6.5,
-    "axes.linewidth": 0.6, "axes.spines.top": False, "axes.spines.right": False,
-    "axes.grid": True, "axes.axisbelow": True, "grid.color": "#e4e4e4", "grid.linewidth": 0.5,
+    **sns.axes_style("ticks"),
+    **sns.plotting_context("paper"),
+    "font.family": "DejaVu Sans",
+    "font.size": 7,
+    "axes.titlesize": 7,
+    "axes.labelsize": 7,
+    "legend.fontsize": 6.5,
+    "xtick.labelsize": 6.5,
+    "ytick.labelsize": 6.5,
+    "axes.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#e4e4e4",
+    "grid.linewidth": 0.5,
     **{f"{axis}tick.{kind}.size": size for axis in "xy" for kind, size in _TICKS.items()},
     **{f"{axis}tick.{kind}.width": 0.6 for axis in "xy" for kind in _TICKS},
-    "lines.linewidth": 1.3, "lines.markersize": 4, "hatch.linewidth": 0.5,
-    "legend.frameon": False, "figure.dpi": 150, "savefig.dpi": 200,
-    "svg.hashsalt": "repro", "svg.fonttype": "none",
-}  # fmt: skip
+    "lines.linewidth": 1.3,
+    "lines.markersize": 4,
+    "hatch.linewidth": 0.5,
+    "legend.frameon": False,
+    "figure.dpi": 150,
+    "savefig.dpi": 200,
+    "svg.hashsalt": "repro",
+    "svg.fonttype": "none",
+}
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -94,9 +111,16 @@ def caption(figure: Figure, text: str) -> None:
         figure.subplots_adjust(bottom=(strip + 0.4) / total)
     with mpl.rc_context(RC):
         figure.text(
-            0.5, 0.03 / total, "\n".join(lines), ha="center", va="bottom", fontsize=5.2,
-            color="#444444", linespacing=1.25, gid="caption",
-        )  # fmt: skip
+            0.5,
+            0.03 / total,
+            "\n".join(lines),
+            ha="center",
+            va="bottom",
+            fontsize=5.2,
+            color="#444444",
+            linespacing=1.25,
+            gid="caption",
+        )
 
 
 def render(figure: Figure, kind: str) -> bytes:

@@ -53,7 +53,10 @@ _OURS = _Type(RC["font.size"], "bold", "#000000", 0.122)
 _WORDS = _OURS._replace(weight="normal")
 _PUBLISHED = _Type(6.0, "normal", "#3a3a3a", 0.105)
 #: Inches: beside the text of a column, above that of a row, around all, the widest column.
-_BESIDE, _ABOVE, _PAD, _WIDEST = 0.06, 0.04, 0.1, 2.2
+_BESIDE = 0.06
+_ABOVE = 0.04
+_PAD = 0.1
+_WIDEST = 2.2
 
 
 class _Cell(NamedTuple):
@@ -95,8 +98,11 @@ class _Column:
     def least(self) -> float:
         """Return the width below which a word or a pair would be cut."""
         texts = [text for cell in self.cells for text in cell.texts if not self.in_line(cell)]
-        words = max(_wide(w, kind) for text, kind in [(self.heads[-1], _WORDS), *texts]
-                    for w in text.split() or [""])  # fmt: skip
+        words = max(
+            _wide(w, kind)
+            for text, kind in [(self.heads[-1], _WORDS), *texts]
+            for w in text.split() or [""]
+        )
         return max(words, sum(self.halves()) if self.beside else 0.0) + 2 * _BESIDE
 
     def natural(self) -> float:
@@ -182,7 +188,8 @@ class _Sheet:
     """A table as it is set from the top down: its marks, in inches, and how far it has come."""
 
     def __init__(self, inches: float) -> None:
-        self.inches, self.y = inches, 0.0
+        self.inches = inches
+        self.y = 0.0
         self.marks: list[Callable[[Axes], Artist]] = []
 
     def text(self, x: float, y: float, text: str, kind: _Type, align: str = "left") -> None:
@@ -204,7 +211,8 @@ class _Sheet:
 
     def rule(self, width: float, left: float = 0.0, right: float | None = None) -> None:
         """Draw a line here, across the table or between two ends."""
-        ends, y = [left, self.inches if right is None else right], [self.y] * 2
+        ends = [left, self.inches if right is None else right]
+        y = [self.y] * 2
         how: Any = {"color": "#1c1c1c", "lw": width, "clip_on": False, "solid_capstyle": "butt"}
         self.marks.append(lambda axes: axes.add_line(Line2D(ends, y, **how)))
 
@@ -288,7 +296,8 @@ def _columns(
     ours: pd.DataFrame, published: pd.DataFrame, form: str | Mapping[Any, str]
 ) -> Iterator[_Column]:
     """Yield the columns of a table from the left, first the names of its rows."""
-    rows, above = [_whole(name) for name in ours.index], ("",) * (ours.columns.nlevels - 1)
+    rows = [_whole(name) for name in ours.index]
+    above = ("",) * (ours.columns.nlevels - 1)
     for depth, head in enumerate(ours.index.names):
         upto = [row[: depth + 1] for row in rows]
         # what gathers rows is named once
@@ -364,7 +373,8 @@ def _fit(columns: Sequence[_Column], inches: float) -> None:
 
 def _spans(columns: Sequence[_Column], depth: int) -> Iterator[tuple[str, float, float, bool]]:
     """Yield the heads of a line: text, left end, width, whether it begins at the left."""
-    last, x = depth == len(columns[0].heads) - 1, 0.0
+    last = depth == len(columns[0].heads) - 1
+    x = 0.0
 
     def same(one: tuple[int, _Column]) -> tuple[Any, ...]:
         number, column = one

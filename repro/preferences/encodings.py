@@ -11,9 +11,11 @@ from repro.policies.pcs.pcs import class_thresholds, decaying_weights
 from repro.typing import Floats
 
 #: Range of W, by which weights decay, and of delta, by which the bound of efficiency falls.
-_DECAY, _DELTA = (-3.0, 3.0), (0.01, 0.9)
+_DECAY = (-3.0, 3.0)
+_DELTA = (0.01, 0.9)
 #: Classes without the heuristics: the whole part of 1 to 5.5.
-_CLASSES, _MOST = (1.0, 5.5), 5
+_CLASSES = (1.0, 5.5)
+_MOST = 5
 #: What stands for efficiency where every job's speed-up is linear and nothing depends on it.
 _LINEAR = {"zeta_min": 0.01, "delta": 0.01}
 
@@ -55,7 +57,8 @@ def encoding(work: Floats, *, heuristics: bool, linear: bool) -> Encoding:
     """
     ranges = [] if linear else [(0.0, 1.0), _DELTA]
     if heuristics:
-        sizes, number = np.sort(work), np.arange(1, len(work) + 1)
+        sizes = np.sort(work)
+        number = np.arange(1, len(work) + 1)
         # 1 + the largest squared coefficient of variation of the smallest jobs, however many
         most = (number * np.cumsum(sizes**2) / np.cumsum(sizes) ** 2).max()
         ranges = [(0.001, float(most)), _DECAY, *ranges]

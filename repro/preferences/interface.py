@@ -56,7 +56,8 @@ class Judged:
 
     def __call__(self, case: Case) -> dict[str, Any]:
         """Return the objectives, whether they are complete or lower bounds, and CPU seconds."""
-        trace, started = sweep.opened(case), time.process_time()
+        trace = sweep.opened(case)
+        started = time.process_time()
         predicts = any(one.metric == PREDICTED for one in self.objectives)
         steps = [0, -(-len(trace) // _FIRST), len(trace)] if predicts else [0]
         for number in steps if self.front else steps[-1:]:
@@ -123,8 +124,10 @@ class Preferences:
                 f"trace {trace.attrs.get('name', 'unnamed')!r}: {number} of {len(trace)} jobs to "
                 f"search on; give at least 2, and not more than there are"
             )
-        self.train, self.test = trace.head(number), trace.iloc[number:]
-        self.cluster, self.rules = Cluster.parse(cluster), rules
+        self.train = trace.head(number)
+        self.test = trace.iloc[number:]
+        self.cluster = Cluster.parse(cluster)
+        self.rules = rules
         self.objectives: tuple[Objective, ...] = ()
         self.policy: Policy | None = None
         self._settings = {} if perf is None else {"perf": perf}
@@ -177,7 +180,8 @@ class Preferences:
         """
         if not self.objectives:
             raise ParamError("no preference yet; call set_preference first")
-        work, models = self._work(), self.train.get("model")
+        work = self._work()
+        models = self.train.get("model")
         linear = models is None or not models.isin(list(self._curves.curves)).any()
         how = encoding(work, heuristics=heuristics, linear=linear)
         rows: list[dict[str, Any]] = []
@@ -261,10 +265,16 @@ class Preferences:
         # limits do not change what is measured
         objectives = tuple(replace(one, limit=None) for one in self.objectives)
         cases = [
-            Case(jobs, self.cluster, make("pcs", self.rules, **one), self.rules,
-                 settings=self._settings, measure=Judged(objectives, front))
+            Case(
+                jobs,
+                self.cluster,
+                make("pcs", self.rules, **one),
+                self.rules,
+                settings=self._settings,
+                measure=Judged(objectives, front),
+            )
             for one in configurations
-        ]  # fmt: skip
+        ]
         return self._run(cases)
 
     def _work(self) -> Floats:

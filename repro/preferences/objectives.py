@@ -116,8 +116,9 @@ def parse(wishes: Sequence[Any]) -> tuple[Objective, ...]:
         if not isinstance(wish, Objective) and not (
             isinstance(wish, Sequence) and not isinstance(wish, str) and 2 <= len(wish) <= 3
         ):
-            raise ParamError(f"an objective is {wish!r}; give (metric, measure), such as "
-                             f"('pred_err', 99)")  # fmt: skip
+            raise ParamError(
+                f"an objective is {wish!r}; give (metric, measure), such as ('pred_err', 99)"
+            )
         found.append(wish if isinstance(wish, Objective) else Objective(*wish))
     names = [one.name for one in found]
     if twice := {name for name in names if names.count(name) > 1}:

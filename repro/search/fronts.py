@@ -18,9 +18,11 @@ Evaluate = Callable[[Floats, Floats | None], Floats]
 Proposals = Generator[Floats, Floats, None]
 
 #: Draws among which the Gaussian process chooses, and the points it proposes at once.
-_DRAWN, _AT_ONCE = 400, 10
+_DRAWN = 400
+_AT_ONCE = 10
 #: Of its choices this share of the draws lies near points of the front, so far away (of the box).
-_NEAR_SHARE, _NEAR = 0.5, 0.05
+_NEAR_SHARE = 0.5
+_NEAR = 0.05
 #: Eta of crossover and mutation.
 _ETA = 20.0
 
@@ -118,9 +120,12 @@ def search_front(
     >>> bool(found.points[nondominated(found.values), 1].max() < 0.1)
     True
     """
-    method, low, high = method or Method(), np.asarray(low, float), np.asarray(high, float)
+    method = method or Method()
+    low = np.asarray(low, float)
+    high = np.asarray(high, float)
     proposals = _METHODS[method.name](low, high, method, np.random.default_rng(seed))
-    batch, known = next(proposals), Searched(np.empty((0, len(low))), np.empty((0, 0)))
+    batch = next(proposals)
+    known = Searched(np.empty((0, len(low))), np.empty((0, 0)))
     while True:
         batch = batch[: method.budget - len(known.points)]
         last = len(known.points) + len(batch) == method.budget
@@ -242,10 +247,12 @@ def _modelled(low: Floats, high: Floats, how: Method, rng: np.random.Generator) 
     while True:
         top = points[nondominated(values)]
         near = top[rng.integers(len(top), size=int(_NEAR_SHARE * _DRAWN))] if len(top) else top
-        drawn = np.vstack([
-            np.clip(near + rng.normal(0.0, _NEAR, near.shape), 0.0, 1.0),
-            rng.uniform(size=(_DRAWN - len(near), len(low))),
-        ])  # fmt: skip
+        drawn = np.vstack(
+            [
+                np.clip(near + rng.normal(0.0, _NEAR, near.shape), 0.0, 1.0),
+                rng.uniform(size=(_DRAWN - len(near), len(low))),
+            ]
+        )
         samples = []
         for column in values.T:
             score = norm.ppf((rankdata(column) - 0.5) / len(column))
@@ -259,7 +266,8 @@ def _modelled(low: Floats, high: Floats, how: Method, rng: np.random.Generator) 
         worst = np.max([s * w for s, w in zip(samples, weights.T, strict=True)], axis=0)
         chosen = drawn[np.unique(worst.argmin(axis=0))]
         found = yield low + chosen * (high - low)
-        points, values = np.vstack([points, chosen]), np.vstack([values, found])
+        points = np.vstack([points, chosen])
+        values = np.vstack([values, found])
 
 
 _METHODS: dict[str, Any] = {

@@ -17,7 +17,9 @@ from repro.typing import Flags, Floats, Ints
 #: Less than that is no improvement.
 STEP = 1e-6
 #: Probabilities of the operators; individuals of which the best becomes a parent.
-_CROSSOVER, _MUTATION, _TOURNAMENT = 0.7, 0.5, 3
+_CROSSOVER = 0.7
+_MUTATION = 0.5
+_TOURNAMENT = 3
 #: Rounds of mating after which a generation takes what new children it has.
 _TRIES = 3
 #: Objective of a plan across domains; arithmetic on infinity would warn.
@@ -133,8 +135,10 @@ def search(
     >>> search(Site(Cluster.parse("3x2")), [Gang(1, 2), Gang(1, 2)]).objective
     4.25
     """
-    how, room = how or Genetic(), room_of(site, gangs)
-    rng, count = np.random.default_rng(seed), len(room.job)
+    how = how or Genetic()
+    room = room_of(site, gangs)
+    rng = np.random.default_rng(seed)
+    count = len(room.job)
     size = how.population or 30 + count // 2
     how = replace(how, population=size)
     shuffled = rng.permuted(np.tile(np.arange(count), (size, 1)), axis=1)
@@ -160,7 +164,8 @@ def room_of(site: Site, gangs: Sequence[Gang]) -> Room:
 
 def best_fit(site: Site, gangs: Sequence[Gang], weight: float) -> Ints | None:
     """Return the plan that places job by job, container by container; None if one has no room."""
-    left, nodes = copy.deepcopy(site), list[int]()
+    left = copy.deepcopy(site)
+    nodes = list[int]()
     for gang in gangs:
         plan = left.best_fit(gang, Scoring(weight))
         if plan is None:
@@ -205,13 +210,17 @@ def _evolve(
     )
     problem = Plans(n_var=len(room.job), n_obj=1, xl=0, xu=len(room.idle) - 1, vtype=int)
     algorithm.setup(problem, termination=NoTermination(), seed=int(rng.integers(1 << 31)))
-    best, least, history = plans[0], np.inf, list[float]()
+    best = plans[0]
+    least = np.inf
+    history = list[float]()
     wait = how.patience or 30 + len(room.job)
     for number in range(1, how.generations + 1):
         algorithm.next()
-        top, found = algorithm.opt[0], float(algorithm.opt[0].F[0])
+        top = algorithm.opt[0]
+        found = float(algorithm.opt[0].F[0])
         if found < least - STEP:
-            best, least = top.X.copy(), found
+            best = top.X.copy()
+            least = found
         history.append(min([found, *history[-1:]]))
         if watch is not None:
             watch(number, history[-1])
@@ -358,7 +367,8 @@ def _replace(plan: Ints, gone: Flags, room: Room, last: bool, near: bool) -> boo
 def _move_job(plan: Ints, job: int, room: Room) -> None:
     """Move a job to the first node with room for all of it, one in use if there is one."""
     others = np.where(room.job == job, -1, plan)
-    left, need = _rest(others, room), room.need[room.job == job]
+    left = _rest(others, room)
+    need = room.need[room.job == job]
     fits = (left.idle >= len(need)) & (left.link >= need.sum()) & room.allowed[job]
     for nodes in (np.flatnonzero(fits & (left.idle < room.idle)), np.flatnonzero(fits)):
         if len(nodes):
@@ -399,7 +409,8 @@ def _crossover(room: Room, givers: Ints, takers: Ints, near: float, draws: Float
     """
     children = takers.copy()
     for pair in range(len(givers)):
-        node, close = _pick(givers[pair], draws[pair, 0]), draws[pair, 1] < near
+        node = _pick(givers[pair], draws[pair, 0])
+        close = draws[pair, 1] < near
         assign(children[pair], inject(room, givers[pair], takers[pair], node, close))
     return children
 
@@ -413,7 +424,8 @@ def _mutation(room: Room, plans: Ints, near: float, draws: Floats) -> Ints:
     """
     children = plans.copy()
     for number in range(len(plans)):
-        plan, child = plans[number], children[number]
+        plan = plans[number]
+        child = children[number]
         way, which, whither, how = draws[number, :4]
         if way < near:
             _move_job(child, int(which * room.allowed.shape[0]), room)

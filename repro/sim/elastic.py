@@ -77,7 +77,8 @@ def play(
     rule = policy.rule
     assert rule is not None, "only policies with a compiled rule come here"
     jobs = jobs_of(policy, view, grid=grid, alone=intervals is not None)
-    how, n = policy.settings(jobs), len(jobs.work)
+    how = policy.settings(jobs)
+    n = len(jobs.work)
     # in a playout the sizes that the scheduler believes in are true
     believed = jobs._replace(error=np.ones(n))
     known = policy.foresees and not policy.size_error and not policy.resize_s
@@ -85,7 +86,8 @@ def play(
 
     def once(wanted: Flags, room: int) -> tuple[Book, State]:
         s, copy = (State.of(jobs, rule.real, rule.whole) for _ in range(2))
-        none, zero = np.full(n, math.nan), np.zeros((3, n))
+        none = np.full(n, math.nan)
+        zero = np.zeros((3, n))
         counts = np.zeros((2, n), np.int64)
         book = Book(
             end=none, first_start=np.full(n, math.inf), mean_jobs=np.ones(n),
@@ -107,10 +109,12 @@ def play(
         none = np.full(room, -1.0)
         start, end = start / grid, end / grid
         intervals.blocks.append(np.array([job, job, start, end, held, held, alone, none]))
-    state, jct = table.state, (book.end - jobs.submit) / grid
+    state = table.state
+    jct = (book.end - jobs.submit) / grid
     # one of a kind that nobody followed has run since it came
     began = np.where(np.isinf(book.first_start), jobs.submit, book.first_start)
-    state.first_start[:], state.end[:] = began / grid, book.end / grid
+    state.first_start[:] = began / grid
+    state.end[:] = book.end / grid
     state.left[:] = 0.0
     state.preemptions[:] = book.preemptions
     fair = jobs.work / np.minimum(jobs.gpus / book.mean_jobs, jobs.asked)
@@ -142,7 +146,9 @@ def ruled(
     @njit(home=share.__module__)
     def run(jobs, believed, how, s, copy, book, records):  # type: ignore[no-untyped-def]
         # the job that a playout is made for, and the next one to arrive
-        own, coming, number = -1, 0, len(jobs.work)
+        own = -1
+        coming = 0
+        number = len(jobs.work)
         while True:
             now_s, now_jobs = (copy, believed) if own >= 0 else (s, jobs)
             until = jobs.submit[coming] if own < 0 and coming < number else math.inf
@@ -167,7 +173,8 @@ def ruled(
                         break
                     retire(now_jobs, how, now_s, first)
                     if own < 0:
-                        book.end[first], book.mean_jobs[first] = now, mean_jobs(s, first)
+                        book.end[first] = now
+                        book.mean_jobs[first] = mean_jobs(s, first)
                     # sharing first could take the GPUs of a job that has nothing left
                     first = _also_done(now_jobs, now_s) if together else -1
                     if first >= 0:
@@ -204,14 +211,20 @@ def _next_end(jobs: Jobs, s: State) -> tuple[int, float, float]:
 
     Both ends are in parts of a second.
     """
-    first, earliest, second, now = -1, math.inf, math.inf, s.clock[NOW]
+    first = -1
+    earliest = math.inf
+    second = math.inf
+    now = s.clock[NOW]
     for job in s.holders[: s.tally[HOLDERS]]:
-        begin, seconds = now, s.left[job] / s.rate[job]
+        begin = now
+        seconds = s.left[job] / s.rate[job]
         if jobs.pause > 0.0:
             begin = max(now, s.begins[job])
         end = begin + in_parts(jobs, seconds)
         if end < earliest:
-            first, earliest, second = job, end, earliest
+            second = earliest
+            first = job
+            earliest = end
         else:
             second = min(second, end)
             if end == earliest and jobs.by_arrival and job < first:
@@ -226,7 +239,8 @@ def _also_done(jobs: Jobs, s: State) -> int:
     Under rules ``pcs``, as in the artifact, a job is done only if its remaining work is exactly 0.
     Under other rules it is done if its end is at most `SAME_INSTANT` times now.
     """
-    done, now = -1, s.clock[NOW]
+    done = -1
+    now = s.clock[NOW]
     for job in s.holders[: s.tally[HOLDERS]]:
         # a job that has just completed holds none
         if s.gpus[job] == 0.0:
@@ -244,7 +258,8 @@ def _also_done(jobs: Jobs, s: State) -> int:
 @njit()
 def _advance(jobs: Jobs, s: State, now: float) -> None:
     """Let time pass until an event, which everyone present sees."""
-    clock, seconds = s.clock, (now - s.clock[NOW]) / jobs.per_second
+    clock = s.clock
+    seconds = (now - s.clock[NOW]) / jobs.per_second
     if seconds > 0.0:
         for job in s.holders[: s.tally[HOLDERS]]:
             if jobs.pause == 0.0:
@@ -275,7 +290,8 @@ def _copy(jobs: Jobs, s: State, copy: State, arrived: int) -> None:
 @njit()
 def _note(s: State, book: Book, records: bool) -> None:
     """Book who lost, changed or got GPUs at an event; what lasted no time is left out."""
-    now, tally = s.clock[NOW], book.tally
+    now = s.clock[NOW]
+    tally = book.tally
     for job in book.before[: tally[BEFORE]]:
         if s.gpus[job] == book.held[job]:
             continue
@@ -284,8 +300,11 @@ def _note(s: State, book: Book, records: bool) -> None:
             if records:
                 if tally[SPANS] < book.spans.shape[1]:
                     span = book.spans[:, tally[SPANS]]
-                    span[0], span[1], span[2] = job, book.since[job], now
-                    span[3], span[4] = book.held[job], book.rate[job]
+                    span[0] = job
+                    span[1] = book.since[job]
+                    span[2] = now
+                    span[3] = book.held[job]
+                    span[4] = book.rate[job]
                 tally[SPANS] += 1
         if s.gpus[job] == 0.0 and s.left[job] > 0.0 and book.first_start[job] < math.inf:
             book.preemptions[job] += 1
@@ -294,5 +313,7 @@ def _note(s: State, book: Book, records: bool) -> None:
     for place in range(held):
         job = book.before[place] = s.holders[place]
         if book.held[job] == 0.0:
-            book.held[job], book.rate[job], book.since[job] = s.gpus[job], s.rate[job], now
+            book.held[job] = s.gpus[job]
+            book.rate[job] = s.rate[job]
+            book.since[job] = now
     tally[BEFORE] = held

@@ -54,7 +54,9 @@ class Engine:
         self.table = JobTable(trace, settings.rules)
         stop_time = settings.stop_time - self.table.clock_start_s
         settings = dataclasses.replace(settings, stop_time=stop_time)
-        self.cluster, self.policy, self.settings = cluster, policy, settings
+        self.cluster = cluster
+        self.policy = policy
+        self.settings = settings
         self.placement = placement
         self.interval = settings.interval
         #: distances (s, relative) within which a completion and what is next to it are one event
@@ -82,7 +84,8 @@ class Engine:
                 if isinstance(policy, Order)
                 else DecidedDriver(self.table, policy, self.view, self.holdings, self._mechanism)
             )
-        self._next, self._unfinished = 0, self.table.count
+        self._next = 0
+        self._unfinished = self.table.count
         self._awaited = self._rows(settings.until)
         self._check_fits()
         if self._poll_s:
@@ -107,7 +110,8 @@ class Engine:
         from repro.sim.rounds.mechanism import GridRounds
         from repro.sim.rounds.whole_steps import WholeSteps
 
-        how, perf = self.settings.rounds, self.settings.perf
+        how = self.settings.rounds
+        perf = self.settings.perf
         spans = self.holdings.intervals.blocks if self.settings.keep_intervals else None
         tells = self.speeds.tell_rates(perf)
         if how.ideal:
@@ -117,15 +121,25 @@ class Engine:
                     "out the overhead, or choose rules without one"
                 )
             return Ideal(
-                self.table, self.speeds, self.policy, how, books=True, spans=spans,
+                self.table,
+                self.speeds,
+                self.policy,
+                how,
+                books=True,
+                spans=spans,
                 perf=None if tells else perf,
-            )  # fmt: skip
+            )
         # whole steps alone do not need rates
         tells = tells or (how.whole_steps and spans is None)
         return (WholeSteps if how.whole_steps else GridRounds)(
-            self.table, self.speeds, self.policy, how, seed=self.settings.seed, spans=spans,
+            self.table,
+            self.speeds,
+            self.policy,
+            how,
+            seed=self.settings.seed,
+            spans=spans,
             books=tells and self.holdings.light and self._poked is None,
-        )  # fmt: skip
+        )
 
     def _check_fits(self) -> None:
         never = isinstance(self.policy, Order) and not self.policy.preemptive
@@ -202,7 +216,8 @@ class Engine:
 
     def _played(self) -> bool:
         """Simulate the run in compiled loops, if its decisions need nothing but numbers."""
-        holdings, driver = self.holdings, self.driver
+        holdings = self.holdings
+        driver = self.driver
         nominal = holdings.perf is None and holdings.overhead is None and self.interval is None
         nominal = nominal and not self.placer.tracks_nodes
         if not isinstance(driver, RankedDriver):
@@ -214,14 +229,20 @@ class Engine:
 
         holdings.places = True
         play(
-            self.table, steady, self.cluster.num_gpus, driver.quantum, holdings.intervals,
-            self.settings, self._awaited,
-        )  # fmt: skip
+            self.table,
+            steady,
+            self.cluster.num_gpus,
+            driver.quantum,
+            holdings.intervals,
+            self.settings,
+            self._awaited,
+        )
         return True
 
     def _play_alone(self) -> bool:
         """Simulate the run in the compiled loops of the policy, if it has any."""
-        settings, policy = self.settings, self.policy
+        settings = self.settings
+        policy = self.policy
         if self._awaited is not None or settings.stop_time < math.inf:
             return False
         player = policy.player(self.cluster)
@@ -235,7 +256,8 @@ class Engine:
 
     def undivided(self, processes: Sequence[object] = ()) -> str:
         """Say why the run cannot go by the compiled clock of divisible GPUs, if it cannot."""
-        settings, policy = self.settings, self.policy
+        settings = self.settings
+        policy = self.policy
         if not isinstance(policy, Elastic) or policy.rule is None:
             return f"policy {policy.name!r} has no compiled rule to divide GPUs by"
         hindrances = {
@@ -256,14 +278,17 @@ class Engine:
         """Simulate a run of divisible GPUs by the compiled clock."""
         from repro.sim.elastic import play
 
-        settings, policy = self.settings, cast(Elastic, self.policy)
+        settings = self.settings
+        policy = cast(Elastic, self.policy)
         with self._naming_the_policy():
             self.columns, self.held_s = play(
-                self.table, policy, self.view,
+                self.table,
+                policy,
+                self.view,
                 self.holdings.intervals if settings.keep_intervals else None,
                 grid=settings.rules.grid,
                 wanted=sample(self.table.count, settings.predict, settings.seed),
-            )  # fmt: skip
+            )
         return True
 
     def poke(self) -> None:
@@ -308,7 +333,9 @@ class Engine:
             if not frames:
                 raise
             frame, line = frames[-1]
-            job, ids, code = frame.f_locals.get("job"), self.table.ids, frame.f_code
+            job = frame.f_locals.get("job")
+            ids = self.table.ids
+            code = frame.f_code
             about = f", job {ids[job]!r}" if isinstance(job, int) and 0 <= job < len(ids) else ""
             raise PolicyError(
                 f"policy {self.policy.name!r} fails at {self.view.now:g} s{about}: "
@@ -333,9 +360,15 @@ class Engine:
 
     def _scheduler(self) -> Generator[Any, Any, None]:
         """Sleep until the next event, bring the job table up to it, decide; again and again."""
-        table, driver, view, submit = self.table, self.driver, self.view, self.table.submit
-        interval, stop, finish = self.interval, self.settings.stop_time, self.holdings.finish
-        arrivals_near, dirty = 1.0 + self.settings.rules.tie_rel, False
+        table = self.table
+        driver = self.driver
+        view = self.view
+        submit = self.table.submit
+        interval = self.interval
+        stop = self.settings.stop_time
+        finish = self.holdings.finish
+        arrivals_near = 1.0 + self.settings.rules.tie_rel
+        dirty = False
         while self._unfinished if self._awaited is None else self._awaited:
             ends, near = self._next_completion()
             event = ends
@@ -364,7 +397,8 @@ class Engine:
 
     def _next_completion(self) -> tuple[float, float]:
         """Return the next predicted completion, and the time within which an arrival joins it."""
-        finish, epoch = self.holdings.finish, self.holdings.epoch
+        finish = self.holdings.finish
+        epoch = self.holdings.epoch
         while finish and epoch[finish[0][1]] != finish[0][2]:
             heappop(finish)
         if not finish or self._poll_s == math.inf:
@@ -379,7 +413,9 @@ class Engine:
 
     def _complete(self, due: float, now: float, late: bool) -> bool:
         """Book the completions predicted until ``due``; tell whether there were any."""
-        finish, epoch, some = self.holdings.finish, self.holdings.epoch, False
+        finish = self.holdings.finish
+        epoch = self.holdings.epoch
+        some = False
         while finish and finish[0][0] <= due:
             end, job, stamp = heappop(finish)
             if epoch[job] == stamp:
@@ -403,7 +439,8 @@ class Engine:
 
     def _decide(self, now: float) -> None:
         """Ask the driver who starts and stops, and carry it out."""
-        holdings, driver = self.holdings, self.driver
+        holdings = self.holdings
+        driver = self.driver
         if holdings.settles:
             holdings.settle(now)
         stops, starts = driver.step(now)
@@ -446,7 +483,8 @@ class Engine:
 
     def result(self, **known: Any) -> Result:
         """Return the records of the finished run; ``known`` is added to their ``meta``."""
-        table, holdings = self.table, self.holdings
+        table = self.table
+        holdings = self.holdings
         meta = {
             "policy": self.policy.name,
             "settings": repr(self.policy),

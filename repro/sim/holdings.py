@@ -50,8 +50,13 @@ class Holdings:
         typed: Mapping[str | None, Placer],
         settings: RunSettings,
     ) -> None:
-        self.table, self.perf, self.overhead = table, settings.perf, settings.overhead
-        self.placer, self._typed, self._policy, self._cluster = placer, typed, policy, cluster
+        self.table = table
+        self.perf = settings.perf
+        self.overhead = settings.overhead
+        self.placer = placer
+        self._typed = typed
+        self._policy = policy
+        self._cluster = cluster
         #: GPUs of each type, and those that nobody holds
         self.capacity = {name: float(one.num_gpus) for name, one in typed.items()} or {
             None: float(cluster.num_gpus)
@@ -67,7 +72,8 @@ class Holdings:
 
         #: heap of (predicted completion, job, epoch); entries of a past epoch are stale
         self.finish: list[tuple[float, int, int]] = []
-        self.epoch, self.overhead_s = [0] * table.count, 0.0
+        self.epoch = [0] * table.count
+        self.overhead_s = 0.0
         #: where the first host of a guest sat
         self._guests: dict[int, Nodes] = {}
         #: of jobs that go on in other company: where they sat, when they began, their last step
@@ -102,7 +108,8 @@ class Holdings:
 
     def settle(self, now: float) -> None:
         """Book the progress of every running job since the last decision, less its start."""
-        state, rows = self.table.state, np.fromiter(self.runs, np.int64, len(self.runs))
+        state = self.table.state
+        rows = np.fromiter(self.runs, np.int64, len(self.runs))
         # the order of operations is the simulator's: small differences grow from event to event
         progress = now - state.since[rows] - self._paid_s[rows]
         some = progress > 0
@@ -121,11 +128,13 @@ class Holdings:
         """
         rows = np.fromiter(self.runs, np.int64, len(self.runs))
         ends = now + self.table.state.left[rows] * self._pace[rows]
-        jobs, seconds = rows.tolist(), ends.tolist()
+        jobs = rows.tolist()
+        seconds = ends.tolist()
         first = min(seconds, default=math.inf)
         alone = np.count_nonzero(ends <= first * (1.0 + 4.0 * tie_rel)) == 1
         if alone and not far:
-            jobs, seconds = [jobs[seconds.index(first)]], [first]
+            jobs = [jobs[seconds.index(first)]]
+            seconds = [first]
         elif not alone:
             end_of = dict(zip(jobs, seconds, strict=True))
             jobs = [job for job in order if job in end_of]
@@ -181,7 +190,8 @@ class Holdings:
 
     def apply(self, stops: list[int], starts: list[Run], now: float) -> list[int]:
         """Carry a decision out; return the jobs that start at another speed than nominal."""
-        table, cost = self.table, self.overhead
+        table = self.table
+        cost = self.overhead
         self._before.clear()
         if stops:
             again = {job for run in starts for job in run.jobs}
@@ -209,7 +219,9 @@ class Holdings:
 
     def _start(self, run: Run, now: float) -> list[int]:
         """Give a run its GPUs; return the members whose speed is not the nominal one."""
-        table, leader, overhead = self.table, run.jobs[0], self.overhead
+        table = self.table
+        leader = run.jobs[0]
+        overhead = self.overhead
         changed: list[int] = []
         charged = run.gpus - run.shared
         nodes: Nodes = ()
@@ -235,7 +247,8 @@ class Holdings:
             if not paces:
                 paces = [table.solo[job] / rate for job, rate in zip(run.jobs, rates, strict=True)]
             for job, pace in zip(run.jobs, paces, strict=True):
-                self._paid_s[job], self._pace[job] = start_s, pace
+                self._paid_s[job] = start_s
+                self._pace[job] = pace
         column = self._column.get(run.gpu_type, -1)
         for job, rate in zip(run.jobs, rates, strict=True):
             begin = clean
@@ -247,9 +260,12 @@ class Holdings:
                 )
             if now < table.first_start[job]:
                 table.first_start[job] = now
-            table.running[job], table.on_type[job] = True, column
-            table.hold[job], table.held[job] = now, run.gpus
-            table.since[job], table.clean[job] = begin, clean
+            table.running[job] = True
+            table.on_type[job] = column
+            table.hold[job] = now
+            table.held[job] = run.gpus
+            table.since[job] = begin
+            table.clean[job] = clean
             table.rate[job] = rate / table.solo[job]
             self.runs[job] = run
             if not self.settles:
@@ -260,17 +276,22 @@ class Holdings:
 
     def _wait(self, run: Run, now: float) -> None:
         """Let a job hold GPUs while it waits for more."""
-        table, job = self.table, run.jobs[0]
+        table = self.table
+        job = run.jobs[0]
         self.free[run.gpu_type] -= run.gpus
         table.running[job] = True
-        table.hold[job], table.held[job] = now, run.gpus
-        table.since[job], table.clean[job], table.rate[job] = now, now, 0.0
+        table.hold[job] = now
+        table.held[job] = run.gpus
+        table.since[job] = now
+        table.clean[job] = now
+        table.rate[job] = 0.0
         table.on_type[job] = self._column.get(run.gpu_type, -1)
         self.runs[job] = run
 
     def _progresses_from(self, run: Run, job: int, clean: float) -> float:
         """Return when a job that starts, resumes or goes on in other company will progress."""
-        table, cost = self.table, cast(Overhead, self.overhead)
+        table = self.table
+        cost = cast(Overhead, self.overhead)
         nodes, since, last = self._before.get(job, (None, 0.0, math.inf))
         if nodes == self._where(run):
             # one that saves already has no step left to make
@@ -302,7 +323,8 @@ class Holdings:
         )
 
     def _place(self, run: Run) -> Nodes:
-        placer, leader = self._typed.get(run.gpu_type, self.placer), run.jobs[0]
+        placer = self._typed.get(run.gpu_type, self.placer)
+        leader = run.jobs[0]
         self.places = True
         if not run.tasks:
             model = self.table.models[leader] if placer.reads_model else None
@@ -316,8 +338,11 @@ class Holdings:
 
     def _release(self, jobs: list[int], now: float, pauses: Mapping[int, float]) -> None:
         """Take the GPUs of jobs away, book their progress; ``pauses``: seconds to checkpoint."""
-        table, runs = self.table, self.runs
-        left, since, rate = table.left, table.since, table.rate
+        table = self.table
+        runs = self.runs
+        left = table.left
+        since = table.since
+        rate = table.rate
         for job in jobs:
             gone = now - since[job]
             ahead = left[job] - gone * rate[job] if gone > 0.0 else left[job]
@@ -341,8 +366,11 @@ class Holdings:
 
     def _book(self, run: Run, jobs: tuple[int, ...], now: float) -> None:
         """Close the intervals of members of a gang that stop holding GPUs."""
-        table, leader, spans = self.table, run.jobs[0], self.intervals
-        charged, kind = run.gpus - run.shared, spans.types[run.gpu_type]
+        table = self.table
+        leader = run.jobs[0]
+        spans = self.intervals
+        charged = run.gpus - run.shared
+        kind = spans.types[run.gpu_type]
         share = charged / len(run.jobs)
         for job in jobs:
             del self.runs[job]
@@ -356,7 +384,8 @@ class Holdings:
                     spans.tasks.append(run.tasks)
             table.seconds[job] += now - start
             table.service[job] += (now - start) * table.held[job]
-            table.running[job], table.on_type[job] = False, -1
+            table.running[job] = False
+            table.on_type[job] = -1
             self.epoch[job] += 1
         if self.runs.keys().isdisjoint(run.jobs):
             self.free[run.gpu_type] += charged

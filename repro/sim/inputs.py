@@ -66,7 +66,9 @@ def notes(engine: Engine, trace: pd.DataFrame, rules: str) -> list[str]:
     rules : str
         Name of the rule set.
     """
-    found, policy, table = list[str](), engine.policy, engine.table
+    found = list[str]()
+    policy = engine.policy
+    table = engine.table
     baseline = policy.baseline
     if baseline and baseline.equals(policy, trace.columns, modelled=_modelled(engine)):
         found.append(baseline.note(policy.name))
@@ -82,7 +84,8 @@ def notes(engine: Engine, trace: pd.DataFrame, rules: str) -> list[str]:
 
 def _cut_to_nothing(trace: pd.DataFrame, rules: str) -> list[str]:
     """Note on the jobs that whole seconds cut to 0 s; an error if all jobs are."""
-    short, jobs = int((trace["duration"] < 1).sum()), len(trace)
+    short = int((trace["duration"] < 1).sum())
+    jobs = len(trace)
     if short == jobs:
         raise TraceError(
             f"trace {trace.attrs.get('name', 'unnamed')!r}: rules {rules} cut durations to whole "
@@ -99,7 +102,8 @@ def _cut_to_nothing(trace: pd.DataFrame, rules: str) -> list[str]:
 
 def _modelled(engine: Engine) -> bool:
     """Tell whether a performance model says anything about the jobs of a run."""
-    perf, models = engine.settings.perf, engine.table.unread_models
+    perf = engine.settings.perf
+    models = engine.table.unread_models
     if isinstance(perf, SpeedUp):
         return any(model in perf.curves for model in models)
     return perf is not None

@@ -222,7 +222,8 @@ def _unused(
 
     ``rounds`` are the settings of rounds that the caller gave, ``placed`` whether a placement was.
     """
-    mechanism, idle = engine.driver.rounds, set(rounds)
+    mechanism = engine.driver.rounds
+    idle = set(rounds)
     if mechanism is not None:
         idle &= mechanism.settings.unused(engine.policy.tells_types)
     alike = bool(engine.cluster.gpu_types) and not engine.speeds.known

@@ -31,9 +31,12 @@ class DecidedDriver:
         holdings: Holdings,
         mechanism: Callable[[], RoundMechanism],
     ) -> None:
-        self.table, self.policy, self.view = table, policy, view
+        self.table = table
+        self.policy = policy
+        self.view = view
         self.decide = policy.session(view)
-        self._mechanism, self._holdings = mechanism, holdings
+        self._mechanism = mechanism
+        self._holdings = holdings
         self._bare: dict[int, Run] = {}
         #: jobs that hold GPUs, and perhaps some that did, in the order of the decision
         self._order: Iterable[int] = ()
@@ -87,7 +90,8 @@ class DecidedDriver:
             return [*decision.stop, *again], runs
         if decision.keep:
             return self._change(decision, now)
-        chosen, held = self._admit(decision, now), self._holdings.runs
+        chosen = self._admit(decision, now)
+        held = self._holdings.runs
         before = [job for job in self._order if job in held]
         changed = [job for job in before if chosen.get(job) is not held[job]]
         stops = dict.fromkeys(job for job in changed if chosen.get(job) != held[job])
@@ -118,7 +122,8 @@ class DecidedDriver:
             if rounds.clear(now):
                 self._changed = False
             return NOTHING
-        self.view.changed, self._changed = self._changed, False
+        self.view.changed = self._changed
+        self._changed = False
         if rounds:
             self.view.together = rounds.together
         self.view.fresh = range(self.view.fresh.stop, self.table.arrived)
@@ -143,7 +148,8 @@ class DecidedDriver:
 
     def _change(self, decision: RunSet, now: float) -> tuple[list[int], list[Run]]:
         """Carry out a decision that names changes only."""
-        held, free = self._holdings.runs, self._holdings.free.copy()
+        held = self._holdings.runs
+        free = self._holdings.free.copy()
         runs = [run if isinstance(run, Run) else self._alone(run) for run in decision.runs]
         again = [job for run in runs for job in run.jobs if job in held]
         stops = dict.fromkeys([*decision.stop, *again])
@@ -169,9 +175,12 @@ class DecidedDriver:
 
     def _admit(self, decision: RunSet, now: float) -> dict[int, Run]:
         """Check a decision and return the run of every job that holds GPUs."""
-        free, held = self._holdings.capacity.copy(), self._holdings.runs
+        free = self._holdings.capacity.copy()
+        held = self._holdings.runs
         chosen: dict[int, Run] = {}
-        active, asked, elastic = self.table.active, self.table.gpus, self.policy.elastic
+        active = self.table.active
+        asked = self.table.gpus
+        elastic = self.policy.elastic
         for entry in decision.runs:
             run = entry if isinstance(entry, Run) else self._alone(entry)
             job = run.jobs[0]
@@ -193,7 +202,8 @@ class DecidedDriver:
             run = self._checked(run, chosen, free, now, held)
             if run.hosts or run.shared:
                 self._check_hosts(run, chosen, now)
-            name, charged = run.gpu_type, run.gpus - run.shared
+            name = run.gpu_type
+            charged = run.gpus - run.shared
             if name not in free:
                 raise self._wrong(now, job, f"asks for unknown GPU type {name!r}")
             if charged <= free[name] + EPSILON_GPUS:
@@ -233,9 +243,11 @@ class DecidedDriver:
             asked = self.table.gpus[job]
             if run.gpus != asked and not (run.waits and run.gpus < asked):
                 raise self._wrong(
-                    now, job, f"gives it {run.gpus:g} GPUs but it asks for {asked}; "
-                    f"all or none, unless the policy declares `elastic = True`"
-                )  # fmt: skip
+                    now,
+                    job,
+                    f"gives it {run.gpus:g} GPUs but it asks for {asked}; "
+                    f"all or none, unless the policy declares `elastic = True`",
+                )
         if run.gpu_type is None and None not in free:
             # it stays on the type it is on if that has room; else it goes to the emptiest
             last = held.get(run.jobs[0])
@@ -254,9 +266,10 @@ class DecidedDriver:
         theirs = sum({id(chosen[job]): chosen[job].gpus for job in run.hosts}.values())
         if not 0 <= run.shared <= min(run.gpus, theirs):
             raise self._wrong(
-                now, run.jobs[0], f"shares {run.shared:g} of its {run.gpus:g} GPUs with jobs "
-                f"that hold {theirs:g}"
-            )  # fmt: skip
+                now,
+                run.jobs[0],
+                f"shares {run.shared:g} of its {run.gpus:g} GPUs with jobs that hold {theirs:g}",
+            )
 
     def _too_many(self, now: float, job: int, gpus: float, left: float) -> PolicyError:
         return self._wrong(now, job, f"gives it {gpus:g} GPUs where {left:g} are left")

@@ -87,7 +87,8 @@ class _Audit:
             if first < job.submit_time - TOLERANCE:
                 self.broken("ends", job.job_id, f"starts at {first:g} s, before its submission")
             served = sum(span.rate * (span.end - span.start) for span in spans)
-            excess, slack = served - job.duration, TOLERANCE * max(1.0, job.duration)
+            excess = served - job.duration
+            slack = TOLERANCE * max(1.0, job.duration)
             if excess < -slack or (exact and excess > slack):
                 what = f"is served {served:g} s of {job.duration:g} s of work"
                 self.broken("work", job.job_id, what)

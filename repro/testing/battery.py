@@ -155,7 +155,9 @@ class _Battery:
     """One policy on one cluster."""
 
     def __init__(self, policy: Policy, cluster: Cluster, options: dict[str, Any]) -> None:
-        self.policy, self.cluster, self.options = policy, cluster, options
+        self.policy = policy
+        self.cluster = cluster
+        self.options = options
         ideal = (options.get("rounds") or {}).get("ideal")
         self.gang = not policy.elastic and ideal is None
         self.rules = rules_named(options.get("rules", "paper"))

@@ -73,7 +73,8 @@ def load(
     # the functions of os.path, as a name may be too long for the file system
     if not os.path.isfile(path):
         if public.is_known(str(path)):
-            entry, name = public.entry(str(path)), str(path)
+            entry = public.entry(str(path))
+            name = str(path)
             format = format or entry.format
             if format not in FORMATS:
                 raise TraceError(f"{name}: a table ({format}), not a trace; see repro trace list")
@@ -187,7 +188,8 @@ def describe(
     >>> describe(pd.DataFrame(jobs), cluster_gpus=4)["offered_load"]
     0.5
     """
-    submit, duration = frame["submit_time"].to_numpy(float), frame["duration"].to_numpy(float)
+    submit = frame["submit_time"].to_numpy(float)
+    duration = frame["duration"].to_numpy(float)
     span = float(submit.max() - submit.min())
     share = frame["gpu_share"].fillna(1.0).to_numpy(float) if "gpu_share" in frame else 1.0
     work = duration * frame["num_gpus"].to_numpy(float) * share

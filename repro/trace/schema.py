@@ -32,7 +32,8 @@ class Column:
     open_low: bool = False
 
 
-_MAX_S, _GPUS = f"{MAX_TIME_S:,.0f}", f"{MAX_GPUS_PER_JOB:,}"
+_MAX_S = f"{MAX_TIME_S:,.0f}"
+_GPUS = f"{MAX_GPUS_PER_JOB:,}"
 _LONGEST = f"{_MAX_S} (272 years, exact to a microsecond)"
 _SUBMIT = f"a submit time is seconds from the start of the trace, 0 or more, at most {_LONGEST}"
 _DURATION = f"a duration is seconds above 0, at most {_LONGEST}"
@@ -146,8 +147,10 @@ def _typed(series: pd.Series[Any], name: str, column: Column, origin: Origin) ->
     if whole:
         stop(values != np.floor(values), "not a whole number")
         stop(np.abs(values) > MAX_EXACT, "too large")
-    low = values <= column.low if column.open_low else values < column.low
-    stop(low, "not positive" if column.open_low else "too small" if column.low else "negative")
+    if column.open_low:
+        stop(values <= column.low, "not positive")
+    else:
+        stop(values < column.low, "too small" if column.low else "negative")
     stop(values > column.high, "too large")
     return pd.Series(values.astype(np.int64) if whole else values, index=series.index)
 

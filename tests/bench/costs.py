@@ -21,7 +21,8 @@ def measure(benchmark, name, runs, task, *args, **options):
 
     The unit is measured before and after, since the machine may change its pace in between.
     """
-    costs, results = [], []
+    costs = []
+    results = []
 
     def once():
         cpu, result = cpu_of(task, *args, **options)
@@ -45,7 +46,8 @@ def busy(result):
     utilisation: GPU time held over GPUs times the time to the last end; queued_share: jobs that
     waited for GPUs, before they began or after a preemption, of those submitted by then.
     """
-    spans, end = result.intervals, result.intervals["end"].max()
+    spans = result.intervals
+    end = result.intervals["end"].max()
     jobs = result.jobs[result.jobs["submit_time"] <= end]
     held = (spans["gpus"] * (spans["end"] - spans["start"])).sum()
     late = ~(jobs["start_time"] - jobs["submit_time"] <= 1e-6)

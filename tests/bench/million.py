@@ -27,7 +27,8 @@ def main(jobs: int, gpus: int, runs: int) -> None:
     before = unit()
     spent = [cpu_of(simulate, trace, f"{gpus // 8}x8", "tiresias-l") for _ in range(runs)]
     after = unit()
-    cpu, result = sum(cpu for cpu, _ in spent) / runs, spent[-1][1]
+    cpu = sum(cpu for cpu, _ in spent) / runs
+    result = spent[-1][1]
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     told = {"U": (before + after) / 2, "cpu_s": cpu, "peak_gib": peak}
     print(json.dumps(result.summary() | told | busy(result)))

@@ -12,7 +12,8 @@ from unit import unit
 
 from repro import make
 
-JOBS, KINDS = 2048, 26
+JOBS = 2048
+KINDS = 26
 
 
 def view(seed=0, jobs=JOBS):
@@ -52,7 +53,8 @@ def test_one_allocation(benchmark, policy, limit):
     run = view()
     make(policy, rules="paper").session(run)(run)
     decisions = [make(policy, rules="paper").session(run) for _ in range(5)]
-    costs, one = [], unit()
+    costs = []
+    one = unit()
 
     def allocate():
         decide = decisions[len(costs)]

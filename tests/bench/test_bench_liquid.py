@@ -30,7 +30,8 @@ def test_500_containers_on_200_nodes(benchmark, name, limit):
 
 @pytest.mark.parametrize(("name", "limit"), [("liquid", 4), ("liquid-batch", 60)])
 def test_batches_on_20_nodes(benchmark, name, limit):
-    trace, policy = synth.make("liquid-batch-jobs", 0, jobs=32), make(name, times="t4")
+    trace = synth.make("liquid-batch-jobs", 0, jobs=32)
+    policy = make(name, times="t4")
     cost, result = measure(
         benchmark, f"{name}, Fig 19 on 20 nodes", 1, simulate, trace, "20x2", policy
     )

@@ -32,9 +32,15 @@ def test_rules_of_the_simulator(benchmark, mirror, name, policy, runs, limit):
     trace = load(mirror / TRACES / f"{name}.csv", "muri")
     simulate(trace.head(100), "8x8", policy, rules="muri")  # loaded before the clock starts
     cost, result = measure(
-        benchmark, f"muri-{name} {policy}, rules muri", runs, simulate, trace, "8x8", policy,
+        benchmark,
+        f"muri-{name} {policy}, rules muri",
+        runs,
+        simulate,
+        trace,
+        "8x8",
+        policy,
         rules="muri",
-    )  # fmt: skip
+    )
     assert result.summary()["n_finished"] == len(trace)
     assert cost <= limit
 
@@ -69,9 +75,15 @@ def mixed(jobs, gpus, load, seed=0):
 def test_a_hundred_thousand_jobs(benchmark, load_factor, interval):
     trace = mixed(100_000, 8192, load_factor)
     cost, result = measure(
-        benchmark, f"100,000 jobs muri-l, load {load_factor:g}", 1, simulate, trace, "1024x8",
-        make("muri-l"), interval=interval,
-    )  # fmt: skip
+        benchmark,
+        f"100,000 jobs muri-l, load {load_factor:g}",
+        1,
+        simulate,
+        trace,
+        "1024x8",
+        make("muri-l"),
+        interval=interval,
+    )
     assert result.summary()["n_finished"] == 100_000
     assert cost <= 5000
 
@@ -92,7 +104,8 @@ def seconds_of_first_decision(queued, collapse):
     trace = mixed(queued, 1, 1.0).assign(submit_time=0.0)
     one = muri_profiles().query("num_gpus == 1").set_index("model").loc[trace["model"]]
     trace = trace.assign(num_gpus=1, stage_storage=one["stage_data"].to_numpy())
-    policy, spent = make("muri-l", collapse=collapse), []
+    policy = make("muri-l", collapse=collapse)
+    spent = []
 
     class Timed(type(policy)):
         def session(self, view):

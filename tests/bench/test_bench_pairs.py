@@ -69,7 +69,8 @@ def test_one_renewal(benchmark):
         [np.stack([np.arange(100), np.full(100, -1)], 1), np.stack([one, two], 1)]
     )
     members = both[np.lexsort((both[:, 0], both[:, 1] >= 0, both.max(axis=1)))]
-    x, speeds = np.full((len(members), 3), 0.01), np.ones((len(members), 2, 3))
+    x = np.full((len(members), 3), 0.01)
+    speeds = np.ones((len(members), 2, 3))
     ledger = Ledger(5000, 3, 180.0)
     ledger.renew(members, x, speeds, 0.0)
     ledger.renew(members, x, speeds, 360.0)
@@ -83,7 +84,8 @@ def test_one_renewal(benchmark):
 def test_one_profile(benchmark):
     """A new job beside 16 references on three GPU types, a fifth of it measured."""
     rng = np.random.default_rng(0)
-    values, known = rng.uniform(0.3, 1, (17, 48)), np.ones((17, 48), dtype=bool)
+    values = rng.uniform(0.3, 1, (17, 48))
+    known = np.ones((17, 48), dtype=bool)
     known[-1] = rng.random(48) < 0.2
     complete(values, known)
     cost, found = measure(benchmark, "completion of one profile", 9, complete, values, known)

@@ -12,19 +12,24 @@ from collections import deque
 from heapq import heappop, heappush
 from random import Random
 
-JOBS, SERVERS, LOAD = 100_000, 64, 0.9
+JOBS = 100_000
+SERVERS = 64
+LOAD = 0.9
 
 
 def bare_queue(jobs: int = JOBS, servers: int = SERVERS, load: float = LOAD) -> float:
     """Return the mean response time of M/M/servers (service rate 1), event by event."""
     draw = Random(1).expovariate
-    submits, clock = [], 0.0
+    submits = []
+    clock = 0.0
     for _ in range(jobs):
         clock += draw(load * servers)
         submits.append(clock)
     line: deque[int] = deque()
     ends: list[tuple[float, int]] = []
-    idle, arrived, response = servers, 0, 0.0
+    idle = servers
+    arrived = 0
+    response = 0.0
     while arrived < jobs or ends:
         if arrived < jobs and (not ends or submits[arrived] <= ends[0][0]):
             if idle:

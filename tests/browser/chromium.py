@@ -41,12 +41,16 @@ class Browser:
 
         self._process = subprocess.Popen(
             [str(found()), *FLAGS, f"--user-data-dir={profile}", "about:blank"],
-            preexec_fn=give_ends, close_fds=False, stdout=subprocess.DEVNULL,
+            preexec_fn=give_ends,
+            close_fds=False,
+            stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+        )
         os.close(read)
         os.close(write)
-        self._number, self._rest, self._session = 0, b"", None
+        self._number = 0
+        self._rest = b""
+        self._session = None
         #: what the browser told without being asked, by its method
         self.events: list[dict] = []
         (page, *_) = [
@@ -96,9 +100,12 @@ class Browser:
     def resize(self, width: int, height: int = 900) -> None:
         """Set the size of the window in CSS pixels."""
         self.call(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height,
-            deviceScaleFactor=1, mobile=False,
-        )  # fmt: skip
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=False,
+        )
 
     def scheme(self, name: str) -> None:
         """Prefer ``light`` or ``dark`` colours."""
@@ -126,7 +133,8 @@ class Browser:
         self.evaluate("0")
         found = []
         for event in self.events:
-            what, about = event.get("method"), event.get("params", {})
+            what = event.get("method")
+            about = event.get("params", {})
             if what == "Runtime.exceptionThrown":
                 found.append(str(about["exceptionDetails"]))
             elif what == "Log.entryAdded" and about["entry"]["level"] in ("error", "warning"):

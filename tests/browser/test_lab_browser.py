@@ -38,9 +38,12 @@ def address(tmp_path):
     settings |= {"PYTHONPATH": ROOT}
     server = subprocess.Popen(
         ["make", "lab", f"BIN={Path(sys.executable).parent}", f"LAB_ARGS={options}"],
-        cwd=tmp_path, env=os.environ | {name: str(one) for name, one in settings.items()},
-        start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+        cwd=tmp_path,
+        env=os.environ | {name: str(one) for name, one in settings.items()},
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     end = time.monotonic() + 60
     while not _answers(port):
         assert server.poll() is None and time.monotonic() < end, "JupyterLab does not start"

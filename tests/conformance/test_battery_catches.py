@@ -326,7 +326,8 @@ def test_a_history_given_by_name_cannot_be_scaled():
 
 
 def test_stress_traces_are_the_same_each_time():
-    first, second = stress_traces([1, 2, 4]), stress_traces([1, 2, 4])
+    first = stress_traces([1, 2, 4])
+    second = stress_traces([1, 2, 4])
     for name, frame in first.items():
         pd.testing.assert_frame_equal(frame, second[name])
         assert frame["num_gpus"].max() <= 4

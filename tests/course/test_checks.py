@@ -73,8 +73,13 @@ def test_an_error_is_told_with_what_was_expected():
     def mean_wait(rate):
         return 1 / (1 - rate)
 
-    text = told(mean_wait, cases=[(0.5,), (1.0,)], gives=lambda rate: 2.0 if rate < 1 else np.inf,
-                because="the line grows without end", see="task 1")  # fmt: skip
+    text = told(
+        mean_wait,
+        cases=[(0.5,), (1.0,)],
+        gives=lambda rate: 2.0 if rate < 1 else np.inf,
+        because="the line grows without end",
+        see="task 1",
+    )
     assert "mean_wait(1.0) stopped with ZeroDivisionError: float division by zero" in text
     assert "expected is inf." in text and "Why: the line grows" in text and "See task 1." in text
 

@@ -132,14 +132,16 @@ def test_the_right_name_goes_before_copies_which_are_told(found):
 
 
 def test_what_an_editor_leaves_and_pages_to_read_are_no_submission(found):
-    (one,), rest = found(**{
-        "1_tiny.ipynb": tiny(),
-        "3_page.ipynb": page(),
-        "3_page (1).ipynb": page(),
-        ".ipynb_checkpoints/1_tiny-checkpoint.ipynb": tiny(),
-        "__MACOSX/._1_tiny.ipynb": "x",
-        "feedback-1.txt": "test-1: fine",
-    })  # fmt: skip
+    (one,), rest = found(
+        **{
+            "1_tiny.ipynb": tiny(),
+            "3_page.ipynb": page(),
+            "3_page (1).ipynb": page(),
+            ".ipynb_checkpoints/1_tiny-checkpoint.ipynb": tiny(),
+            "__MACOSX/._1_tiny.ipynb": "x",
+            "feedback-1.txt": "test-1: fine",
+        }
+    )
     assert one.assignment == "1_tiny" and one.note == "" and rest == []
 
 
@@ -190,7 +192,8 @@ def _link():
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w") as archive:
         info = zipfile.ZipInfo("1_tiny.ipynb")
-        info.create_system, info.external_attr = 3, (stat.S_IFLNK | 0o777) << 16
+        info.create_system = 3
+        info.external_attr = (stat.S_IFLNK | 0o777) << 16
         archive.writestr(info, "/etc/passwd")
     return stream.getvalue()
 

@@ -28,7 +28,8 @@ def test_students_may_change_every_cell(name):
 def test_a_release_has_the_page_as_it_is(name, tmp_path):
     pytest.importorskip("nbgrader", reason="the extra `course` brings nbgrader")
     release(tmp_path / "student")
-    handed, own = read(tmp_path / "student" / f"{name}.ipynb"), read(PAGES[name])
+    handed = read(tmp_path / "student" / f"{name}.ipynb")
+    own = read(PAGES[name])
     texts = [["".join(cell["source"]) for cell in one["cells"]] for one in (handed, own)]
     assert texts[0] == texts[1]
 

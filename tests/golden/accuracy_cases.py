@@ -30,9 +30,18 @@ from repro.trace import synth
 
 TABLE = Path(__file__).with_name("accuracy_cases.csv")
 COLUMNS = (
-    "paper", "policy", "settings", "compared_with", "reference_settings", "workload", "seeds",
-    "clusters", "avg_jct", "makespan", "source",
-)  # fmt: skip
+    "paper",
+    "policy",
+    "settings",
+    "compared_with",
+    "reference_settings",
+    "workload",
+    "seeds",
+    "clusters",
+    "avg_jct",
+    "makespan",
+    "source",
+)
 GPU_TYPES = ("v100", "p100", "k80")
 #: Muri's traces that consecutive or sampled jobs are taken from
 MURI_TRACES = ("trace1", "trace2", "trace3", "trace4", "trace3-pr", "trace4-pr")
@@ -73,14 +82,20 @@ def read(path=TABLE):
         rows = list(csv.DictReader(handle))
     return [
         Case(
-            row["paper"], row["policy"], row["settings"], row["compared_with"],
-            row["reference_settings"], row["workload"], seed, cluster,
+            row["paper"],
+            row["policy"],
+            row["settings"],
+            row["compared_with"],
+            row["reference_settings"],
+            row["workload"],
+            seed,
+            cluster,
             (row["avg_jct"], row["makespan"]),
         )
         for row in rows
         for cluster in row["clusters"].split()
         for seed in seeds_of(row["seeds"])
-    ]  # fmt: skip
+    ]
 
 
 def seeds_of(text):
@@ -180,16 +195,22 @@ def gavel(case):
 
     def runs(settings):
         return simulate(
-            frame, ",".join(f"{n}x{gpu_type}" for gpu_type, n in counts.items()),
-            make(case.policy, "gavel", **parse_settings(settings.split())), rules="gavel",
-            perf=load_throughputs(), seed=case.seed, rounds=rounds or None, until=until,
+            frame,
+            ",".join(f"{n}x{gpu_type}" for gpu_type, n in counts.items()),
+            make(case.policy, "gavel", **parse_settings(settings.split())),
+            rules="gavel",
+            perf=load_throughputs(),
+            seed=case.seed,
+            rounds=rounds or None,
+            until=until,
             keep_intervals=False,
-        ).jobs  # fmt: skip
+        ).jobs
 
     here = runs(case.settings)
     if case.compared_with == "original":
-        return against_print(here if until is None else here[here["job_id"].isin(until)],
-                             case.printed)  # fmt: skip
+        return against_print(
+            here if until is None else here[here["job_id"].isin(until)], case.printed
+        )
     if case.compared_with == "solver":
         there = runs(case.reference_settings)["end_time"]
     else:
@@ -198,8 +219,9 @@ def gavel(case):
             Job(row.submit_time, row.iterations, row.num_gpus, rows[row.model, row.num_gpus])
             for row in frame.itertuples()
         ]
-        there = gavel_reference_policies.run(case.policy, jobs, dict(sorted(counts.items())),
-                                             case.seed)  # fmt: skip
+        there = gavel_reference_policies.run(
+            case.policy, jobs, dict(sorted(counts.items())), case.seed
+        )
     return compared(here["submit_time"], here["end_time"], there)
 
 

@@ -81,7 +81,7 @@ RUNS = [
     ("pcs", "c2=1 decay=0.5", "pcs", "1x16", "mixed", {}),
     ("pcs", "thresholds=4000,40000 weights=0.6,0.3,0.1", "paper", "1x16", "mixed", {}),
     ("reservation", "", "paper", "1x16", "mixed", {}),
-]  # fmt: skip
+]
 
 
 def mixed():

@@ -70,8 +70,13 @@ class Reference:
         self.total = dict.fromkeys(kinds, 0.0)
         stream = random.Random(self.seed + 5)
         order_of_arrival = sorted(range(len(self.jobs)), key=lambda j: self.jobs[j].arrival)
-        waiting, active = list(order_of_arrival), []
-        running, last_reset, need, round_end, now = [], 0.0, True, 0.0, 0.0
+        waiting = list(order_of_arrival)
+        active = []
+        running = []
+        last_reset = 0.0
+        need = True
+        round_end = 0.0
+        now = 0.0
         while waiting or active:
             if running:
                 now = max(end for _, _, end, _ in running)
@@ -108,10 +113,12 @@ class Reference:
                         self.owed[entry][kind] += share * (now - last_reset) - received
                         self.time[entry][kind] = self.length / 2
                 self.now = now
-                self.x, self.known = self.policy(active, self.jobs), set(active)
+                self.x = self.policy(active, self.jobs)
+                self.known = set(active)
                 listed = [entry for entry in entries if entry in self.x]
                 self.total = dict.fromkeys(kinds, len(listed) * self.length / 2)
-                last_reset, need = now, False
+                last_reset = now
+                need = False
             running = self.choose(entries, now, stream)
         return [job.end for job in self.jobs]
 
@@ -120,7 +127,8 @@ class Reference:
         types = sorted(self.gpus, reverse=True)
         if self.shuffled:
             stream.shuffle(types)
-        taken, chosen = set(), []
+        taken = set()
+        chosen = []
         for kind in types:
             free = self.gpus[kind]
             ranked = sorted(entries, key=lambda e, k=kind: self.key(e, k), reverse=True)
@@ -144,7 +152,8 @@ class Reference:
         for entry, kind in chosen:
             if entry not in self.x:
                 continue
-            steps, ends = [], []
+            steps = []
+            ends = []
             for job, speed in zip(members(entry), self.speeds(entry, kind), strict=True):
                 left = self.jobs[job].steps - self.jobs[job].done
                 steps.append(min(int(speed * self.length), left))

@@ -31,7 +31,8 @@ def fifo(gpus):
     """Everybody anew: each on its fastest type with room, until one finds no room at all."""
 
     def policy(active, jobs):
-        free, x = dict(gpus), {job: {} for job in active}
+        free = dict(gpus)
+        x = {job: {} for job in active}
         for job in active:
             room = [t for t in sorted(free) if free[t] >= jobs[job].gang]
             if not room:
@@ -51,7 +52,8 @@ def fifo_agnostic(gpus, seed):
     A job that has ended hands its type to the head of the queue if that can run there and fits
     beside the older jobs; otherwise the head stays at the head.
     """
-    drawn, held = random.Random(seed), {}
+    drawn = random.Random(seed)
+    held = {}
 
     def policy(active, jobs):
         free = dict(gpus)
@@ -75,7 +77,8 @@ def fifo_agnostic(gpus, seed):
             room = [t for t in listed if free[t] >= jobs[job].gang]
             if not room:
                 break
-            leaving, kind = room[drawn.randrange(len(room))], listed[-1]
+            leaving = room[drawn.randrange(len(room))]
+            kind = listed[-1]
             if jobs[job].speed[kind] > 0:
                 place(job, kind)
                 if free[kind] == 0:

@@ -52,17 +52,26 @@ def generated(rng):
     known = sorted(set(table.index.get_level_values("model")))
     models = rng.choice(known, int(rng.integers(1, 9)), replace=False)
     gap, low, high = rng.choice([0, 1e3, 6e4, 6e5]), *sorted(rng.uniform(4, 8, 2))
-    rows, now = [], 0
+    rows = []
+    now = 0
     for number in range(int(rng.integers(5, 90))):
-        gpus, model = int(rng.choice([1, 1, 2, 4, 8, 16])), str(rng.choice(models))
+        gpus = int(rng.choice([1, 1, 2, 4, 8, 16]))
+        model = str(rng.choice(models))
         times = [round(1000 * float(table.loc[(model, gpus), name]), 6) for name in TIMES]
         length = int(10 ** rng.uniform(low, high))
         row = {
-            "job_id": number, "num_gpu": gpus, "submit_time": now, "model_name": model,
-            "iterations": max(1, int(length // times[0])), "duration": length,
-            "iteration_time": times[0], "resource_time_0": times[1], "resource_time_1": times[2],
-            "resource_time_2": times[3], "priority": int(rng.integers(2)),
-        }  # fmt: skip
+            "job_id": number,
+            "num_gpu": gpus,
+            "submit_time": now,
+            "model_name": model,
+            "iterations": max(1, int(length // times[0])),
+            "duration": length,
+            "iteration_time": times[0],
+            "resource_time_0": times[1],
+            "resource_time_1": times[2],
+            "resource_time_2": times[3],
+            "priority": int(rng.integers(2)),
+        }
         if rows and rng.random() < 0.2:
             twin = rows[int(rng.integers(len(rows)))]
             row = twin | {"job_id": number, "submit_time": now}
@@ -77,7 +86,8 @@ class Both:
 
     def __init__(self, rows, nodes, size, folder):
         self.rows = [row for row in rows if int(row["num_gpu"]) <= nodes * size]
-        self.nodes, self.size = nodes, size
+        self.nodes = nodes
+        self.size = size
         path = folder / f"{nodes}x{size}.csv"
         with open(path, "w", newline="") as handle:
             writer = csv.DictWriter(handle, list(self.rows[0]))

@@ -31,7 +31,8 @@ class Job:
         self.executed = 0.0  # wall time spent running
         self.last = self.submit
         self.running = False
-        self.tau, self.charge = self.solo, self.overhead
+        self.tau = self.solo
+        self.charge = self.overhead
         self.start = self.end = None
 
 
@@ -54,14 +55,16 @@ def close(a, b):
 
 def next_completion(runnable, now, same):
     """Earliest predicted end and the jobs that share it, compared in list order."""
-    finish, ready = math.inf, []
+    finish = math.inf
+    ready = []
     for job in runnable:
         if job.running:
             end = now + job.remaining * job.tau
             if ready and same(end, finish):
                 ready.append(job)
             elif end < finish:
-                finish, ready = end, [job]
+                finish = end
+                ready = [job]
     return finish, ready
 
 
@@ -70,7 +73,11 @@ def simulate(rows, policy, overheads, nodes=8, size=8, **options):
     jobs = [Job(number, row, overheads) for number, row in enumerate(rows)]
     arrivals = sorted(jobs, key=lambda job: job.submit)
     scheduler = SCHEDULERS[policy](nodes, size, **options)
-    runnable, now, wake, finish, ready = [], 0.0, math.inf, math.inf, []
+    runnable = []
+    now = 0.0
+    wake = math.inf
+    finish = math.inf
+    ready = []
     while arrivals or runnable:
         submit = arrivals[0].submit if arrivals else math.inf
         now = min(submit, finish)
@@ -79,11 +86,14 @@ def simulate(rows, policy, overheads, nodes=8, size=8, **options):
         if fresh:
             now = submit
         if wake < now:
-            now, fresh, over = wake, False, []
+            now = wake
+            fresh = False
+            over = []
         if now == math.inf:
             raise RuntimeError("nothing runs and nothing arrives")
         for job in over:
-            job.end, job.running = now, False
+            job.end = now
+            job.running = False
             runnable.remove(job)
             scheduler.leave(job)
         while fresh and arrivals and nearly(arrivals[0].submit, submit):
@@ -140,7 +150,9 @@ class Greedy:
     together = staticmethod(exactly)
 
     def __init__(self, nodes, size):
-        self.nodes, self.size, self.total = nodes, size, nodes * size
+        self.nodes = nodes
+        self.size = size
+        self.total = nodes * size
 
     def arrive(self, job):
         pass
@@ -150,7 +162,8 @@ class Greedy:
 
     def decide(self, now, runnable):
         self.order(now, runnable)
-        free, left = [self.size] * self.nodes, self.total
+        free = [self.size] * self.nodes
+        left = self.total
         for job in runnable:
             job.running = job.gpus <= left and place(free, self.size, job.gpus)
             if job.running:
@@ -202,7 +215,8 @@ class Tiresias:
                 self.queues[queue].remove(job)
                 self.queues[queue + 1].append(job)
                 self.queue_of[job] = queue + 1
-        free, wake = self.total, math.inf
+        free = self.total
+        wake = math.inf
         for job in [job for queue in self.queues for job in queue]:
             job.running = job.gpus <= free
             if job.running:
@@ -218,11 +232,17 @@ class Themis(Greedy):
 
     def __init__(self, nodes, size):
         super().__init__(nodes, size)
-        self.shares, self.phi, self.before = {}, {}, {}  # by job: x, share, remaining then
-        self.promised, self.cost, self.last = {}, {}, 0.0
+        # by job: x, share, remaining then
+        self.shares = {}
+        self.phi = {}
+        self.before = {}
+        self.promised = {}
+        self.cost = {}
+        self.last = 0.0
 
     def order(self, now, runnable):
-        dt, self.last = now - self.last, now
+        dt = now - self.last
+        self.last = now
         for job in runnable:
             if job in self.phi:
                 self.cost[job] += (self.before[job] - job.remaining) / self.phi[job]
@@ -260,7 +280,8 @@ class Themis(Greedy):
         runnable.sort(key=self.rank, reverse=True)
 
     def rank(self, job):
-        x, ran = self.shares[job], job.executed
+        x = self.shares[job]
+        ran = job.executed
         return (x / ran if ran else x * 1e9, self.promised[job] - ran, x)
 
     def decide(self, now, runnable):

@@ -13,9 +13,12 @@ STRETCH_UNMATCHED = {**STRETCH, 4: 1.3 / 1.015}  # the variant without Blossom g
 
 def slot_period(order):
     """Period of an ordered group: slots, the data stage spans two of them."""
-    p, f = len(order), [0.0]
+    p = len(order)
+    f = [0.0]
     for s in range(8):
-        a, b, c = (s + 1) % 4, (s + 2) % 4, (s + 3) % 4
+        a = (s + 1) % 4
+        b = (s + 2) % 4
+        c = (s + 3) % 4
         ends = [0.0]
         if a < p:
             ends.append(f[s] + order[a][2])
@@ -25,7 +28,8 @@ def slot_period(order):
             ends.append(f[s - 1] + order[c][0])
         f.append(max(ends))
         if s >= 4:
-            period, before = f[s + 1] - f[s - 3], f[s] - f[s - 4]
+            period = f[s + 1] - f[s - 3]
+            before = f[s] - f[s - 4]
             if math.isclose(period, before, rel_tol=1e-3):
                 return period
     return f[8] - f[4]
@@ -42,14 +46,30 @@ def group_period(stages, ordering):
 
 class Muri:
     def __init__(
-        self, nodes, size, place, *, known, packing_num=4, ordering="best", blossom=True,
+        self,
+        nodes,
+        size,
+        place,
+        *,
+        known,
+        packing_num=4,
+        ordering="best",
+        blossom=True,
         autopack=False,
-    ):  # fmt: skip
-        self.nodes, self.size, self.total, self.place = nodes, size, nodes * size, place
-        self.known, self.most, self.ordering = known, packing_num, ordering
-        self.blossom, self.autopack = blossom, autopack
+    ):
+        self.nodes = nodes
+        self.size = size
+        self.total = nodes * size
+        self.place = place
+        self.known = known
+        self.most = packing_num
+        self.ordering = ordering
+        self.blossom = blossom
+        self.autopack = autopack
         self.stretch = STRETCH if blossom else STRETCH_UNMATCHED
-        self.periods, self.weights, self.value = {}, {}, {}
+        self.periods = {}
+        self.weights = {}
+        self.value = {}
 
     @staticmethod
     def same(a, b):
@@ -87,11 +107,14 @@ class Muri:
 
     def candidates(self, runnable):
         """Buckets by GPU count in order of first appearance; lists of slots of candidates."""
-        buckets, slots, taken = {}, {}, set()
+        buckets = {}
+        slots = {}
+        taken = set()
         for job in runnable:
             buckets.setdefault(job.gpus, []).append(job)
         waiting = {gpus: iter(bucket) for gpus, bucket in buckets.items()}
-        free, left = [self.size] * self.nodes, self.total
+        free = [self.size] * self.nodes
+        left = self.total
         for job in runnable:
             if job in taken or job.gpus > left or not self.place(free, self.size, job.gpus):
                 continue
@@ -122,7 +145,8 @@ class Muri:
             for gpus, nodes in lists.items():
                 if required <= self.total:
                     break
-                partner, merged = self.matched_pairs(nodes), []
+                partner = self.matched_pairs(nodes)
+                merged = []
                 for position, node in enumerate(nodes):
                     other = partner.get(position)
                     if other is None:
@@ -179,14 +203,16 @@ class Muri:
         group_of = {job: group for group in groups for job in group}
         # the list stays like this: wider jobs come first among equals at the next event
         runnable.sort(key=lambda job: -job.gpus)
-        free, placed = [self.size] * self.nodes, {}
+        free = [self.size] * self.nodes
+        placed = {}
         for job in runnable:
             group = group_of.get(job)
             if group is not None and id(group) not in placed:
                 placed[id(group)] = self.place(free, self.size, job.gpus)
             job.running = group is not None and placed[id(group)]
             if job.running and len(group) == 1:
-                job.tau, job.charge = job.solo, job.overhead
+                job.tau = job.solo
+                job.charge = job.overhead
             elif job.running:
                 job.tau = self.period(tuple(j.stages for j in group), self.ordering)
                 job.charge = sum(j.overhead for j in group)

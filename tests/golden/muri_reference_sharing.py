@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 
-GUEST, HOST = 0.9, 0.1  # assumed utilisation
+# assumed utilisation
+GUEST = 0.9
+HOST = 0.1
 
 
 def visits(guest, host):
@@ -40,7 +42,8 @@ class AntMan:
         return a == b
 
     def __init__(self, nodes, size):
-        self.size, self.total = size, nodes * size
+        self.size = size
+        self.total = nodes * size
         self.nodes = [range(n * size, (n + 1) * size) for n in range(nodes)]
         self.host = [None] * self.total
         self.load = [0.0] * self.total

@@ -90,8 +90,11 @@ def switched(place_of, switches):
 def non_preemptive(rows, num_nodes, size, schedule, scheme, switches=1):
     place_of = {"count": count_place, "yarn": switched(yarn_place, switches)}[scheme]
     arrivals = jobs_of(rows)
-    everything, nodes = list(arrivals), [size] * num_nodes
-    waiting, running = [], []  # running: (end, job, place)
+    everything = list(arrivals)
+    nodes = [size] * num_nodes
+    # running: (end, job, place)
+    waiting = []
+    running = []
     while arrivals or running:
         times = [end for end, _, _ in running] + [job.submit for job in arrivals[:1]]
         now = min(times)
@@ -128,7 +131,9 @@ def known_durations(rows, gpus, schedule):
         "shortest-gpu": lambda job: (job.duration - job.progress) * job.width,
     }[schedule]
     arrivals = jobs_of(rows)
-    everything, runnable, last = list(arrivals), [], 0
+    everything = list(arrivals)
+    runnable = []
+    last = 0
     while arrivals or runnable:
         ends = [last + job.duration - job.progress for job in runnable if job.running]
         now = min(ends + [job.submit for job in arrivals[:1]])
@@ -192,7 +197,9 @@ def discretised(rows, gpus, limits, *, knob=0, gittins=None):
     knob 0 is off; gittins is a table, by which every queue is sorted before the scan.
     """
     arrivals = jobs_of(rows)
-    everything, last, jump = list(arrivals), 0, None
+    everything = list(arrivals)
+    last = 0
+    jump = None
     queues = [[] for _ in range(len(limits) + 1)]
     while arrivals or any(queues):
         jobs = [job for queue in queues for job in queue]
@@ -204,7 +211,8 @@ def discretised(rows, gpus, limits, *, knob=0, gittins=None):
         # 1. completions, arrivals
         for job in jobs:
             if job.running and job.progress + now - last == job.duration:
-                job.end, job.running = now, False
+                job.end = now
+                job.running = False
                 queues[job.queue].remove(job)
         fresh = []
         while arrivals and arrivals[0].submit == now:
@@ -242,7 +250,9 @@ def discretised(rows, gpus, limits, *, knob=0, gittins=None):
                 queue.sort(
                     key=lambda job: (gittins(job.executed * job.width), -job.submit), reverse=True
                 )
-        free, preempted, started = gpus, [], []
+        free = gpus
+        preempted = []
+        started = []
         for queue in queues:
             for job in queue:
                 if job.width <= free:

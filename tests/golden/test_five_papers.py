@@ -98,7 +98,8 @@ def test_gavel_effective_throughput(name, settings, steps):
 
 
 def test_gavel_gain_is_the_same_for_every_job():
-    aware, agnostic = np.array([200 / 11, 64 / 11, 600 / 11]), np.array([50 / 3, 16 / 3, 50])
+    aware = np.array([200 / 11, 64 / 11, 600 / 11])
+    agnostic = np.array([50 / 3, 16 / 3, 50])
     np.testing.assert_allclose(aware / agnostic, 12 / 11)
 
 

@@ -32,9 +32,11 @@ def shares(active, gangs, pairs):
         return [], np.empty((0, 3))
     if pairs:
         entries += [
-            (a, b) for k, b in enumerate(active) for a in active[:k]
+            (a, b)
+            for k, b in enumerate(active)
+            for a in active[:k]
             if gangs[a] == gangs[b] and (a + b) % 3
-        ]  # fmt: skip
+        ]
     raw = np.array(
         [[weight(k, *(e if isinstance(e, tuple) else (e, 1))) for k in range(3)] for e in entries]
     )
@@ -110,7 +112,8 @@ def test_every_job_ends_when_the_reference_says(seed, interval, pairs):
     frame, table = drawn(seed, 40, gap, (1, 1, 2) if seed % 2 else (1,))
 
     def pair_speed(one, two, kind):
-        (a, b), gang = (one.name, two.name), one.gang
+        a, b = (one.name, two.name)
+        gang = one.gang
         return table.pair_speeds(a, gang, b, gang, (kind,))[:, 0].tolist()
 
     jobs = []
@@ -129,12 +132,22 @@ def test_every_job_ends_when_the_reference_says(seed, interval, pairs):
         }
 
     reference = Reference(
-        jobs, GPUS, policy, pair_speed if pairs else None, interval=interval, shuffled=True,
+        jobs,
+        GPUS,
+        policy,
+        pair_speed if pairs else None,
+        interval=interval,
+        shuffled=True,
         seed=seed,
-    )  # fmt: skip
+    )
     ends = reference.run()
     result = simulate(
-        frame, CLUSTER, Lopsided(pairs), rules="gavel", perf=table, seed=seed,
+        frame,
+        CLUSTER,
+        Lopsided(pairs),
+        rules="gavel",
+        perf=table,
+        seed=seed,
         rounds={"min_realloc_interval_s": interval},
-    )  # fmt: skip
+    )
     np.testing.assert_allclose(result.jobs["end_time"], ends, rtol=0, atol=1e-6)

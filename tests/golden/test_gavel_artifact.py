@@ -21,8 +21,20 @@ def measured_throughputs(mirror, monkeypatch):
     monkeypatch.setenv("REPRO_TRACE_MIRROR", str(mirror))
 
 
-def average(policy, *, first=20, last=59, seed=0, trace="gavel-single", rate=1.0, jobs=900,
-            cluster=SMALL, rounds=None, job_table="public", **settings):  # fmt: skip
+def average(
+    policy,
+    *,
+    first=20,
+    last=59,
+    seed=0,
+    trace="gavel-single",
+    rate=1.0,
+    jobs=900,
+    cluster=SMALL,
+    rounds=None,
+    job_table="public",
+    **settings,
+):
     """Average JCT (s) of the measured jobs while later ones keep arriving."""
     frame = synth.make(trace, seed, jobs=jobs, rate=rate, job_table=job_table)
     measured = range(first, last + 1)
@@ -142,9 +154,16 @@ def test_stored_points_of_the_figures(policy, trace, rate, hours, settings):
     if settings:
         pytest.importorskip("ecos", reason="the package ecos (extra) is not installed")
     found = average(
-        policy, first=4000, last=4999, trace=trace, rate=rate, jobs=7000,
-        cluster="36xv100,36xp100,36xk80", job_table="published", **settings,
-    )  # fmt: skip
+        policy,
+        first=4000,
+        last=4999,
+        trace=trace,
+        rate=rate,
+        jobs=7000,
+        cluster="36xv100,36xp100,36xk80",
+        job_table="published",
+        **settings,
+    )
     assert found / 3600 == pytest.approx(hours, abs=0.0151)
 
 

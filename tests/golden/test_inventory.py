@@ -79,7 +79,8 @@ def test_points_are_where_the_inventory_says(path):
 @each_paper
 def test_nearly_all_that_can_be_computed_is_a_point(path):
     status = rows(path)["status"].value_counts()
-    points, still_open = status.get("point", 0), status.get("open", 0)
+    points = status.get("point", 0)
+    still_open = status.get("open", 0)
     assert points >= 0.95 * (points + still_open)
 
 

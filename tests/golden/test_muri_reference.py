@@ -108,10 +108,17 @@ def test_visits_of_a_guest_by_hand():
 
 def row(model, gpus, submit, iterations, iteration_ms):
     return {
-        "num_gpu": gpus, "submit_time": submit, "iterations": iterations, "model_name": model,
-        "duration": iterations * iteration_ms, "iteration_time": iteration_ms, "priority": 0,
-        "resource_time_0": 1, "resource_time_1": 1, "resource_time_2": 1,
-    }  # fmt: skip
+        "num_gpu": gpus,
+        "submit_time": submit,
+        "iterations": iterations,
+        "model_name": model,
+        "duration": iterations * iteration_ms,
+        "iteration_time": iteration_ms,
+        "priority": 0,
+        "resource_time_0": 1,
+        "resource_time_1": 1,
+        "resource_time_2": 1,
+    }
 
 
 def test_overhead_is_charged_in_every_interval_but_the_last():

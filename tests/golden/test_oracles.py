@@ -131,7 +131,8 @@ def integral(values):
 
 def foreground_background(law):
     """Integrate Schrage's conditional response time over the service law."""
-    rate, tail = LOAD / law.mean, np.array([law.tail(x) for x in X])
+    rate = LOAD / law.mean
+    tail = np.array([law.tail(x) for x in X])
     idle = 1 - rate * integral(tail)
     response = rate * integral(2 * X * tail) / 2 / idle**2 + X / idle
     return float((-np.diff(tail) * (response[1:] + response[:-1]) / 2).sum())
@@ -153,7 +154,8 @@ def test_foreground_background_formula():
 def test_mg1_shortest_remaining_time():
     """Schrage and Miller."""
     law = TwoPhases()
-    rate, tail = LOAD / law.mean, np.array([law.tail(x) for x in X])
+    rate = LOAD / law.mean
+    tail = np.array([law.tail(x) for x in X])
     density = np.array([law.density(x) for x in X])
     idle = 1 - rate * integral(X * density)
     waiting = rate * (integral(X**2 * density) + X**2 * tail) / 2 / idle**2

@@ -15,7 +15,9 @@ from repro.core.records import finish_time_unfairness, prediction_errors
 from repro.experiments.pcs import published
 from repro.trace import synth
 
-FIFO, SRSF, AFS = "fifo-elastic", "srsf-elastic", "afs"
+FIFO = "fifo-elastic"
+SRSF = "srsf-elastic"
+AFS = "afs"
 GAVEL = {
     300: {
         FIFO: (1659.72, 0.0),

@@ -10,7 +10,8 @@ from repro import simulate
 from repro.core.policy import make
 
 SEEDS = range(12)
-NODES, SIZE = 6, 4
+NODES = 6
+SIZE = 4
 
 
 def same(expected, rows, policy, placement=None, shift=0.0, cluster=f"{NODES}x{SIZE}"):

@@ -15,7 +15,8 @@ def rows_of(seed, n=110):
     gaps = rng.choice([0, 0, 10, 20, 30, 60, 90], n)
     gaps[rng.integers(1, n, n // 10)] = rng.integers(1, 400, n // 10)
     widths = rng.choice([1, 2, 3, 4, 8, 12, 16], n, p=[0.45, 0.12, 0.05, 0.15, 0.13, 0.05, 0.05])
-    short, long = rng.choice([60, 120, 121, 180, 300], n), rng.lognormal(7.0, 0.9, n).astype(int)
+    short = rng.choice([60, 120, 121, 180, 300], n)
+    long = rng.lognormal(7.0, 0.9, n).astype(int)
     durations = np.where(rng.random(n) < 0.6, short, long + 1)
     return list(zip(widths.tolist(), np.cumsum(gaps).tolist(), durations.tolist(), strict=True))
 

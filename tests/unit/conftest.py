@@ -77,15 +77,22 @@ class Project:
         cells = [(parameters, ["parameters"])] + [(c, []) for c in (before, body, after) if c]
         notebook = {
             "cells": [
-                {"cell_type": "code", "source": source, "metadata": {"tags": tags}, "outputs": [],
-                 "execution_count": None, "id": f"c{n}"}
+                {
+                    "cell_type": "code",
+                    "source": source,
+                    "metadata": {"tags": tags},
+                    "outputs": [],
+                    "execution_count": None,
+                    "id": f"c{n}",
+                }
                 for n, (source, tags) in enumerate(cells)
             ],
-            "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3",
-                                        "language": "python"}},
+            "metadata": {
+                "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}
+            },
             "nbformat": 4,
             "nbformat_minor": 5,
-        }  # fmt: skip
+        }
         note = f"    deviation: {deviation}" if deviation else ""
         for folder, suffix, text in (
             ("params", "yaml", YAML.format(title=stem, paper=paper, deviation=note)),
@@ -99,17 +106,26 @@ class Project:
 
     def cli(self, *words, code=0, **env):
         done = subprocess.run(
-            self.command(*words), env={**self.env, **env}, cwd=self.root, capture_output=True,
-            text=True, timeout=120, check=False,
-        )  # fmt: skip
+            self.command(*words),
+            env={**self.env, **env},
+            cwd=self.root,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
         assert done.returncode == code, f"{done.returncode}\n{done.stdout}\n{done.stderr}"
         return done
 
     def start(self, *words):
         return subprocess.Popen(
-            self.command(*words), env=self.env, cwd=self.root, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
+            self.command(*words),
+            env=self.env,
+            cwd=self.root,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
 
     def folder(self, figure_id, out="build/figures"):
         return self.root / out / figure_id

@@ -24,7 +24,8 @@ def jobs(steps, arrival=0.0, model="even", gang=1):
     frame = pd.DataFrame({"iterations": np.atleast_1d(np.array(steps, dtype=float))})
     frame.insert(0, "job_id", range(len(frame)))
     frame["submit_time"] = np.array(arrival, dtype=float)
-    frame["model"], frame["num_gpus"] = model, gang
+    frame["model"] = model
+    frame["num_gpus"] = gang
     pace = [
         SPEEDS.steps_per_s(*kind, "v100")
         for kind in zip(frame["model"], frame["num_gpus"], strict=True)

@@ -72,9 +72,11 @@ def test_equal_priorities_are_decided_as_in_the_simulator(mirror, cases, monkeyp
     chosen = [
         case
         for case in cases.read()
-        if case.policy == "isolated" and case.workload == "gavel-static jobs=40"
-        and case.compared_with == "reference" and case.cluster == "8:8:8"
-    ]  # fmt: skip
+        if case.policy == "isolated"
+        and case.workload == "gavel-static jobs=40"
+        and case.compared_with == "reference"
+        and case.cluster == "8:8:8"
+    ]
     assert [cases.run(case).job_gap for case in chosen] == [0.0] * len(chosen)
 
 
@@ -96,8 +98,12 @@ def test_cases_are_counted_by_job_first_and_by_average_after(accuracy):
 
 def test_differences_as_words(accuracy):
     assert [accuracy.signed(gap) for gap in (0.0, -1e-7, 0.00123, -0.0567, float("nan"))] == [
-        "0", "0", "+0.12 %", "−5.7 %", "–",
-    ]  # fmt: skip
+        "0",
+        "0",
+        "+0.12 %",
+        "−5.7 %",
+        "–",
+    ]
 
 
 def test_old_results_of_cases_that_were_not_run_stay(accuracy, cases):

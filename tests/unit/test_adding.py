@@ -55,8 +55,13 @@ def test_every_snippet_registers_one_thing_and_brings_its_imports(tidy):
     names = [run(text) for text in registered()]
     assert all(len(name) == 1 for name in names), names
     assert set().union(*names) == {
-        "shortest-first", "newest-first", "pairs", "even-time", "emptiest", "hours",
-    }  # fmt: skip
+        "shortest-first",
+        "newest-first",
+        "pairs",
+        "even-time",
+        "emptiest",
+        "hours",
+    }
 
 
 def test_the_policies_keep_every_rule(tidy):

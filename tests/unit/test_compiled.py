@@ -239,9 +239,10 @@ def imported(path):
     """What a parser finds in import statements that run: module and name, none in plain ones."""
     tree = ast.parse(path.read_bytes())
     annotating = [
-        node for node in tree.body
+        node
+        for node in tree.body
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-    ]  # fmt: skip
+    ]
     never = {id(inner) for node in annotating for inner in ast.walk(node)}
     for node in ast.walk(tree):
         if id(node) in never:
@@ -277,7 +278,9 @@ def test_the_simulation_cache_is_keyed_by_all_that_a_simulation_imports():
     for package in ("repro.policies", "repro.placement", "repro.trace.formats"):
         inner = importlib.import_module(package).__path__
         ahead += [one.name for one in pkgutil.walk_packages(inner, f"{package}.")]
-    seen, missing = {"repro"}, []  # the package itself only names what is public
+    # the package itself only names what is public
+    seen = {"repro"}
+    missing = []
     kept = set(cache._sources())
     while ahead:
         name = ahead.pop()

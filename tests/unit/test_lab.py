@@ -154,7 +154,8 @@ def test_committed_notebooks_pass_the_filter_as_they_are(checkout, tmp_path):
     subprocess.run(["tar", "-x", "-C", tmp_path], input=listed.stdout, check=True)
     set_up(checkout)
     clean = run(checkout, "git", "config", "filter.repro-notebook.clean")
-    before, notebooks = b"", sorted((tmp_path / "notebooks").rglob("*.ipynb"))
+    before = b""
+    notebooks = sorted((tmp_path / "notebooks").rglob("*.ipynb"))
     for path in notebooks:
         before += path.read_bytes()
     strip = [*shlex.split(clean.rpartition("| ")[2]), "--textconv", *notebooks]

@@ -35,10 +35,24 @@ def two_jobs():
 def test_summary(two_jobs):
     summary = two_jobs.summary()
     assert list(summary) == [
-        "policy", "trace", "cluster", "n_jobs", "n_finished", "avg_jct", "median_jct", "p95_jct",
-        "p99_jct", "makespan", "avg_queueing", "preemptions", "utilisation", "wall_s", "ignored",
-        "notes", "stand_in",
-    ]  # fmt: skip
+        "policy",
+        "trace",
+        "cluster",
+        "n_jobs",
+        "n_finished",
+        "avg_jct",
+        "median_jct",
+        "p95_jct",
+        "p99_jct",
+        "makespan",
+        "avg_queueing",
+        "preemptions",
+        "utilisation",
+        "wall_s",
+        "ignored",
+        "notes",
+        "stand_in",
+    ]
     assert (summary["policy"], summary["trace"], summary["cluster"]) == ("yarn-cs", "trace", "1x2")
     assert (summary["n_jobs"], summary["n_finished"], summary["preemptions"]) == (2, 2, 0)
     assert summary["avg_jct"] == 12.5
@@ -95,7 +109,8 @@ def test_statistics():
 
 def test_improvement_is_x_over_the_reference():
     frame = trace((0, 10, 1), (0, 2, 1))
-    slow, fast = simulate(frame, "1x1", "yarn-cs"), simulate(frame, "1x1", "srtf")
+    slow = simulate(frame, "1x1", "yarn-cs")
+    fast = simulate(frame, "1x1", "srtf")
     factors = improvement(slow, fast)
     assert factors["avg"] == (10 + 12) / (2 + 12)
     assert factors["median"] == 11 / 7

@@ -36,7 +36,8 @@ def test_configurations_are_whole():
     assert len(held) == 24
     assert held["name"].is_unique
     for row in held.itertuples():
-        thresholds, weights = numbers(row.thresholds), numbers(row.weights)
+        thresholds = numbers(row.thresholds)
+        weights = numbers(row.weights)
         assert thresholds == sorted(thresholds)
         assert len(weights) == len(thresholds) + 1
         assert sum(weights) == pytest.approx(1, abs=1e-12)
@@ -74,8 +75,13 @@ def test_published_points():
         return dict(zip(rows["x"], rows["value"], strict=True))
 
     assert list(values("7a", "Tiresias", "avg_jct_ratio").values()) == [
-        1.064, 1.316, 1.102, 1.073, 1.428, 1.557,
-    ]  # fmt: skip
+        1.064,
+        1.316,
+        1.102,
+        1.073,
+        1.428,
+        1.557,
+    ]
     assert values("7b", "AFS", "p99_pred_err_pct")["6214e9"] == 924.858
     assert values("10a", "PCS", "avg_pred_err_pct")["40"] == 19.64
     errors = values("4", "PCS-pred", "pred_err_pct")

@@ -87,7 +87,8 @@ def test_the_lock_pins_every_dependency_within_its_bounds(python, platform):
 
 
 def test_the_lock_names_the_versions_the_committed_figures_were_made_with():
-    pins, compared = locked("3.11"), set()
+    pins = locked("3.11")
+    compared = set()
     for path in ROOT.glob("figures/*/*/result.json"):
         for name, version in json.loads(path.read_text())["versions"].items():
             if version and canonicalize_name(name) in pins:
@@ -99,10 +100,12 @@ def test_the_lock_names_the_versions_the_committed_figures_were_made_with():
 def test_the_lock_pins_all_that_the_dependencies_bring():
     """Where the environment is the locked one; newer versions may bring other packages."""
     pins = locked(".".join(map(str, sys.version_info[:2])), sys.platform)
-    todo, seen = asked("dask", "ecos", "test"), {}
+    todo = asked("dask", "ecos", "test")
+    seen = {}
     while todo:
         requirement = todo.pop()
-        name, extras = canonicalize_name(requirement.name), requirement.extras
+        name = canonicalize_name(requirement.name)
+        extras = requirement.extras
         if (name, *sorted(extras)) in seen:
             continue
         try:

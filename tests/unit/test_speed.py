@@ -17,9 +17,14 @@ def speed(monkeypatch):
 
 def test_costs_become_rows(speed):
     row = {
-        "U_s": 0.1, "cpu_s": 1.94, "cost_U": 19.44, "utilisation": 0.8051, "queued_share": 0.124,
-        "preemptions": 1536, "peak_gib": None,
-    }  # fmt: skip
+        "U_s": 0.1,
+        "cpu_s": 1.94,
+        "cost_U": 19.44,
+        "utilisation": 0.8051,
+        "queued_share": 0.124,
+        "preemptions": 1536,
+        "peak_gib": None,
+    }
     costs = pd.DataFrame([row] * len(speed.ROWS), index=list(speed.ROWS), dtype=float)
     costs.loc["5,000,000 jobs tiresias-l", "peak_gib"] = 4.556
     lines = speed.table(costs).splitlines()

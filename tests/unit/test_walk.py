@@ -23,8 +23,11 @@ def test_decisions_can_be_followed():
     )
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", program],
-        cwd=DOCS, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        cwd=DOCS,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     walks = json.loads(done.stdout)
     assert walks.keys() == LIMITS.keys()
     for name, (files, moves, state) in walks.items():

@@ -40,7 +40,8 @@ def bars_of_rounds(
     """Return `played` rounds as bars: lane (GPU type), job, start, end and minutes."""
     ordered = rounds.sort_values(["type", "round"], kind="stable", ignore_index=True)
     start = ordered["round"] * minutes
-    lane, job = ordered["type"].map(types.__getitem__), ordered["job"].map(jobs.__getitem__)
+    lane = ordered["type"].map(types.__getitem__)
+    job = ordered["job"].map(jobs.__getitem__)
     bars = {"lane": lane, "job": job, "start": start, "end": start + minutes, "minutes": minutes}
     return pd.DataFrame(bars)
 

@@ -77,6 +77,7 @@ def configurations(throughputs: ThroughputTable, gpu_type: str, unit: str) -> pd
     units = [throughputs.steps_per_s(name, 1, unit) for name in frame["job_type"]]
     frame["batch_size"] = frame["batch_size"].astype("Int64")
     frame["rank"] = frame.groupby("model").cumcount() + 1
-    frame["steps_per_s"], frame["speedup"] = speeds, np.divide(speeds, units)
+    frame["steps_per_s"] = speeds
+    frame["speedup"] = np.divide(speeds, units)
     facts = ModelTable("gavel_models.csv", ("model", "task", "dataset")).frame
     return frame.merge(facts[["model", "task", "dataset"]], on="model")

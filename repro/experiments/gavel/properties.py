@@ -43,7 +43,9 @@ def drf_tasks(bundles: Floats, capacity: Floats) -> Floats:
     it is used up (Ghodsi et al., NSDI 2011). ``bundles`` have shape (jobs, resources).
     """
     pace = 1 / (bundles / capacity).max(axis=1)
-    tasks, free, rises = np.zeros(len(bundles)), capacity.astype(float), pace > 0
+    tasks = np.zeros(len(bundles))
+    free = capacity.astype(float)
+    rises = pace > 0
     while rises.any():
         used = (pace[:, None] * bundles)[rises].sum(axis=0)
         room = np.append(free[used > 0] / used[used > 0], ((1 - tasks) / pace)[rises])
@@ -73,7 +75,8 @@ def gaps(rule: Rule, speeds: Floats, gpus: Floats, lies: Floats) -> dict[str, fl
     alone = (scaled * isolated_shares(np.ones(len(speeds)), gpus)).sum(axis=1)
     told = [rule(np.vstack([lie, speeds[1:]]), gpus)[0] @ scaled[0] for lie in lies]
     jobs, types = scaled.shape
-    time, used = np.repeat(np.eye(jobs), types, axis=1), np.tile(np.eye(types), jobs)
+    time = np.repeat(np.eye(jobs), types, axis=1)
+    used = np.tile(np.eye(types), jobs)
     bounds = np.concatenate([np.ones(jobs), gpus, 1e-9 - got])
     best = minimise(-scaled.ravel(), np.vstack([time, used, -time * scaled.ravel()]), bounds)
     return {

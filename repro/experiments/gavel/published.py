@@ -14,7 +14,8 @@ from repro.experiments.tiresias.production import falls
 from repro.figures.points import thinned
 from repro.perf.throughput_files import is_stand_in
 
-_CURVES, _CDFS = "gavel_curves.csv", "gavel_cdfs.csv"
+_CURVES = "gavel_curves.csv"
+_CDFS = "gavel_cdfs.csv"
 #: What is published of a curve: column, what it adds to the series' name, what it is of. The mean
 #: over the seeds is drawn in the paper's figures; the artifact's notebooks print seed 0.
 _NUMBERS = {
@@ -65,7 +66,8 @@ def means(
     if known is None:
         return table.assign(published=math.nan, published_seed0=math.nan)
     beside = pd.DataFrame({"series": known["series"], "at": known["x"].round(_PLACES)})
-    beside["published"], beside["published_seed0"] = known["mean"], known["seed0"]
+    beside["published"] = known["mean"]
+    beside["published_seed0"] = known["seed0"]
     table["at"] = table["x"].round(_PLACES)
     return table.merge(beside, how="left", on=["series", "at"]).drop(columns="at")
 
@@ -77,9 +79,12 @@ def fairness(table: pd.DataFrame, jobs: pd.DataFrame, seed: int = 0) -> pd.DataF
 
 
 def points(
-    known: pd.DataFrame, table: pd.DataFrame, compare: bool = True,
-    quantity: str = "average JCT", unit: str = "h",
-) -> pd.DataFrame:  # fmt: skip
+    known: pd.DataFrame,
+    table: pd.DataFrame,
+    compare: bool = True,
+    quantity: str = "average JCT",
+    unit: str = "h",
+) -> pd.DataFrame:
     """Return the numbers published of curves beside ours, 11 of each, without ours if not alike.
 
     The mean over the seeds, seed 0 and finish-time fairness are series of their own.
@@ -107,19 +112,28 @@ def points(
 
 
 def quantiles(
-    known: pd.DataFrame, jobs: pd.DataFrame, value: str, quantity: str, unit: str = "h",
+    known: pd.DataFrame,
+    jobs: pd.DataFrame,
+    value: str,
+    quantity: str,
+    unit: str = "h",
     compare: bool = True,
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """Return points of a published :func:`distribution` beside the quantiles of these jobs."""
     each = jobs[value].fillna(math.inf).groupby(jobs["series"])
     places = zip(known["series"], known["fraction"], strict=True)
     found = [np.quantile(each.get_group(s), at, method="inverted_cdf") for s, at in places]
-    return pd.DataFrame({
-        "series": known["series"] + ", distribution", "x": known["fraction"],
-        "quantity": f"{quantity} of this fraction of the jobs, seed 0",
-        "published": known[value], "ours": found if compare else None, "unit": unit,
-        "certainty": "artifact",
-    })  # fmt: skip
+    return pd.DataFrame(
+        {
+            "series": known["series"] + ", distribution",
+            "x": known["fraction"],
+            "quantity": f"{quantity} of this fraction of the jobs, seed 0",
+            "published": known[value],
+            "ours": found if compare else None,
+            "unit": unit,
+            "certainty": "artifact",
+        }
+    )
 
 
 def distance(table: pd.DataFrame, series: str, low: float = 0.0, high: float = math.inf) -> float:
@@ -128,7 +142,8 @@ def distance(table: pd.DataFrame, series: str, low: float = 0.0, high: float = m
     Of the mean over the seeds and of seed 0, whichever is farther.
     """
     rows = table[(table["series"] == series) & (table["x"] > low) & (table["x"] <= high + 1e-9)]
-    mean, first = rows["mean"] / rows["published"], rows["seed0"] / rows["published_seed0"]
+    mean = rows["mean"] / rows["published"]
+    first = rows["seed0"] / rows["published_seed0"]
     return float((pd.concat([mean, first]) - 1).abs().max())
 
 

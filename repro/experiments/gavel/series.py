@@ -81,7 +81,8 @@ def part_cases(fig: FigureRun) -> dict[str, dict[Label, Case]]:
 
     ``<number> jobs <role>`` is the same as ``all`` with the jobs and parts of ``beside``.
     """
-    jct, static = dict(fig.inputs.jct), dict(fig.inputs.makespan)
+    jct = dict(fig.inputs.jct)
+    static = dict(fig.inputs.makespan)
     found: dict[str, dict[Label, Case]] = {"jct": {}, "makespan": {}}
     for part, rates in jct["rates"].items():
         series = {

@@ -41,7 +41,8 @@ def compare(
     without the rows that these lose).
     """
     shuffled = table.iloc[rng.permutation(len(table))]
-    pool, held = shuffled[:-_TEST], shuffled[-_TEST:]
+    pool = shuffled[:-_TEST]
+    held = shuffled[-_TEST:]
     truth = held[label].to_numpy(float)
     found = []
     for size in sizes:
@@ -56,7 +57,8 @@ def compare(
 
 def synthetic_comparison(fig: FigureRun) -> pd.DataFrame:
     """Return `compare` on synthetic rows for each of the figure's seeds, in all figures alike."""
-    inputs, parts = fig.inputs, []
+    inputs = fig.inputs
+    parts = []
     how = {"features": FEATURES, "sizes": inputs.sizes}
     sources = cache.files_hash([Path(__file__)]), cache.tables_hash()
     for seed in inputs.seeds:
@@ -103,7 +105,8 @@ def prequential(
     never = trained(first).estimates(table[first:])[label]
     blocks = range(first, len(table), every)
     anew = [trained(row).estimates(table[row : row + every])[label] for row in blocks]
-    forest, online = OnlineForest([label], seed=seed), []
+    forest = OnlineForest([label], seed=seed)
+    online = []
     records: list[Any] = table[list(features)].to_dict("records")
     for given, known in zip(records, truth, strict=True):
         online.append(forest.predict(given)[label])

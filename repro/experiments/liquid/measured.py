@@ -19,7 +19,7 @@ TABLES: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
         ("job", "iters", "t0_unix", "train_start_at", "train_end_at", "gone_at", "makespan_s"),
     ),
     "sequence_gpu": ((), ("t", "gpu_util")),
-}  # fmt: skip
+}
 
 
 def rows(name: str, path: str | Path) -> pd.DataFrame:

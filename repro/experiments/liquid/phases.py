@@ -74,10 +74,15 @@ class Panel:
         alone = self.launch_s + self.train_s + self.save_s
         longer = (-lag_s - alone) % HEARTBEAT_S
         frame = {
-            "job_id": [0, 1], "submit_time": 0.0, "duration": [self.train_s + longer, self.train_s],
-            "num_gpus": 1, "model": self.model, "total_s": [alone + longer + late_s, alone],
-            "pre_s": self.launch_s, "post_s": self.save_s,
-        }  # fmt: skip
+            "job_id": [0, 1],
+            "submit_time": 0.0,
+            "duration": [self.train_s + longer, self.train_s],
+            "num_gpus": 1,
+            "model": self.model,
+            "total_s": [alone + longer + late_s, alone],
+            "pre_s": self.launch_s,
+            "post_s": self.save_s,
+        }
         return pd.DataFrame(frame)
 
     @property
@@ -134,7 +139,8 @@ def utilisation(jobs: Sequence[Trained], panel: Panel, from_s: float, seconds: i
     at = from_s + (np.arange(seconds * _PER_SECOND) + 0.5) / _PER_SECOND
     total = np.zeros(len(at))
     for job in jobs:
-        left, rate = np.zeros(len(at)), np.zeros(len(at))
+        left = np.zeros(len(at))
+        rate = np.zeros(len(at))
         for begin, end, speed in job.steps:
             left += speed * np.clip(end - np.maximum(at, begin), 0.0, None)
             rate += np.where((at >= begin) & (at < end), speed, 0.0)
@@ -165,7 +171,8 @@ def idle(plain: Floats, optimised: Floats, threshold: float) -> Idle:
     on = np.flatnonzero(np.asarray(plain) >= threshold)
     if len(on) < 2 or not (gaps := np.diff(on)).max() > 1:
         raise ParamError(f"no idle gap between two bursts of {threshold:g} % or more")
-    first, window = int(on[gaps.argmax()]) + 1, int(gaps.max()) - 1
+    first = int(on[gaps.argmax()]) + 1
+    window = int(gaps.max()) - 1
     later = np.flatnonzero(np.asarray(optimised)[first:] >= threshold)
     shift = window - int(later[0]) if len(later) else 0
     seen = int((later < window).sum())
@@ -224,7 +231,8 @@ def fitted_offset(gpu: str, models: Sequence[str] = MODELS) -> float:
     (0.286, 0.191)
     """
     bars = published.bars("15a" if gpu == "K80" else "15b").set_index(["series", "group"])
-    time, found = bars["published"], []
+    time = bars["published"]
+    found = []
     for panel, group in zip(_alone(gpu), ("CNN-MNIST*8", "NeuMF*4"), strict=True):
         if panel.model in models:
             slow = 2 * time["sharing", group] / time["exclusive", group]
@@ -239,10 +247,14 @@ def in_a_row(
     alone = {panel.model: panel for panel in _alone(gpu)}
     trace = pd.DataFrame(
         {
-            "job_id": range(len(models)), "submit_time": 0.0, "num_gpus": 1, "model": list(models),
+            "job_id": range(len(models)),
+            "submit_time": 0.0,
+            "num_gpus": 1,
+            "model": list(models),
             "duration": [60.0 * alone[model].minutes for model in models],
-            "gpu_util": [alone[model].util for model in models], "gpu_mem_mb": 4096.0,
+            "gpu_util": [alone[model].util for model in models],
+            "gpu_mem_mb": 4096.0,
         }
-    )  # fmt: skip
+    )
     perf = ByUtilisation(fitted_offset(gpu, fitted_to))
     return makespan(simulate(trace, "1x1", make("liquid", share=share), perf=perf)) / 60

@@ -56,15 +56,18 @@ class OverSeeds:
 
 def batches(fig: FigureRun) -> pd.DataFrame:
     """Run the batch of Fig 19 on every size under every series: nodes, series, see `OverSeeds`."""
-    inputs, cases = fig.inputs, {}
+    inputs = fig.inputs
+    cases = {}
     for nodes in inputs.nodes:
         for series in inputs.series:
             cases[nodes, series] = Case(
-                "liquid-batch-jobs", f"{nodes}x{inputs.gpus_per_node}",
-                policy(series, times=inputs.times), "paper",
+                "liquid-batch-jobs",
+                f"{nodes}x{inputs.gpus_per_node}",
+                policy(series, times=inputs.times),
+                "paper",
                 options={"jobs": inputs.jobs_per_node * nodes // 5},
                 measure=OverSeeds(inputs.seeds.get(series, inputs.seeds["others"])),
-            )  # fmt: skip
+            )
     return tabled(fig.sweep(cases, inputs.workers), ["nodes", "series"])
 
 

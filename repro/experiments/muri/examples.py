@@ -43,7 +43,8 @@ def stalls(
 
     That is what the start of each stage loses against a run of its group alone.
     """
-    key, times = ["group", "resource", "job", "iteration"], int(rows["iteration"].max())
+    key = ["group", "resource", "job", "iteration"]
+    times = int(rows["iteration"].max())
     alone = pd.concat(
         simulate_groups({name: members}, stages, resources=resources, iterations=times)
         for name, members in groups.items()
@@ -68,7 +69,8 @@ def simulate_plans(
     plans: Mapping[str, Sequence[Sequence[str]]], stages: Stages, resources: Sequence[str]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Run the groups of some plans, and set the closed forms (Eq 3 and 4) beside each."""
-    frames, records = [], []
+    frames = []
+    records = []
     for plan, groups in plans.items():
         for members in groups:
             group = "+".join(members)

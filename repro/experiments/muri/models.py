@@ -67,8 +67,13 @@ def group_throughput(
         together = 1 / (group_factor * period)
         frames.append(
             {
-                "model": model, "label": row["label"], "ordering": ordering, "period": period,
-                "alone": alone, "together": together, "normalised": together / alone,
+                "model": model,
+                "label": row["label"],
+                "ordering": ordering,
+                "period": period,
+                "alone": alone,
+                "together": together,
+                "normalised": together / alone,
             }
-        )  # fmt: skip
+        )
     return pd.DataFrame(frames)

@@ -60,7 +60,8 @@ def smoothed(state: pd.DataFrame, hours: int) -> pd.DataFrame:
 
 def queue_length(result: Result, times: npt.ArrayLike) -> Floats:
     """Return how many jobs have arrived and hold no GPUs; at an event, after it."""
-    jobs, spans = result.jobs, result.intervals
+    jobs = result.jobs
+    spans = result.intervals
     here = _level(times, jobs["submit_time"], jobs["end_time"], np.ones(len(jobs)))
     return here - _level(times, spans["start"], spans["end"], np.ones(len(spans)))
 
@@ -71,7 +72,8 @@ def blocking_index(result: Result, times: npt.ArrayLike) -> Floats:
     Progress is spread over the time on GPUs by speed (section 6.2; ``cluster_exp/log.py``).
     """
     at = np.asarray(times, dtype=float)
-    total, waiting = np.zeros(at.size), np.zeros(at.size)
+    total = np.zeros(at.size)
+    waiting = np.zeros(at.size)
     spans = result.intervals.sort_values("start")
     for job in result.jobs.itertuples():
         rows = spans[spans["job_id"] == job.job_id]
@@ -95,7 +97,8 @@ def busy_share(
 
     A model, not a measurement: members of a group use it one after the other in every period.
     """
-    spans, alone = result.intervals, result.jobs.set_index("job_id")["duration"]
+    spans = result.intervals
+    alone = result.jobs.set_index("job_id")["duration"]
     jobs = trace.set_index("job_id")
     stage = jobs[list(stages)].sum(axis=1) * jobs["iterations"] / alone
     part = spans.assign(share=spans["rate"] * spans["job_id"].map(stage)).sort_values("end")
@@ -111,7 +114,8 @@ def reads(
     result: Result, trace: pd.DataFrame, sample_kb: Mapping[str, float], times: npt.ArrayLike
 ) -> Floats:
     """Return what the jobs of a node read (MB/s), as logged: samples times their mean size."""
-    spans, alone = result.intervals, result.jobs.set_index("job_id")["duration"]
+    spans = result.intervals
+    alone = result.jobs.set_index("job_id")["duration"]
     jobs = trace.set_index("job_id")
     size = jobs["model"].map(sample_kb).fillna(0.0) / 1024
     rate = spans["job_id"].map(size * jobs["batch_size"] * jobs["iterations"] / alone)

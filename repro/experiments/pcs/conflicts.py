@@ -38,10 +38,12 @@ def choices(values: Floats, sure: Flags) -> dict[str, int]:
     {'fast': 0, 'sure': 3, 'compromise': 1, 'majority': 3}
     """
     front = values[nondominated(values)]
-    least, wide = front.min(axis=0), np.ptp(front, axis=0)
+    least = front.min(axis=0)
+    wide = np.ptp(front, axis=0)
     losses = (values - least) / np.where(wide > 0, wide, 1.0)
-    best = {name: int(np.lexsort((values[:, 1 - k], values[:, k]))[0])
-            for k, name in enumerate(WISHES)}  # fmt: skip
+    best = {
+        name: int(np.lexsort((values[:, 1 - k], values[:, k]))[0]) for k, name in enumerate(WISHES)
+    }
     middle = int(np.lexsort((losses.sum(axis=1), losses.max(axis=1)))[0])
     return {**best, "compromise": middle, "majority": best["sure" if sure.mean() > 0.5 else "fast"]}
 

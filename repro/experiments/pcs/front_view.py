@@ -71,9 +71,18 @@ def front_view(
     """
     plot, (top, *panels) = new_figure(4, columns=2, height=4.8, rows=2)
     rows = _on_axes(front.assign(series="pcs"))
-    line_chart(rows, x="error", y="jct", series="series", axes=top, log="x", joined=False,
-               title="(a) circle: chosen; bars: in other worlds",
-               xlabel="average prediction error (%)", ylabel="average JCT (h)")  # fmt: skip
+    line_chart(
+        rows,
+        x="error",
+        y="jct",
+        series="series",
+        axes=top,
+        log="x",
+        joined=False,
+        title="(a) circle: chosen; bars: in other worlds",
+        xlabel="average prediction error (%)",
+        ylabel="average JCT (h)",
+    )
     top.lines[0].set(markersize=3.5)
     low, high = (getattr(_on_axes(worlds).groupby("solution"), how)() for how in ("min", "max"))
     middle = rows.loc[low.index]
@@ -82,19 +91,47 @@ def front_view(
     bars["colors"] = ["#1c1c1c" if row == chosen else "#c9c9c9" for row in middle.index]
     top.hlines(middle["jct"], low["error"], high["error"], **bars)
     top.vlines(middle["error"], low["jct"], high["jct"], **bars)
-    top.plot(*rows.loc[chosen, ["error", "jct"]], "o", color="#b23a2e", markersize=9,
-             markerfacecolor="none", markeredgewidth=1.6)  # fmt: skip
+    top.plot(
+        *rows.loc[chosen, ["error", "jct"]],
+        "o",
+        color="#b23a2e",
+        markersize=9,
+        markerfacecolor="none",
+        markeredgewidth=1.6,
+    )
     each = jobs.assign(
         jct=jobs["jct_s"] / _HOUR_S, error=jobs["pred_err_pct"].clip(lower=_LEAST_ERROR)
     )
-    cdf_chart(each, value="jct", series="series", axes=panels[0], log="x", title="(b) its jobs",
-              xlabel="JCT (h)")  # fmt: skip
-    cdf_chart(each, value="error", series="series", axes=panels[1], log="x", title="(c) its errors",
-              xlabel="prediction error (%, 0.001: none)")  # fmt: skip
+    cdf_chart(
+        each,
+        value="jct",
+        series="series",
+        axes=panels[0],
+        log="x",
+        title="(b) its jobs",
+        xlabel="JCT (h)",
+    )
+    cdf_chart(
+        each,
+        value="error",
+        series="series",
+        axes=panels[1],
+        log="x",
+        title="(c) its errors",
+        xlabel="prediction error (%, 0.001: none)",
+    )
     parts = shares.melt("class", var_name="share", value_name="percent")
-    bar_chart(parts.assign(text=parts["percent"].map("{:.3g}".format)), group="class",
-              value="percent", series="share", axes=panels[2], text="text", ylabel="share (%)",
-              xlabel="class by size (on one GPU)", title="(d) its classes")  # fmt: skip
+    bar_chart(
+        parts.assign(text=parts["percent"].map("{:.3g}".format)),
+        group="class",
+        value="percent",
+        series="share",
+        axes=panels[2],
+        text="text",
+        ylabel="share (%)",
+        xlabel="class by size (on one GPU)",
+        title="(d) its classes",
+    )
     shared_legend(plot)
     return plot
 

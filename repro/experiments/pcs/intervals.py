@@ -61,9 +61,11 @@ def _told(jobs: pd.DataFrame, group: Ints, known: Flags, level: float) -> tuple[
 
 def _measure(jobs: pd.DataFrame, low: Floats, high: Floats, tested: Flags) -> dict[str, float]:
     """Return coverage, widths over predictions and share without bounds of those tested (%)."""
-    ratio, has = (jobs["jct"] / jobs["predicted_jct"]).to_numpy(), tested & np.isfinite(high)
+    ratio = (jobs["jct"] / jobs["predicted_jct"]).to_numpy()
+    has = tested & np.isfinite(high)
     # rounding may make 1e-9 of a prediction
-    held, wide = (low - 1e-9 <= ratio) & (ratio <= high + 1e-9), (high - low)[has]
+    held = (low - 1e-9 <= ratio) & (ratio <= high + 1e-9)
+    wide = (high - low)[has]
     found = {"coverage": held[has].mean(), "none": 1 - has.sum() / tested.sum()}
     found |= {"mean_width": wide.mean(), "median_width": np.median(wide)}
     return {name: 100 * float(value) for name, value in found.items()}

@@ -51,7 +51,8 @@ def testbed(fig: FigureRun) -> tuple[pd.DataFrame, bool]:
     ``pause_s`` is 0 and, of those on trial, the time without progress after a change of GPUs whose
     average JCTs come nearest to the published ones of Fig 5a (squared logarithms of ratios).
     """
-    trace, how = fig.trace(fig.inputs.trace), {"cluster": fig.inputs.cluster, "rules": "pcs"}
+    trace = fig.trace(fig.inputs.trace)
+    how = {"cluster": fig.inputs.cluster, "rules": "pcs"}
 
     def jobs(name: str, pause: float) -> pd.DataFrame:
         settings = {"resize_s": float(pause), **fig.inputs.series[name]}
@@ -75,7 +76,8 @@ def drawn(fig: FigureRun, changes: Mapping[Any, Mapping[str, Any]] | None = None
 
     The index is workload, seed, x (a key of ``changes``, settings for all policies) and series.
     """
-    inputs, cases = fig.inputs, {}
+    inputs = fig.inputs
+    cases = {}
     seeds = [(name, seed) for name, seeds in inputs.workloads.items() for seed in seeds]
     for (x, change), (workload, seed) in itertools.product((changes or {0: {}}).items(), seeds):
         for name, given in inputs.series.items():
@@ -133,7 +135,8 @@ def contention(jobs: pd.DataFrame) -> Floats:
     start, end = (jobs[name].to_numpy(float) for name in ("submit_time", "end_time"))
     change = np.append(np.ones(len(start)), -np.ones(len(end)))
     order = np.lexsort((change, np.append(start, end)))
-    times, before = np.append(start, end)[order], np.cumsum(change[order]) - change[order]
+    times = np.append(start, end)[order]
+    before = np.cumsum(change[order]) - change[order]
     first, last = np.argsort(order)[: len(start)], np.searchsorted(times, end)
     total = np.cumsum(before)
     return np.asarray((before[first] + 1 + total[last] - total[first]) / (1 + last - first))

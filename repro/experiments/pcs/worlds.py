@@ -53,12 +53,14 @@ def standing(values: Floats, chosen: Flags, near: float) -> dict[str, float]:
     >>> [round(one) for one in found.values()]
     [67, 67, 54]
     """
-    ours, front = values[chosen], values[nondominated(values)]
+    ours = values[chosen]
+    front = values[nondominated(values)]
     # equal rows are kept together
     kept = (ours[:, None] == ours[nondominated(ours)]).all(axis=2).any(axis=1)
     # an error of nothing but rounding has no relative distance
     away = (np.abs(ours[:, None] - front) / np.maximum(front, 1e-9)).max(axis=2).min(axis=1)
-    least, wide = front.min(axis=0), np.ptp(front, axis=0)
+    least = front.min(axis=0)
+    wide = np.ptp(front, axis=0)
     scaled = (values - least) / np.where(wide > 0, wide, 1.0)
     reference = np.full(values.shape[1], _BEYOND)
     lost = 1 - hypervolume(scaled[chosen], reference) / hypervolume(scaled, reference)

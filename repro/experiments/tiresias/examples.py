@@ -44,17 +44,23 @@ def queue_spans(
     limits = [*thresholds, math.inf]
     rows: list[tuple[object, float, float, float, int, str]] = []
     for job, spans in result.intervals.groupby("job_id", sort=False):
-        clock, queue, left = 0.0, 0, math.nan
+        clock = 0.0
+        queue = 0
+        left = math.nan
         ordered = spans.sort_values("start")[["start", "end", "gpus"]].to_numpy(float)
         for at, end, gpus in ordered.tolist():
             event = "start" if math.isnan(left) else "resume"
             if at - left >= promote_knob * clock:
-                clock, queue, event = 0.0, 0, "promoted"
+                clock = 0.0
+                queue = 0
+                event = "promoted"
             while at < end:
                 until = min(end, at + limits[queue] / gpus - clock)
                 if until > at:
                     rows.append((job, at, until, gpus, queue + 1, event))
-                clock, at, event = clock + until - at, until, "demoted"
+                clock = clock + until - at
+                at = until
+                event = "demoted"
                 queue += clock * gpus >= limits[queue]
             left = end
     columns = ["job_id", "start", "end", "gpus", "queue", "event"]

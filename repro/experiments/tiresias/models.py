@@ -84,8 +84,9 @@ def resume_parts(
     keys = grid[["model", "label", "workers"]]
     build = np.full(len(grid), rest)
     parts = {
-        "build model and warm up": build, "load checkpoint: read": read,
+        "build model and warm up": build,
+        "load checkpoint: read": read,
         "load checkpoint: restore tensors": restore,
-    }  # fmt: skip
+    }
     frames = [keys.assign(part=name, seconds=seconds) for name, seconds in parts.items()]
     return pd.concat(frames, ignore_index=True)

@@ -61,13 +61,16 @@ def sizes_of(models: pd.DataFrame, model: str, servers: int) -> list[float]:
 
 def program(instance: Instance) -> float:
     """Return the busiest node's traffic (MB per iteration) under the programme's placement."""
-    sizes, free, traffic = list(instance.sizes), list(instance.free), list(instance.traffic)
+    sizes = list(instance.sizes)
+    free = list(instance.free)
+    traffic = list(instance.traffic)
     return solve(sum(sizes), instance.workers, sizes, free, traffic).max_traffic
 
 
 def exhaustive(instance: Instance) -> float:
     """Return the least traffic of the busiest node (MB per iteration) over all placements."""
-    nodes, total = len(instance.free), instance.workers
+    nodes = len(instance.free)
+    total = instance.workers
     homes = np.array(list(itertools.product(range(nodes), repeat=len(instance.sizes))))
     sizes = np.array(instance.sizes)
     held = np.stack([(homes == node) @ sizes for node in range(nodes)], axis=1)

@@ -75,7 +75,8 @@ def sweep_table(
     """Return one statistic of every variant of a parameter over that of its base setting."""
     rows = []
     for sweep in sweeps:
-        panel, name = sweep["panel"], sweep["statistic"]
+        panel = sweep["panel"]
+        name = sweep["statistic"]
         base = _statistic(results[panel, sweep["base"]], name)
         for variant in sweep["variants"]:
             result = results[panel, variant["label"]]

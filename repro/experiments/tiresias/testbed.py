@@ -39,7 +39,8 @@ def factors(jobs: pd.DataFrame, reference: str = "tiresias-l") -> pd.DataFrame:
     whole = pd.concat([jobs, jobs.assign(bin=ALL)], ignore_index=True)
     groups = whole.groupby(keys, sort=False)["jct"]
     rows = [dict(zip(keys, key, strict=True)) | statistics(values) for key, values in groups]
-    table, columns = pd.DataFrame(rows), list(STATISTICS)
+    table = pd.DataFrame(rows)
+    columns = list(STATISTICS)
     shared = [key for key in keys if key != "policy"]
     base = table[table["policy"] == reference].set_index(shared)[columns]
     wanted = pd.MultiIndex.from_frame(table[shared])

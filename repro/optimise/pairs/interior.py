@@ -61,7 +61,8 @@ def factorise(matrix: Any) -> None:
             break
         for i in range(end, size):
             a, b = matrix[begin, i], matrix[begin + 1, i]
-            c, d = matrix[begin + 2, i], matrix[begin + 3, i]
+            c = matrix[begin + 2, i]
+            d = matrix[begin + 3, i]
             for j in range(i, width):
                 matrix[i, j] -= (
                     a * matrix[begin, j] + b * matrix[begin + 1, j]
@@ -73,7 +74,8 @@ def factorise(matrix: Any) -> None:
 def find_runs(rows: Any, blocks: Any) -> Any:
     """Return first column, length and rows of each run; its block, its type's columns there."""
     runs = np.empty((rows.shape[0], 10), dtype=np.uint64)
-    count, block = 0, 0
+    count = 0
+    block = 0
     for k in range(rows.shape[0]):
         same = k > 0 and rows[k, 0] == rows[k - 1, 0] and rows[k, 4] == rows[k - 1, 4]
         if same and rows[k, 1] == rows[k - 1, 1] + 1:
@@ -82,11 +84,13 @@ def find_runs(rows: Any, blocks: Any) -> Any:
         block = 0 if rows[k, 0] < blocks[block] else block
         while rows[k, 0] >= blocks[block + 1]:
             block += 1
-        runs[count, 0], runs[count, 1] = k, 1
+        runs[count, 0] = k
+        runs[count, 1] = 1
         for p in range(5):
             runs[count, 2 + p] = rows[k, p]
         of_type = rows[k, 4] - blocks[-1]
-        runs[count, 7], runs[count, 9] = blocks[block], of_type
+        runs[count, 7] = blocks[block]
+        runs[count, 9] = of_type
         runs[count, 8] = blocks[block + 1] - blocks[block] + of_type
         count += 1
     return runs[:count]
@@ -95,10 +99,17 @@ def find_runs(rows: Any, blocks: Any) -> Any:
 @njit(error_model="numpy", fastmath=SUMS)
 def times(runs: Any, coefs: Any, x: Any, out: Any) -> None:
     """Set ``out`` to A x."""
-    c0, c1, c2, c3, c4 = coefs[0], coefs[1], coefs[2], coefs[3], coefs[4]
+    c0 = coefs[0]
+    c1 = coefs[1]
+    c2 = coefs[2]
+    c3 = coefs[3]
+    c4 = coefs[4]
     out[:] = 0.0
     for r in range(runs.shape[0]):
-        begin, length, r1, r3 = runs[r, 0], runs[r, 1], runs[r, 3], runs[r, 5]
+        begin = runs[r, 0]
+        length = runs[r, 1]
+        r1 = runs[r, 3]
+        r3 = runs[r, 5]
         s0 = s2 = s4 = 0.0
         for k in range(begin, begin + length):
             s0 += c0[k] * x[k]
@@ -116,10 +127,18 @@ def times(runs: Any, coefs: Any, x: Any, out: Any) -> None:
 @njit(error_model="numpy", fastmath=SUMS)
 def times_transposed(runs: Any, coefs: Any, y: Any, out: Any) -> None:
     """Set ``out`` to A' y."""
-    c0, c1, c2, c3, c4 = coefs[0], coefs[1], coefs[2], coefs[3], coefs[4]
+    c0 = coefs[0]
+    c1 = coefs[1]
+    c2 = coefs[2]
+    c3 = coefs[3]
+    c4 = coefs[4]
     for r in range(runs.shape[0]):
-        begin, r1, r3 = runs[r, 0], runs[r, 3], runs[r, 5]
-        y0, y2, y4 = y[runs[r, 2]], y[runs[r, 4]], y[runs[r, 6]]
+        begin = runs[r, 0]
+        r1 = runs[r, 3]
+        r3 = runs[r, 5]
+        y0 = y[runs[r, 2]]
+        y2 = y[runs[r, 4]]
+        y4 = y[runs[r, 6]]
         for q in range(runs[r, 1]):
             k = begin + q
             out[k] = (
@@ -132,16 +151,31 @@ def normal_matrix(
     runs: Any, blocks: Any, coefs: Any, width: Any, slack: Any, matrix: Any
 ) -> None:  # fmt: skip
     """Set the upper half of A diag(width) A' + diag(slack): columns of a row's block, of types."""
-    c0, c1, c2, c3, c4 = coefs[0], coefs[1], coefs[2], coefs[3], coefs[4]
+    c0 = coefs[0]
+    c1 = coefs[1]
+    c2 = coefs[2]
+    c3 = coefs[3]
+    c4 = coefs[4]
     matrix[:] = 0.0
     for r in range(runs.shape[0]):
-        begin, r1, r3, lo, border = runs[r, 0], runs[r, 3], runs[r, 5], runs[r, 7], runs[r, 8]
-        r0, r2, r4 = runs[r, 2], runs[r, 4], runs[r, 6]
+        begin = runs[r, 0]
+        r1 = runs[r, 3]
+        r3 = runs[r, 5]
+        lo = runs[r, 7]
+        border = runs[r, 8]
+        r0 = runs[r, 2]
+        r2 = runs[r, 4]
+        r4 = runs[r, 6]
         value_a = r2 - lo
         s00 = s02 = s04 = s22 = s24 = s44 = 0.0
         for q in range(runs[r, 1]):
-            k, time, value = begin + q, r1 + q, r3 + q
-            w0, w1, w2, w3 = c0[k] * width[k], c1[k] * width[k], c2[k] * width[k], c3[k] * width[k]
+            k = begin + q
+            time = r1 + q
+            value = r3 + q
+            w0 = c0[k] * width[k]
+            w1 = c1[k] * width[k]
+            w2 = c2[k] * width[k]
+            w3 = c3[k] * width[k]
             s00 += w0 * c0[k]
             s02 += w0 * c2[k]
             s04 += w0 * c4[k]
@@ -186,7 +220,8 @@ def factorise_blocks(matrix: Any, blocks: Any, one: Any, two: Any, inverse: Any)
     _assign(corner[:, types], one[last:])
     _assign(corner[:, types + 1], two[last:])
     for block in range(len(blocks) - 1):
-        lo, hi = blocks[block], blocks[block + 1]
+        lo = blocks[block]
+        hi = blocks[block + 1]
         wide = hi - lo
         part = matrix[lo:hi, : wide + types + 2]
         _assign(part[:, wide + types], one[lo:hi])
@@ -224,7 +259,8 @@ def _forward(upper: Any, inverse: Any, x: Any, tail: Any) -> None:
 @njit(error_model="numpy", fastmath=SUMS)
 def _backward(matrix: Any, blocks: Any, inverse: Any, x: Any) -> None:
     """Solve with the factor, the GPU types first, which the blocks depend on."""
-    last, end = blocks[-1], len(x)
+    last = blocks[-1]
+    end = len(x)
     for block in range(len(blocks) - 1, -1, -1):
         lo = blocks[block]
         size = (blocks[block + 1] if lo < last else end) - lo
@@ -243,7 +279,8 @@ def solve_blocks(matrix: Any, blocks: Any, inverse: Any, x: Any) -> None:
     """Overwrite ``x`` by the solution with the factor of `factorise_blocks`."""
     last = blocks[-1]
     for block in range(len(blocks) - 1):
-        lo, hi = blocks[block], blocks[block + 1]
+        lo = blocks[block]
+        hi = blocks[block + 1]
         _forward(matrix[lo:hi], inverse[lo:hi], x[lo:hi], x[last:])
     _forward(matrix[last:], inverse[last:], x[last:], x[:0])
     _backward(matrix, blocks, inverse, x)
@@ -286,20 +323,27 @@ def turn(
 @njit(error_model="numpy", fastmath=SUMS)
 def balance(rows: Any, coefs: Any, free: Any, own: Any) -> Any:
     """Return row scales, of A and of x >= 0, that bring all entries near one (Ruiz, 3 passes)."""
-    count, size = rows.shape[0], len(free)
-    scale, scale_low, entries = np.ones(size), np.ones(count), np.abs(coefs)
-    low, last, by_column = np.ones(count), np.abs(free), np.empty(count)
+    count = rows.shape[0]
+    size = len(free)
+    scale = np.ones(size)
+    scale_low = np.ones(count)
+    entries = np.abs(coefs)
+    low = np.ones(count)
+    last = np.abs(free)
+    by_column = np.empty(count)
     for k in range(count):
         if own[k]:
             # touches two rows that are one: each sees half the coefficient
             entries[k, 0] *= 0.5
             entries[k, 2] *= 0.5
     for _ in range(3):
-        by_row, by_last = last.copy(), max(last.max(), 1e-12)
+        by_row = last.copy()
+        by_last = max(last.max(), 1e-12)
         for k in range(count):
             most = low[k]
             for p in range(5):
-                entry, i = entries[k, p], rows[k, p]
+                entry = entries[k, p]
+                i = rows[k, p]
                 if entry > most:
                     most = entry
                 if entry > by_row[i]:
@@ -330,13 +374,15 @@ def centre(
     Arguments are as in `Programme`; ``own`` marks columns of two jobs of one kind. ``goal`` is 1,
     or 0 with ``free`` all 0 for a point amid all that satisfy the constraints.
     """
-    size, count = len(limits), rows.shape[0]
+    size = len(limits)
+    count = rows.shape[0]
     scale, scale_low = balance(rows, coefs, free / row_weights, own)
     scaled = np.empty((5, count))
     for k in range(count):
         for p in range(5):
             scaled[p, k] = coefs[k, p] * (scale_low[k] / scale[rows[k, p]])
-    free, limits = free / scale, limits / scale
+    free = free / scale
+    limits = limits / scale
     weights = column_weights.sum() + row_weights.sum() + 1.0
     norm = max(1.0, np.sqrt(dot(limits, limits)))
     runs = find_runs(rows, blocks)
@@ -353,12 +399,15 @@ def centre(
     v = -dot(free, y1) / curve if curve > 0.0 else 0.0
     y1 += v * probe
     times_transposed(runs, scaled, y1, t)
-    x, s, s_low = -column_weights * t, -y1, -t
+    x = -column_weights * t
+    s = -y1
+    s_low = -t
     shift = max(-s.min(), -s_low.min())
     if shift >= 0.0:
         s += 1.0 + shift
         s_low += 1.0 + shift
-    s, s_low = s * row_weights, s_low * column_weights
+    s = s * row_weights
+    s_low = s_low * column_weights
     y = probe * (goal / curve if curve > 0.0 else 0.0)
     y_low = np.empty(count)
     times_transposed(runs, scaled, y, y_low)
@@ -366,7 +415,8 @@ def centre(
     if shift >= 0.0:
         y += 1.0 + shift
         y_low += 1.0 + shift
-    tau, kappa = 1.0, 1.0
+    tau = 1.0
+    kappa = 1.0
 
     for number in range(most_steps):
         times_transposed(runs, scaled, y, t)
@@ -396,7 +446,8 @@ def centre(
         v1 = (goal - dot(free, y1)) / curve if curve > 0.0 else 0.0
         y1 += v1 * probe
         below = kappa / tau + goal * v1 - dot(limits, y1)
-        sigma, pull = 0.0, 1.0
+        sigma = 0.0
+        pull = 1.0
         _assign(target, -s * y)
         _assign(target_low, -s_low * y_low)
         target_tau = -kappa * tau

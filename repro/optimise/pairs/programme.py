@@ -85,7 +85,8 @@ def programme(
     (first, second, column), rows, coefs, weights, blocks, time, value = columns(
         crowd.value, crowd.paired, counts, crowd.widths, crowd.gpus, within, OFFERS[pairs]
     )
-    free, bounds = np.zeros(2 * kinds + types), np.zeros(2 * kinds + types)
+    free = np.zeros(2 * kinds + types)
+    bounds = np.zeros(2 * kinds + types)
     row_weights = np.ones(2 * kinds + types)
     free[value] = counts if demand is None else demand
     bounds[time] = counts if limits is None else limits
@@ -111,14 +112,26 @@ def _central(problem: Programme, given: float | None) -> tuple[Floats, float] | 
     from repro.optimise.pairs.interior import centre
 
     SOLVED["LP"] += 1
-    free, limits, goal = problem.free, problem.limits, 1.0
+    free = problem.free
+    limits = problem.limits
+    goal = 1.0
     if given is not None:
-        free, limits, goal = np.zeros_like(free), limits - given * free, 0.0
+        limits = limits - given * free
+        free = np.zeros_like(free)
+        goal = 0.0
     x, level, _, steps = centre(
-        problem.rows, problem.coefs, free, limits, problem.column_weights,
-        problem.row_weights, problem.first == problem.second, problem.blocks, goal, TOLERANCE,
+        problem.rows,
+        problem.coefs,
+        free,
+        limits,
+        problem.column_weights,
+        problem.row_weights,
+        problem.first == problem.second,
+        problem.blocks,
+        goal,
+        TOLERANCE,
         MOST_STEPS,
-    )  # fmt: skip
+    )
     if steps < 0 or not np.isfinite(x).all():
         return None
     return np.maximum(x, 0.0), float(level) if given is None else given
@@ -128,7 +141,8 @@ def _vertex(problem: Programme) -> tuple[Floats, float]:
     """Return columns and v of an optimal vertex."""
     from scipy.sparse import csr_array, hstack
 
-    count, size = len(problem.first), len(problem.limits)
+    count = len(problem.first)
+    size = len(problem.limits)
     numbers = np.repeat(np.arange(count), 5)
     matrix: Any = csr_array(
         (problem.coefs.ravel(), (problem.rows.ravel(), numbers)), shape=(size, count)
@@ -146,12 +160,17 @@ def _vertex(problem: Programme) -> tuple[Floats, float]:
 def shares(problem: Programme, method: str = "centre", given: float | None = None) -> KindShares:
     """Solve and sort the answer into single jobs and pairs; what cannot run is dropped."""
     x, level = solve(problem, method, given)
-    a, b, j = problem.first, problem.second, problem.column
-    kinds, types = problem.blocks[-1] // 2, len(problem.limits) - problem.blocks[-1]
+    a = problem.first
+    b = problem.second
+    j = problem.column
+    kinds = problem.blocks[-1] // 2
+    types = len(problem.limits) - problem.blocks[-1]
     # a column that brings a member nothing was only offered
-    one, both = (b < 0) & (problem.coefs[:, 3] < 0), problem.coefs[:, 2] < 0
+    one = (b < 0) & (problem.coefs[:, 3] < 0)
+    both = problem.coefs[:, 2] < 0
     both &= (problem.coefs[:, 3] < 0) | (a == b)
-    alone, number = np.zeros((kinds, types)), np.full((kinds, kinds), -1)
+    alone = np.zeros((kinds, types))
+    number = np.full((kinds, kinds), -1)
     alone[a[one], j[one]] = x[one]
     number[a[b >= 0], b[b >= 0]] = 0
     first, second = np.nonzero(number == 0)
@@ -222,6 +241,7 @@ def spread_thinly(jobs: Ints, kinds: Ints, parts: Floats, given: KindShares) -> 
         kept = (length > 1e-9) & (left[i] != right[j])
         members.append(np.stack([jobs[left[i[kept]]], jobs[right[j[kept]]]], axis=1))
         fractions.append(length[kept, None] * together)
-    all_members, all_fractions = np.concatenate(members), np.concatenate(fractions)
+    all_members = np.concatenate(members)
+    all_fractions = np.concatenate(fractions)
     all_members = np.where(all_members[:, 1:] < 0, all_members, np.sort(all_members, axis=1))
     return all_members, np.where(all_fractions < FLOOR, 0.0, all_fractions)

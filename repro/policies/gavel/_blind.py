@@ -30,7 +30,8 @@ class MayBeBlind(TypedShares):
 
     def speeds(self, view: View) -> Callable[[int], Floats]:
         """Return the speeds of a job, all equal if the policy is blind."""
-        true, types = super().speeds(view), list(view.gpu_types)
+        true = super().speeds(view)
+        types = list(view.gpu_types)
         if self.heterogeneity_aware:
             return true
 

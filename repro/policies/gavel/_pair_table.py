@@ -90,7 +90,8 @@ class PairTable(KindTable):
     def learn(self) -> None:
         """Look up new kinds, alone and beside all others."""
         super().learn()
-        known, size = len(self._paired), len(self.keys)
+        known = len(self._paired)
+        size = len(self.keys)
         if size == known:
             return
         if self._estimates is None:
@@ -104,7 +105,8 @@ class PairTable(KindTable):
         paired[:known, :known] = self._paired
         for b in range(known, size):
             for a in range(b + 1):
-                one, other = self.examples[a], self.examples[b]
+                one = self.examples[a]
+                other = self.examples[b]
                 paired[a, b], paired[b, a] = self._estimates.speeds(one, other)
         self._paired = paired
 

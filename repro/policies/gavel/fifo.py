@@ -35,7 +35,8 @@ class GavelFifo(InOrder):
     def shares(self, kinds: Kinds) -> Floats | None:
         """Return X."""
         if self.form == "greedy":
-            speeds, widths = kinds.speeds.tolist(), kinds.widths.tolist()
+            speeds = kinds.speeds.tolist()
+            widths = kinds.widths.tolist()
             return whole_time(kinds, fastest_with_room(speeds, widths, kinds.gpus)[0])
         rank = np.arange(len(kinds.counts), 0, -1.0)[:, None]
         fastest = np.maximum(kinds.speeds.max(axis=1, keepdims=True), 1e-300)

@@ -60,13 +60,16 @@ class DrawnTypes:
     """Which job is on which GPU type in one run of `FifoAgnostic`."""
 
     def __init__(self, seed: int, last: bool) -> None:
-        self._draw, self._last = random.Random(seed), last
+        self._draw = random.Random(seed)
+        self._last = last
         #: column of the type and GPUs of each job that has a type
         self._held: dict[int, tuple[int, float]] = {}
 
     def update(self, jobs: Kinds) -> dict[int, int]:
         """Place jobs from the head of the queue; return the column of each row that has a type."""
-        held, present, free = self._held, set(jobs.jobs), jobs.gpus.tolist()
+        held = self._held
+        present = set(jobs.jobs)
+        free = jobs.gpus.tolist()
         waiting = deque((row, job) for row, job in enumerate(jobs.jobs) if job not in held)
         # The type of a finished job is offered to the head of the queue. The public simulator has
         # counted only the older jobs by then. A head that does not fit stays where it is.
@@ -90,7 +93,8 @@ class DrawnTypes:
         """Place (row, job) from the head of the queue on until one finds no room."""
         columns = [column for column, gpus in enumerate(free) if gpus > 0]
         for row, job in waiting:
-            width, able = jobs.widths.item(row), jobs.speeds[row] > 0
+            width = jobs.widths.item(row)
+            able = jobs.speeds[row] > 0
             room = [column for column in columns if free[column] >= width]
             if not self._last:
                 room = [column for column in room if able[column]]

@@ -74,12 +74,14 @@ def fifo_pairs(
     place, waiting = fastest_with_room(speeds, widths, gpus)
     joined: dict[int, int] = {}
     for job in range(waiting, len(speeds)):
-        best, host = worth, -1
+        best = worth
+        host = -1
         for other, column in place.items():
             if other not in joined and widths[other] == widths[job]:
                 value = gain(job, other, column)
                 if value > best:
-                    best, host = value, other
+                    best = value
+                    host = other
         if host < 0:
             break
         joined[host] = job

@@ -56,7 +56,8 @@ class GavelFtf(MayBeBlind):
         def shares(jobs: Kinds) -> Floats:
             # in steps, as the public simulator counts: solvers stop where the scale lets them
             step = np.reshape(view.step_s(jobs.jobs), (-1, 1))
-            left, speeds = jobs.steps_left / step[:, 0], jobs.speeds / step
+            left = jobs.steps_left / step[:, 0]
+            speeds = jobs.speeds / step
             alone = (speeds * isolated_shares(jobs.widths, jobs.gpus)).sum(axis=1)
             due = isolated.update(jobs.jobs, left, alone) + left / alone
             spent = view.now - np.array([view.submit(job) for job in jobs.jobs])
@@ -82,7 +83,8 @@ class IsolatedTime:
 
     def __init__(self) -> None:
         # at the last call: jobs, ascending, their steps left, isolated speeds and isolated time
-        self._jobs, self._state = np.array([-1]), np.ones((3, 1))
+        self._jobs = np.array([-1])
+        self._state = np.ones((3, 1))
 
     def update(self, jobs: Sequence[int], left: Floats, alone: Floats) -> Floats:
         """Return the isolated time of each job (s), given steps left and isolated speeds now."""
@@ -90,7 +92,8 @@ class IsolatedTime:
         place = np.minimum(np.searchsorted(self._jobs, rows), len(self._jobs) - 1)
         before, speed, time = self._state[:, place]
         past = np.where(self._jobs[place] == rows, time + (before - left) / speed, 0.0)
-        self._jobs, self._state = rows, np.array([left, alone, past])
+        self._jobs = rows
+        self._state = np.array([left, alone, past])
         return past
 
 

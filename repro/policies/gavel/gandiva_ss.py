@@ -80,7 +80,8 @@ class RandomPairs:
 
     def __init__(self, seed: int, gain: Callable[[int, int], float], worth: float = 1.0) -> None:
         self._draws = random.Random(seed)
-        self._gain, self._worth = gain, worth
+        self._gain = gain
+        self._worth = worth
         self._mate: dict[int, int] = {}
         #: jobs whose gain beside their mate was found good enough
         self._good: set[int] = set()
@@ -91,7 +92,8 @@ class RandomPairs:
         ``widths`` are the gang sizes of ``jobs``; all are alone while they fit.
         """
         present = set(jobs)
-        mate, good = self._mate, self._good
+        mate = self._mate
+        good = self._good
         for job, other in list(mate.items()):
             stay = job in present and other in present
             if stay and job not in good and self._gain(job, other) >= self._worth:
@@ -111,7 +113,8 @@ class RandomPairs:
                 continue
             loose.remove(one)
             loose.remove(other)
-            mate[one], mate[other] = other, one
+            mate[one] = other
+            mate[other] = one
         return [(job, mate.get(job, -1)) for job in jobs if job < mate.get(job, job + 1)]
 
 
@@ -133,7 +136,8 @@ def pair_gains(view: View, kinds: Mapping[int, Hashable]) -> Callable[[int, int]
 def other_pairs(jobs: list[int], widths: list[int], members: list[tuple[int, int]]) -> Ints:
     """Return all pairs of jobs of one width but those of ``members``, shape (pairs, 2)."""
     mate = dict(members)
-    job, width = np.array(jobs, dtype=np.int64), np.array(widths)
+    job = np.array(jobs, dtype=np.int64)
+    width = np.array(widths)
     other = np.array([mate.get(one, -1) for one in jobs], dtype=np.int64)
     one, two = _upper(len(jobs))
     kept = (width[one] == width[two]) & (other[one] != job[two])

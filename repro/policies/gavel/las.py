@@ -47,12 +47,14 @@ class GavelLas(TypedShares):
 
     def speeds(self, view: View) -> Callable[[int], Floats]:
         """Return the speeds of a job by the policy's table, if it has one."""
-        table, types = self.throughputs, view.gpu_types
+        table = self.throughputs
+        types = view.gpu_types
         if table is None:
             return view.speeds
 
         def found(job: int) -> Floats:
-            model, width = view.model(job), view.gpus(job)
+            model = view.model(job)
+            width = view.gpus(job)
             speeds = np.array(table.speeds(model, width, types))
             if not speeds.any():
                 where = f"{model!r} on {width} GPUs runs on none of {list(types)}"
@@ -101,7 +103,9 @@ class LasAgnostic(TypedShares):
 
     def shares(self, kinds: Kinds) -> Floats:
         """Return r_i W_j / sum W with r_i = min(1, z w_i / sf_i), z the common weighted time."""
-        widths, weights, gpus = kinds.widths, kinds.weights, kinds.gpus
+        widths = kinds.widths
+        weights = kinds.weights
+        gpus = kinds.gpus
         if self.form == "closed":
             fair = float(gpus.sum() / (kinds.counts * weights).sum())
             level = min(float((widths / weights).min()), fair)

@@ -105,7 +105,8 @@ def _bisected_by_ecos(
     crowd: Crowd, left: Floats, tolerance: float, low: float = SHORTEST, high: float = LONGEST
 ) -> tuple[Floats, float]:
     """Return the shares of the last makespan of the bisection that ECOS calls possible, and it."""
-    found, limit = None, high
+    found = None
+    limit = high
     while (1.0 + tolerance) * low < high:
         middle = 0.5 * (low + high)
         shares = ecos_point(crowd, left / middle)

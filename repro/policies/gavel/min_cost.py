@@ -58,7 +58,8 @@ def cheapest(
 
     None if no shares give every job its ``floors`` (steps per second).
     """
-    speeds, sizes = kinds.speeds, (kinds.counts, kinds.widths, kinds.gpus)
+    speeds = kinds.speeds
+    sizes = (kinds.counts, kinds.widths, kinds.gpus)
     if objective == "normalised":
         return best_shares(speeds / prices, *sizes, speeds=speeds, floors=floors)
     cost = kinds.widths[:, None] * prices

@@ -18,7 +18,8 @@ from repro.policies.liquid._containers import PACK, Chooser, Containers
 
 #: Trace columns with estimates of a job alone: mean utilisation (%); run time, and of it before
 #: and after training (s).
-_SHARES, _TIMES = ("gpu_util",), ("total_s", "pre_s", "post_s")
+_SHARES = ("gpu_util",)
+_TIMES = ("total_s", "pre_s", "post_s")
 _ROUNDING_S = 1e-9
 
 
@@ -104,8 +105,11 @@ class _Neighbours:
         self, view: View, site: Site, gang: Callable[[int], Gang], rng: np.random.Generator
     ) -> RunSet:
         """Return what starts, first in, first out, and who goes on without company."""
-        policy, now = self.policy, view.now
-        starts, alone, wake = dict[int, Run](), dict[int, Run](), math.inf
+        policy = self.policy
+        now = view.now
+        starts = dict[int, Run]()
+        alone = dict[int, Run]()
+        wake = math.inf
         held = {job: run for job in view.running if (run := view.run(job)) is not None}
         hosts = {host for run in held.values() for host in run.hosts}
         for job, run in held.items():
@@ -152,7 +156,8 @@ class _Neighbours:
 
     def _partner(self, job: int, near: list[int], site: Site) -> int | None:
         """Return the running job that the job shares with, the one of least utilisation."""
-        limit, load = self.policy.share, site.used.sum() / site.total.sum()
+        limit = self.policy.share
+        load = site.used.sum() / site.total.sum()
         if limit is None or load < self.policy.load:
             return None
         util = self.util

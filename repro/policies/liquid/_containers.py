@@ -97,7 +97,8 @@ class Containers(Policy):
         links = view.column("bandwidth_mb_s", DEFAULT_BANDWIDTH_MB_S)
 
         def gang(job: int) -> Gang:
-            width, num_ps = widths[job], int(servers[job])
+            width = widths[job]
+            num_ps = int(servers[job])
             num_ps = num_servers(width) if num_ps < 0 else num_ps
             if num_ps > width:
                 raise PolicyError(

@@ -56,17 +56,22 @@ class Candidates:
     def __init__(
         self, widths: Sequence[int], cluster: Cluster, max_group: int, wide_first: bool
     ) -> None:
-        self._nodes, self._num_gpus = FirstFit(cluster, set(widths)), cluster.num_gpus
+        self._nodes = FirstFit(cluster, set(widths))
+        self._num_gpus = cluster.num_gpus
         #: GPUs of every job
-        self.widths, self._width_of = np.array(widths, dtype=np.int64), widths
-        self._max_group, self._wide_first = max_group, wide_first
+        self.widths = np.array(widths, dtype=np.int64)
+        self._width_of = widths
+        self._max_group = max_group
+        self._wide_first = wide_first
         self._lines: dict[int, SortedList[Entry]] = {}
         #: entries of the jobs that wait
         self.waiting: dict[int, Entry] = {}
         #: of each job: its rank among equal values, and its value at the last event if it ran
-        self._rank, self._last = np.arange(len(widths)), np.full(len(widths), np.nan)
+        self._rank = np.arange(len(widths))
+        self._last = np.full(len(widths), np.nan)
         #: ranks given out so far lie between these
-        self._ahead, self._behind = 0, 1 << 40
+        self._ahead = 0
+        self._behind = 1 << 40
 
     def add(self, jobs: Iterable[int], values: Iterable[float]) -> None:
         """Put jobs in line."""
@@ -84,13 +89,17 @@ class Candidates:
     def ranked(self, rows: Ints, values: Floats) -> dict[int, list[Entry]]:
         """Return the running jobs of each width with their values now, best first."""
         lanes: dict[int, list[Entry]] = {w: [] for w in dict.fromkeys(self.widths[rows].tolist())}
-        ranks, last = self._rank[rows], self._last[rows]
+        ranks = self._rank[rows]
+        last = self._last[rows]
         # a list sorted in place keeps the order of equal values: a job whose value rose to that of
         # others stays ahead of them, one whose value fell to it comes behind
         last = np.where(np.isnan(last), values, last) if self._wide_first else values
         order = np.lexsort((ranks, last, values))
-        rows, values, ranks = rows[order], values[order], ranks[order]
-        change, place = values - last[order], np.arange(len(rows))
+        rows = rows[order]
+        values = values[order]
+        ranks = ranks[order]
+        change = values - last[order]
+        place = np.arange(len(rows))
         self._ahead -= len(rows)
         moved = np.where(change > 0, self._ahead, self._behind) + place
         ranks = self._rank[rows] = np.where(change == 0, ranks, moved)
@@ -107,7 +116,9 @@ class Candidates:
         In order of priority, a job for whose gang the empty cluster has a place left takes it for
         itself and the next ones of its width, ``max_group`` in all.
         """
-        nodes, size, lanes = self._nodes, self._max_group, {}
+        nodes = self._nodes
+        size = self._max_group
+        lanes = {}
         for width in running.keys() | self._lines.keys():
             ahead = itertools.islice(self._lines.get(width, ()), size * (self._num_gpus // width))
             if line := sorted([*running.get(width, ()), *ahead]):
@@ -123,7 +134,8 @@ class Candidates:
                 heappop(heads)
                 continue
             slots[width] += 1
-            line, place = lanes[width], size * slots[width]
+            line = lanes[width]
+            place = size * slots[width]
             if place < len(line):
                 heapreplace(heads, self._head(width, line[place], fresh))
             else:
@@ -153,8 +165,10 @@ class Profiles:
         max_group: int,
         collapse: bool,
     ) -> None:
-        self._merged, self._perf = merged, perf
-        self._max_group, self._collapse = max_group, collapse
+        self._merged = merged
+        self._perf = perf
+        self._max_group = max_group
+        self._collapse = collapse
         numbers: dict[Stages, int] = {}
         #: profile of each job
         self.of_job = [numbers.setdefault(times, len(numbers)) for times in stages]
@@ -176,10 +190,12 @@ class Profiles:
     def kind(self, profiles: tuple[int, ...]) -> Kind:
         """Return the kind of a group; kinds compare as their profiles, ascending, do."""
         if profiles not in self._kinds:
-            number, digits = 0, itertools.chain(profiles, itertools.repeat(-1))
+            number = 0
+            digits = itertools.chain(profiles, itertools.repeat(-1))
             for digit in itertools.islice(digits, self._max_group):
                 number = number * (len(self._stages) + 1) + digit + 1
-            self._kinds[profiles], self.members[number] = number, profiles
+            self._kinds[profiles] = number
+            self.members[number] = profiles
         return self._kinds[profiles]
 
     def best_period(self, jobs: Group) -> float:
@@ -197,7 +213,8 @@ class Profiles:
 
     def _learn(self, lines: Iterable[Iterable[Kind]]) -> None:
         """Let all kinds of each line have met."""
-        met, members = self.met, self.members
+        met = self.met
+        members = self.members
         new = {
             (min(one, other), max(one, other))
             for present in map(set, lines)
@@ -211,7 +228,8 @@ class Profiles:
         groups = [[self._stages[number] for number in profiles] for profiles in fitting]
         found = dict(zip(fitting, self._perf.efficiencies(groups, self._merged), strict=True))
         for (one, other), profiles in merged.items():
-            gamma, both = found.get(profiles, 0.0), self.kind(profiles) if profiles in found else 0
+            gamma = found.get(profiles, 0.0)
+            both = self.kind(profiles) if profiles in found else 0
             met[one][other] = met[other][one] = (gamma, one, other, both)
 
     def matched(self, counts: Sequence[Mapping[Kind, int]]) -> list[dict[Pair, int]]:
@@ -252,7 +270,8 @@ class Profiles:
                 self._solved.clear()
             partner = self._solved[kinds] = [*range(len(kinds))]
             for one, other in pairs:
-                partner[one], partner[other] = other, one
+                partner[one] = other
+                partner[other] = one
         return partner
 
     def _first_pairs(self, kinds: Line) -> list[tuple[int, int]]:
@@ -275,13 +294,15 @@ class Profiles:
     def _kind_by_kind(self, kinds: Line, again: Sequence[tuple[int, int]]) -> list[int]:
         """Return partners in the numbers per kind that weigh most."""
         counts = Counter(kinds)
-        left, met = self.matched([counts])[0].copy(), self.met
+        left = self.matched([counts])[0].copy()
+        met = self.met
         partner = [*range(len(kinds))]
         for one, other in again:
             pair = met[kinds[one]][kinds[other]]
             if left.get(pair):
                 left[pair] -= 1
-                partner[one], partner[other] = other, one
+                partner[one] = other
+                partner[other] = one
         queues: dict[Kind, list[int]] = {kind: [] for kind in counts}
         # the earliest place last
         for place in range(len(kinds) - 1, -1, -1):
@@ -289,8 +310,10 @@ class Profiles:
                 queues[kinds[place]].append(place)
         for (_, a, b, _), times in left.items():
             for _ in range(times):
-                one, other = queues[a].pop(), queues[b].pop()
-                partner[one], partner[other] = other, one
+                one = queues[a].pop()
+                other = queues[b].pop()
+                partner[one] = other
+                partner[other] = one
         return partner
 
 
@@ -303,7 +326,10 @@ class GroupsByKind:
     """
 
     def __init__(self, profiles: Profiles, widths: Sequence[int], rounds: int, gpus: int) -> None:
-        self._profiles, self._widths, self._rounds, self._gpus = profiles, widths, rounds, gpus
+        self._profiles = profiles
+        self._widths = widths
+        self._rounds = rounds
+        self._gpus = gpus
         #: width -> kind of a job alone -> jobs to be grouped
         self._counts: dict[int, dict[Kind, int]] = {}
         #: width -> kind -> groups, in order of formation
@@ -370,7 +396,8 @@ class GroupsByKind:
         pool: dict[int, list[int]] = {}
         for job in sorted(self._loose.pop(width), reverse=True):
             pool.setdefault(self._profiles.of_job[job], []).append(job)
-        groups, members = self.groups[width], self._profiles.members
+        groups = self.groups[width]
+        members = self._profiles.members
         found: list[Group] = []
         for kind in sorted(wanted):
             for _ in range(wanted[kind] - len(groups.get(kind, ()))):
@@ -401,7 +428,8 @@ class GroupsByKind:
                 for (gamma, one, other, both), number in pairs.items()
             ]
             for _, width, one, other, number, both in sorted(waste):
-                merged, counts = min(number, -(-lack // width)), nodes[width]
+                merged = min(number, -(-lack // width))
+                counts = nodes[width]
                 if merged <= 0:
                     break
                 lack -= merged * width
@@ -426,7 +454,9 @@ class GroupsByList:
     """
 
     def __init__(self, profiles: Profiles, max_group: int, rounds: int) -> None:
-        self._profiles, self._max_group, self._rounds = profiles, max_group, rounds
+        self._profiles = profiles
+        self._max_group = max_group
+        self._rounds = rounds
         self._alone: list[Group] = [(job,) for job in range(len(profiles.alone))]
         #: whom each group was merged with to what at the last decision, and at this one
         self._mates: Mates = {}
@@ -441,8 +471,10 @@ class GroupsByList:
         """Return the groups of each bucket; merging ends when they need no more than ``gpus``."""
         lines = {width: self._line(width, jobs) for width, jobs in buckets.items()}
         lack = sum(width * len(jobs) for width, jobs in buckets.items()) - gpus
-        self._mates, self._merged_now = self._merged_now, {}
-        self._before, self._now = self._now, {}
+        self._mates = self._merged_now
+        self._merged_now = {}
+        self._before = self._now
+        self._now = {}
         for turn, width in itertools.product(range(self._rounds), buckets):
             if lack > 0:
                 lines[width], lack = self._merged(lines[width], (width, turn), lack)
@@ -452,13 +484,16 @@ class GroupsByList:
         """Return the jobs of a width as groups of one, and their kinds."""
         before = self._lines.get(width)
         if before is None or before[0] != jobs:
-            alone, kind = self._alone.__getitem__, self._profiles.alone.__getitem__
+            alone = self._alone.__getitem__
+            kind = self._profiles.alone.__getitem__
             before = self._lines[width] = jobs, ([*map(alone, jobs)], [*map(kind, jobs)])
         return before[1]
 
     def _merged(self, line: Nodes, turn: tuple[int, int], lack: int) -> tuple[Nodes, int]:
         """Merge matched nodes of one bucket while GPUs lack; return how many still do, too."""
-        (groups, kinds), width, before = line, turn[0], self._before.get(turn)
+        groups, kinds = line
+        width = turn[0]
+        before = self._before.get(turn)
         if before and before[0] == groups:
             less = width * (len(groups) - len(before[1][0]))
             if lack > less - width:
@@ -487,7 +522,8 @@ class GroupsByList:
                 become.append(kinds[place])
             # a pair stands where its later node does
             elif other < place and lack > 0:
-                mate, group = groups[other], groups[place]
+                mate = groups[other]
+                group = groups[place]
                 known = mates.get(mate)
                 if known is None or known[0] != group:
                     pair = self._profiles.met[kinds[other]][kinds[place]]

@@ -86,9 +86,11 @@ class _Ownership:
         self.node_of = [n for n, gpus in enumerate(self.nodes) for _ in gpus]
         self.width = max(len(gpus) for gpus in self.nodes)
         total = len(self.node_of)
-        self.owner, self.used = [NOBODY] * total, [0.0 if residue else 0] * total
+        self.owner = [NOBODY] * total
+        self.used = [0.0 if residue else 0] * total
         #: GPUs without owner per node and in all, and GPUs without guest
-        self.unowned, self.free = [len(gpus) for gpus in self.nodes], total
+        self.unowned = [len(gpus) for gpus in self.nodes]
+        self.free = total
         self.unvisited = total
         #: waiting jobs in order of arrival, and the GPUs running or collecting jobs have
         self.waiting: tuple[dict[int, None], dict[int, None]] = ({}, {})

@@ -197,7 +197,8 @@ class _Run:
         if policy.noise:
             rng = np.random.default_rng([policy.noise_seed, len(stages)])
             stages = stages * rng.uniform(1 - policy.noise, 1 + policy.noise, stages.shape)
-        most, jobs = policy.max_group, range(len(stages))
+        most = policy.max_group
+        jobs = range(len(stages))
         self.profiles = Profiles(
             [tuple(row) for row in stages.tolist()],
             merged=len(columns) < RESOURCES,
@@ -338,7 +339,8 @@ class _InList(_Run):
     def __init__(self, policy: Muri, view: View) -> None:
         super().__init__(policy, view)
         self.groups = GroupsByList(self.profiles, policy.max_group, self.rounds)
-        self.last, self.seconds = 0.0, np.zeros(len(self.solo))
+        self.last = 0.0
+        self.seconds = np.zeros(len(self.solo))
         #: by width: what holds GPUs; and the jobs that do
         self.runs: dict[int, Placed] = {}
         self.held: set[int] = set()
@@ -360,7 +362,8 @@ class _InList(_Run):
         groups = arrange(buckets, view.cluster.num_gpus)
         if self.policy.autopack:
             groups = self.repacked(groups, entries)
-        known, self.runs = self.runs, self._placed(groups, buckets)
+        known = self.runs
+        self.runs = self._placed(groups, buckets)
         stop: list[int] = []
         start: list[Run] = []
         for width in sorted(known.keys() | self.runs.keys(), reverse=True):

@@ -50,12 +50,15 @@ class FairShares:
     """
 
     def __init__(self, view: View, in_iterations: bool, initial_service: float) -> None:
-        self.in_iterations, self.initial_service = in_iterations, initial_service
-        self.total, self.nodes = total_gpus(view), FirstFit(view.cluster)
+        self.in_iterations = in_iterations
+        self.initial_service = initial_service
+        self.total = total_gpus(view)
+        self.nodes = FirstFit(view.cluster)
         #: unfinished jobs in the order of the last event, and those that ran since
         self.order: Ints = np.empty(0, dtype=np.int64)
         self.ran: list[int] = []
-        self.seen, self.last = 0, 0.0
+        self.seen = 0
+        self.last = 0.0
         #: per row: seconds left alone, seconds run, share, sum of share * seconds; what is done of
         #: the time in a cluster of one's own, and the speed there when it was last looked at
         none: Array = np.empty(0)
@@ -68,12 +71,15 @@ class FairShares:
         rows = self.order
         if not len(rows):
             return RunSet(())
-        gpus, left, ran = self.gpus[rows], self.left[rows], self.run[rows]
+        gpus = self.gpus[rows]
+        left = self.left[rows]
+        ran = self.run[rows]
         pace = np.minimum(1.0, math.ceil(self.total / len(rows)) / gpus)
         alone = self.done[rows] + left / (self.unit[rows] * pace)
         elapsed = view.now - self.submit[rows]
         share = fair_shares(elapsed, left, alone, gpus, self.total)
-        self.share[rows], self.pace[rows] = share, pace
+        self.share[rows] = share
+        self.pace[rows] = pace
         served = ran + self.initial_service
         first = np.divide(share, served, out=share * NEVER_RAN, where=served > 0)
         ranking = np.lexsort((-share, ran - self.promised[rows], -first))
@@ -93,7 +99,8 @@ class FairShares:
             left = max(view.remaining(job), LEAST_S)
             done = (self.left[job] - left) / self.unit[job]
             self.done[job] += done / self.pace[job]
-            self.left[job], self.run[job] = left, view.run_seconds(job)
+            self.left[job] = left
+            self.run[job] = view.run_seconds(job)
         self.order = self.order[~np.isnan(self.share[self.order])]
         if view.arrived > self.seen:
             self._arrive(view, range(self.seen, view.arrived))
@@ -129,7 +136,8 @@ class FairShares:
 
     def _fitting(self, ranked: Ints) -> list[int]:
         """Return the jobs that fit, first fit in order of rank on empty nodes."""
-        nodes, chosen = self.nodes, []
+        nodes = self.nodes
+        chosen = []
         nodes.clear()
         widths = self.gpus[ranked].astype(int).tolist()
         open_ = set(widths)

@@ -44,10 +44,12 @@ def _admit(jobs: Jobs, how: int, s: State, job: int) -> None:
 def _try(jobs: Jobs, s: State, job: int, gpus: int) -> None:
     """Note what a job gains from one GPU more than so many."""
     work = s.left[job] * jobs.error[job]
-    s.real[_GPUS, job], s.real[_TIME, job] = gpus, work / speed(jobs, job, gpus)
+    s.real[_GPUS, job] = gpus
+    s.real[_TIME, job] = work / speed(jobs, job, gpus)
     now = _inverse_time(jobs, s, job, gpus)
     then = _inverse_time(jobs, s, job, gpus + 1.0)
-    s.real[_GAIN, job], s.real[_GAIN_AFTER, job] = (then - now) / now, (then - now) / then
+    s.real[_GAIN, job] = (then - now) / now
+    s.real[_GAIN_AFTER, job] = (then - now) / then
 
 
 @njit()
@@ -70,11 +72,15 @@ def _share(jobs: Jobs, how: int, s: State) -> None:
         s.holders[s.tally[HOLDERS]] = first(s)
         s.tally[HOLDERS] += 1
     _by_arrival(s)
-    held, wanting = s.holders[:present], 0
+    held = s.holders[:present]
+    wanting = 0
     for job in held:
         _try(jobs, s, job, 1)
         wanting += jobs.asked[job] > 1
-    time, gain, after, gpus = s.real[_TIME], s.real[_GAIN], s.real[_GAIN_AFTER], s.real[_GPUS]
+    time = s.real[_TIME]
+    gain = s.real[_GAIN]
+    after = s.real[_GAIN_AFTER]
+    gpus = s.real[_GPUS]
     for _ in range(jobs.gpus - present):
         if wanting == 0:
             break
@@ -97,7 +103,8 @@ def _by_arrival(s: State) -> None:
     """Sort those who hold GPUs by arrival."""
     held = s.holders
     for place in range(1, s.tally[HOLDERS]):
-        job, to = held[place], place
+        job = held[place]
+        to = place
         while to > 0 and held[to - 1] > job:
             held[to] = held[to - 1]
             to -= 1

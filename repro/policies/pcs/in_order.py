@@ -14,13 +14,15 @@ from repro.sim.elastic import ruled
 KEY = 0
 HEAP, TIE, NUMBERS, HELD = range(4)
 WAITING, LAST = range(2)
-REAL, WHOLE = 1, 4
+REAL = 1
+WHOLE = 4
 
 
 @njit()
 def add(s: State, job: int, key: float, tie: int) -> None:
     """Put a job in line."""
-    s.real[KEY, job], s.whole[TIE, job] = key, tie
+    s.real[KEY, job] = key
+    s.whole[TIE, job] = tie
     push(s.whole[HEAP], s.real[KEY], s.whole[TIE], 0, s.whole[NUMBERS, WAITING], job)
     s.whole[NUMBERS, WAITING] += 1
 
@@ -28,7 +30,8 @@ def add(s: State, job: int, key: float, tie: int) -> None:
 @njit()
 def leave(jobs: Jobs, how: int, s: State, job: int) -> None:
     """Take a job that held GPUs out."""
-    held, place = s.holders[: s.tally[HOLDERS]], 0
+    held = s.holders[: s.tally[HOLDERS]]
+    place = 0
     while held[place] != job:
         place += 1
     assign(held[place:-1], held[place + 1 :])
@@ -46,9 +49,12 @@ def first(s: State) -> int:
 @njit()
 def sort_holders(s: State, tie_by_key: bool) -> None:
     """Sort those who hold GPUs by key; equal ones keep their order, or go by what breaks ties."""
-    key, tie, held = s.real[KEY], s.whole[TIE], s.holders
+    key = s.real[KEY]
+    tie = s.whole[TIE]
+    held = s.holders
     for place in range(1, s.tally[HOLDERS]):
-        job, to = held[place], place
+        job = held[place]
+        to = place
         while to > 0:
             other = held[to - 1]
             if key[other] < key[job] or (
@@ -67,8 +73,12 @@ def hand_out(jobs: Jobs, s: State, single: bool, stable: bool) -> None:
     Those who hold GPUs are sorted. If ``stable``, they come before waiting jobs of equal keys, and
     who is pushed back comes before those who waited already; else ties are broken as in line.
     """
-    key, tie, numbers = s.real[KEY], s.whole[TIE], s.whole[NUMBERS]
-    held, before, left = s.whole[HELD], s.tally[HOLDERS], jobs.gpus
+    key = s.real[KEY]
+    tie = s.whole[TIE]
+    numbers = s.whole[NUMBERS]
+    held = s.whole[HELD]
+    before = s.tally[HOLDERS]
+    left = jobs.gpus
     place = count = 0
     while left > 0:
         job = -1

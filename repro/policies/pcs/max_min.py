@@ -41,7 +41,8 @@ def _admit(jobs: Jobs, how: Kinds, s: State, job: int) -> None:
     """Add a job to its kind."""
     _catch_up(jobs, how, s)
     kind = jobs.group[job]
-    s.real[_GOAL, job], s.whole[_ROW, job] = s.real[_DONE, kind] + s.left[job], job
+    s.real[_GOAL, job] = s.real[_DONE, kind] + s.left[job]
+    s.whole[_ROW, job] = job
     push(s.whole[_HEAP], s.real[_GOAL], s.whole[_ROW], how.start[kind], s.whole[_NUMBER, kind], job)
     s.whole[_NUMBER, kind] += 1
 
@@ -63,7 +64,9 @@ def _share(jobs: Jobs, how: Kinds, s: State) -> None:
     first is known; it alone is listed among those who hold GPUs.
     """
     _catch_up(jobs, how, s)
-    left, waiting, count = float(jobs.gpus), s.tally[PRESENT], 0
+    left = float(jobs.gpus)
+    waiting = s.tally[PRESENT]
+    count = 0
     for kind in range(len(how.start) - 1):
         number = s.whole[_NUMBER, kind]
         if number == 0:

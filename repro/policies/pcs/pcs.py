@@ -52,7 +52,8 @@ def _admit(jobs: Jobs, how: Classes, s: State, job: int) -> None:
 def _retire(jobs: Jobs, how: Classes, s: State, job: int) -> None:
     """Take a job out of its class; those before it move up."""
     k = jobs.group[job]
-    queue, head = s.whole[_QUEUE], how.start[k] + s.whole[_HEAD, k]
+    queue = s.whole[_QUEUE]
+    head = how.start[k] + s.whole[_HEAD, k]
     place = head
     while queue[place] != job:
         place += 1
@@ -67,8 +68,12 @@ def _retire(jobs: Jobs, how: Classes, s: State, job: int) -> None:
 @njit(error_model="numpy")
 def _divide(jobs: Jobs, how: Classes, s: State) -> None:
     """Share the GPUs among the classes: weighted max-min fairness over what their jobs ask for."""
-    share, asked, classes = s.real[_SHARE], s.whole[_ASKED], len(how.weights)
-    residual, demand, weight = float(jobs.gpus), 0, 0.0
+    share = s.real[_SHARE]
+    asked = s.whole[_ASKED]
+    classes = len(how.weights)
+    residual = float(jobs.gpus)
+    demand = 0
+    weight = 0.0
     for k in range(classes):
         share[k] = 0.0
         demand += asked[k]
@@ -77,8 +82,10 @@ def _divide(jobs: Jobs, how: Classes, s: State) -> None:
     for _ in range(_ROUNDS):
         if residual < _ENOUGH or wanted < _ENOUGH:
             break
-        spread, residual = residual, float(jobs.gpus)
-        wanted, left = 0.0, 0.0
+        spread = residual
+        residual = float(jobs.gpus)
+        wanted = 0.0
+        left = 0.0
         for k in range(classes):
             if asked[k] - share[k] > NO_GPUS:
                 share[k] = min(asked[k], share[k] + spread * how.weights[k] / weight)
@@ -92,7 +99,8 @@ def _divide(jobs: Jobs, how: Classes, s: State) -> None:
 @njit()
 def _reach(jobs: Jobs, how: Classes, s: State, k: int, level: int) -> int:
     """Return the GPUs that the jobs of a class take at a level of the cap."""
-    head, gpus = how.start[k] + s.whole[_HEAD, k], 0
+    head = how.start[k] + s.whole[_HEAD, k]
+    gpus = 0
     for job in s.whole[_QUEUE, head : head + s.whole[_NUMBER, k]]:
         gpus += min(jobs.asked[job], how.caps[level, jobs.curve[job]])
     return gpus
@@ -108,10 +116,13 @@ def _share(jobs: Jobs, how: Classes, s: State) -> None:
     _divide(jobs, how, s)
     count = 0
     for k in range(len(how.weights)):
-        left, number, level = s.real[_SHARE, k], s.whole[_NUMBER, k], 0
+        left = s.real[_SHARE, k]
+        number = s.whole[_NUMBER, k]
+        level = 0
         # every job takes one GPU or more
         if number + NO_GPUS < left:
-            level, most = s.whole[_LEVEL, k], len(how.caps) - 1
+            level = s.whole[_LEVEL, k]
+            most = len(how.caps) - 1
             if _reach(jobs, how, s, k, level) + NO_GPUS >= left:
                 while level > 0 and _reach(jobs, how, s, k, level - 1) + NO_GPUS >= left:
                     level -= 1
@@ -120,7 +131,8 @@ def _share(jobs: Jobs, how: Classes, s: State) -> None:
                 while level < most and _reach(jobs, how, s, k, level) + NO_GPUS < left:
                     level += 1
             s.whole[_LEVEL, k] = level
-        head, place = how.start[k] + s.whole[_HEAD, k], 0
+        head = how.start[k] + s.whole[_HEAD, k]
+        place = 0
         while place < number and left > NO_GPUS:
             job = s.whole[_QUEUE, head + place]
             gpus = min(left, float(min(jobs.asked[job], how.caps[level, jobs.curve[job]])))
@@ -141,10 +153,13 @@ def _share(jobs: Jobs, how: Classes, s: State) -> None:
 def _take_turns(jobs: Jobs, s: State) -> None:
     """Make GPUs whole: what fractions add up to goes to as many jobs, other ones every time."""
     held = s.holders[: s.tally[HOLDERS]]
-    parts, several, count = 0.0, 0, 0
+    parts = 0.0
+    several = 0
+    count = 0
     for job in held:
         part = s.gpus[job] - np.floor(s.gpus[job] + NO_GPUS)
-        parts, several = parts + part, several + (part > NO_GPUS)
+        parts = parts + part
+        several = several + (part > NO_GPUS)
     more = int(np.round(parts))
     at = s.whole[_TURN, 0] % max(several, 1)
     for job in held:
@@ -212,7 +227,8 @@ class Pcs(Elastic):
     rule: ClassVar[Any] = ruled(_admit, _retire, _share, 1, 7)
 
     def __post_init__(self) -> None:
-        thresholds, weights = np.atleast_1d(self.thresholds), np.atleast_1d(self.weights)
+        thresholds = np.atleast_1d(self.thresholds)
+        weights = np.atleast_1d(self.weights)
         if (thresholds.size or weights.size) and not (self.c2 is None and self.decay is None):
             raise ParamError("pcs: give thresholds and weights, or c2 and decay, not both")
         if (self.c2 is None) != (self.decay is None):
@@ -265,7 +281,8 @@ class Pcs(Elastic):
     def settings(self, jobs: Jobs) -> Classes:
         """Return weights, where the queues begin, and the caps of every level."""
         sizes = np.bincount(jobs.group, minlength=jobs.groups)
-        start, levels = np.append(0, np.cumsum(sizes)), caps(jobs.curves, self.zeta_min, self.delta)
+        start = np.append(0, np.cumsum(sizes))
+        levels = caps(jobs.curves, self.zeta_min, self.delta)
         return Classes(self.class_weights(jobs.groups), start, levels, self.turn > 0)
 
 
@@ -282,13 +299,19 @@ def class_thresholds(work: Floats, c2: float) -> Floats:
     """
     found: list[int] = []
     ordered = np.sort(work).tolist()
-    number, total, squares = 0, 0.0, 0.0
+    number = 0
+    total = 0.0
+    squares = 0.0
     for place, size in enumerate(ordered):
-        number, total, squares = number + 1, total + size, squares + size * size
+        number = number + 1
+        total = total + size
+        squares = squares + size * size
         mean = total / number
         if squares / number - mean * mean > c2 * mean * mean:
             found.append(int(ordered[place - 1]))
-            number, total, squares = 0, 0.0, 0.0
+            number = 0
+            total = 0.0
+            squares = 0.0
     return np.array(found, dtype=float)
 
 

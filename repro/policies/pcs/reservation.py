@@ -38,16 +38,24 @@ def _earliest(jobs: Jobs, s: State, gpus: int, length: float) -> float:
 
     One late to start is taken to begin now, one late to end to be late as long again.
     """
-    now, held, number = s.clock[NOW], s.tally[HOLDERS], s.whole[_NUMBER, 0]
-    times, change = np.empty(2 * (held + number)), np.empty(2 * (held + number), np.int64)
+    now = s.clock[NOW]
+    held = s.tally[HOLDERS]
+    number = s.whole[_NUMBER, 0]
+    times = np.empty(2 * (held + number))
+    change = np.empty(2 * (held + number), np.int64)
     for place in range(held + number):
         job = s.holders[place] if place < held else s.whole[_HEAP, place - held]
         start, end = s.real[_START, job], s.real[_END, job]
         taken = min(jobs.asked[job], jobs.gpus)
         end = max(end, 2.0 * now - end) if place < held else end + max(now - start, 0.0)
-        times[2 * place], times[2 * place + 1] = max(start, now), end
-        change[2 * place], change[2 * place + 1] = -taken, taken
-    order, free, start, at = np.argsort(times), jobs.gpus, now, 0
+        times[2 * place] = max(start, now)
+        times[2 * place + 1] = end
+        change[2 * place] = -taken
+        change[2 * place + 1] = taken
+    order = np.argsort(times)
+    free = jobs.gpus
+    start = now
+    at = 0
     while at < len(order):
         moment = times[order[at]]
         if start >= 0.0 and moment - start >= length:
@@ -69,7 +77,8 @@ def _admit(jobs: Jobs, how: int, s: State, job: int) -> None:
     seconds = s.left[job] * jobs.error[job] / speed(jobs, job, gpus)
     length = jobs.pause + in_parts(jobs, seconds)
     start = _earliest(jobs, s, gpus, length)
-    s.real[_START, job], s.whole[_ROW, job] = start, job
+    s.real[_START, job] = start
+    s.whole[_ROW, job] = job
     s.real[_END, job] = s.real[_PROMISED, job] = start + length
     push(s.whole[_HEAP], s.real[_START], s.whole[_ROW], 0, s.whole[_NUMBER, 0], job)
     s.whole[_NUMBER, 0] += 1
@@ -78,8 +87,12 @@ def _admit(jobs: Jobs, how: int, s: State, job: int) -> None:
 @njit()
 def _share(jobs: Jobs, how: int, s: State) -> None:
     """Start those whose interval has begun, in this order; nobody passes one without GPUs."""
-    now, free, count = s.clock[NOW], jobs.gpus, s.tally[HOLDERS]
-    heap, start, rows = s.whole[_HEAP], s.real[_START], s.whole[_ROW]
+    now = s.clock[NOW]
+    free = jobs.gpus
+    count = s.tally[HOLDERS]
+    heap = s.whole[_HEAP]
+    start = s.real[_START]
+    rows = s.whole[_ROW]
     for job in s.holders[:count]:
         free -= min(jobs.asked[job], jobs.gpus)
     while s.whole[_NUMBER, 0] > 0 and start[heap[0]] <= now:
@@ -95,7 +108,8 @@ def _share(jobs: Jobs, how: int, s: State) -> None:
         s.holders[count] = job
         count += 1
         free -= gpus
-    s.tally[HOLDERS], s.clock[ASKED] = count, jobs.gpus - free
+    s.tally[HOLDERS] = count
+    s.clock[ASKED] = jobs.gpus - free
     waits = s.whole[_NUMBER, 0] > 0 and start[heap[0]] > now
     s.clock[WAKE] = start[heap[0]] if waits else np.inf
 

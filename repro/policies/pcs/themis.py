@@ -30,18 +30,24 @@ _LEFT, _WORK, _SUBMIT, _ASKED, _SHOWN, _BORN, _RHO, _FAIR = range(8)
 @njit()
 def _admit(jobs: Jobs, how: int, s: State, job: int) -> None:
     """Put a job at the end of the list."""
-    place, own = s.whole[_NUMBER, 0], s.real
+    place = s.whole[_NUMBER, 0]
+    own = s.real
     s.whole[_LIST, place] = job
-    own[_LEFT, place], own[_WORK, place] = s.left[job] * jobs.error[job], jobs.work[job]
-    own[_SUBMIT, place], own[_ASKED, place] = jobs.submit[job], jobs.asked[job]
-    own[_SHOWN, place], own[_BORN, place] = s.seen[0, job] - s.seen[2, job], 1 - s.seen[1, job]
+    own[_LEFT, place] = s.left[job] * jobs.error[job]
+    own[_WORK, place] = jobs.work[job]
+    own[_SUBMIT, place] = jobs.submit[job]
+    own[_ASKED, place] = jobs.asked[job]
+    own[_SHOWN, place] = s.seen[0, job] - s.seen[2, job]
+    own[_BORN, place] = 1 - s.seen[1, job]
     s.whole[_NUMBER, 0] += 1
 
 
 @njit()
 def _retire(jobs: Jobs, how: int, s: State, job: int) -> None:
     """Take a job out of the list; those behind it move up."""
-    number, place, hold = s.whole[_NUMBER, 0], 0, s.whole[_HOLD]
+    number = s.whole[_NUMBER, 0]
+    place = 0
+    hold = s.whole[_HOLD]
     while s.whole[_LIST, place] != job:
         place += 1
     assign(s.whole[_LIST, place : number - 1], s.whole[_LIST, place + 1 :])
@@ -60,13 +66,22 @@ def _rate(jobs: Jobs, s: State, number: int) -> None:
             job = s.holders[at]
             s.real[_LEFT, s.whole[_HOLD, at]] = s.left[job] * jobs.error[job]
     # two loops over few rows each: the compiler takes several jobs at once through them
-    gpus, events, shown = float(jobs.gpus), float(s.tally[EVENTS]), float(s.tally[SHOWN])
-    seen, born, work = s.real[_SHOWN], s.real[_BORN], s.real[_WORK]
-    asked, fair, rho = s.real[_ASKED], s.real[_FAIR], s.real[_RHO]
+    gpus = float(jobs.gpus)
+    events = float(s.tally[EVENTS])
+    shown = float(s.tally[SHOWN])
+    seen = s.real[_SHOWN]
+    born = s.real[_BORN]
+    work = s.real[_WORK]
+    asked = s.real[_ASKED]
+    fair = s.real[_FAIR]
+    rho = s.real[_RHO]
     for place in range(number):
         share = gpus / ((seen[place] + shown) / (born[place] + events))
         fair[place] = work[place] / min(share, asked[place])
-    now, parts, left, submit = s.clock[NOW], jobs.per_second, s.real[_LEFT], s.real[_SUBMIT]
+    now = s.clock[NOW]
+    parts = jobs.per_second
+    left = s.real[_LEFT]
+    submit = s.real[_SUBMIT]
     for place in range(number):
         waited = (now - submit[place]) / parts
         rho[place] = (waited + left[place] / min(gpus, asked[place])) / fair[place]
@@ -101,7 +116,10 @@ def _list_worst(s: State, number: int, gpus: int) -> int:
 
     Each takes a GPU or more, so that as many as there are GPUs will do.
     """
-    worst, rho, taken, asked = s.whole[_WORST], s.real[_RHO], s.whole[_TAKEN], s.real[_ASKED]
+    worst = s.whole[_WORST]
+    rho = s.real[_RHO]
+    taken = s.whole[_TAKEN]
+    asked = s.real[_ASKED]
     count = 0
     for place in range(number):
         if taken[place] == 1 or asked[place] > gpus:
@@ -130,23 +148,32 @@ def _share(jobs: Jobs, how: int, s: State) -> None:
     While the GPUs left are no fewer than a job asks for, its rho stands still: of these the worst
     off are sorted once. Those that ask for more are looked at anew for every offer.
     """
-    number, asked, rho = s.whole[_NUMBER, 0], s.real[_ASKED], s.real[_RHO]
-    worst, wide, taken, picked = s.whole[_WORST], s.whole[_WIDE], s.whole[_TAKEN], s.whole[_PICKED]
+    number = s.whole[_NUMBER, 0]
+    asked = s.real[_ASKED]
+    rho = s.real[_RHO]
+    worst = s.whole[_WORST]
+    wide = s.whole[_WIDE]
+    taken = s.whole[_TAKEN]
+    picked = s.whole[_PICKED]
     _rate(jobs, s, number)
     taken[:number] = 0
-    wides, widest = 0, 1.0
+    wides = 0
+    widest = 1.0
     for place in range(number):
         if asked[place] > 1.0:
             wide[wides] = place
             wides += 1
             widest = max(widest, asked[place])
-    left, count, following = jobs.gpus, 0, 0
+    left = jobs.gpus
+    count = 0
+    following = 0
     listed = _list_worst(s, number, left)
     while left > 0 and count < number:
         while following < listed and asked[worst[following]] > left:
             following += 1
         if following == listed and listed > 0:
-            listed, following = _list_worst(s, number, left), 0
+            listed = _list_worst(s, number, left)
+            following = 0
         chosen = worst[following] if following < listed else -1
         if left < widest:
             for place in wide[:wides]:
@@ -156,7 +183,8 @@ def _share(jobs: Jobs, how: int, s: State) -> None:
                     if chosen < 0 or _worse(rho, place, chosen):
                         chosen = place
         following += following < listed and chosen == worst[following]
-        taken[chosen], picked[count] = 1, chosen
+        taken[chosen] = 1
+        picked[count] = chosen
         left -= min(left, int(asked[chosen]))
         count += 1
     for at in range(s.tally[HOLDERS]):
@@ -165,7 +193,8 @@ def _share(jobs: Jobs, how: int, s: State) -> None:
     left = jobs.gpus
     for at in range(count):
         job = s.whole[_LIST, picked[at]]
-        s.holders[at], s.whole[_HOLD, at] = job, picked[at]
+        s.holders[at] = job
+        s.whole[_HOLD, at] = picked[at]
         give(jobs, s, job, float(min(left, jobs.asked[job])))
         left -= min(left, jobs.asked[job])
     s.tally[HOLDERS] = count
@@ -237,7 +266,8 @@ class Themis(Elastic):
         """Return the decision function of one run."""
         if self.form not in FORMS:
             raise ParamError(f"themis: form is {self.form!r}; accepted: {', '.join(FORMS)}")
-        lease, start = self.lease, self.initial_service
+        lease = self.lease
+        start = self.initial_service
         if self.form == LEASES:
             if not lease > 0:
                 raise ParamError(f"themis: lease is {lease}; give a positive number of seconds")

@@ -128,7 +128,8 @@ def _complete(clock: Clock, state: State, now: float, spans: Floats) -> int:
 
     ``spans``, (3, intervals), get their intervals. Returns the number of intervals written.
     """
-    count, kept = 0, 0
+    count = 0
+    kept = 0
     for job in clock.holders[: clock.tally[_HOLDERS]]:
         if state.since[job] + state.left[job] > now:
             clock.holders[kept] = job

@@ -367,7 +367,8 @@ def _deal(s: Sets, size: int) -> None:
     for node_set in order:
         s.usage[node_set] = 0
     for at in range(moved):
-        turn, place = at // number, at % number
+        turn = at // number
+        place = at % number
         node_set = order[place if turn % 2 == 0 else number - 1 - place]
         _append(s, node_set, s.moving[at])
         s.usage[node_set] += 1
@@ -418,7 +419,8 @@ def stepper(slice_s: float, step_s: float, view: View) -> Callable[[View], RunSe
 
     def decide(view: View) -> RunSet:
         """Play one step and name the jobs that run until the next."""
-        now, opened = view.now, s.tally[OPENED]
+        now = view.now
+        opened = s.tally[OPENED]
         finished[view.finished] = True
         step(
             s, finished, bool(view.finished), ends_slice(now, slice_s), view.fresh.start,

@@ -73,7 +73,8 @@ class GittinsIndex(_Samples):
             slope = (self.y[vertex] - i) / (self.x[vertex] - base)
             if slope < best:
                 break
-            best, vertex = slope, self.next[vertex]
+            best = slope
+            vertex = self.next[vertex]
         return best
 
     def _fixed(self, attained: float, i: int, delta: float) -> float:
@@ -91,7 +92,8 @@ class MeanServiceIndex(_Samples):
     """
 
     def __call__(self, attained: float) -> float:
-        i, n = bisect_right(self.samples, attained), self.n
+        i = bisect_right(self.samples, attained)
+        n = self.n
         return (n - i) / (self.prefix[n] - self.prefix[i]) if i < n else 0.0
 
 
@@ -122,7 +124,9 @@ class TotalServiceTable(_Samples):
 
     def __init__(self, samples: Array, delta: float) -> None:
         super().__init__(samples)
-        n, values, prefix = self.n, self.values, self.sums
+        n = self.n
+        values = self.values
+        prefix = self.sums
         attained = values - 1
         i = np.searchsorted(values, attained, side="right")
         k = np.where(

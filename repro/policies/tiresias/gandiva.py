@@ -103,7 +103,9 @@ class _Slicer:
 
     def __call__(self, view: View) -> Decision:
         """Notice completions, rotate, take arrivals in, rebalance."""
-        now, jobs, before = view.now, view.jobs, self._sizes()
+        now = view.now
+        jobs = view.jobs
+        before = self._sizes()
         freed = self._leave(jobs) if view.changed else False
         if self._rotates(now):
             self._rotate(view)
@@ -132,7 +134,8 @@ class _Slicer:
     def _wake(self, now: float, settled: bool) -> float:
         """Return when to decide again (s); a step that is settled changed nothing."""
         crowded = any(s.overfull for sets in self.sets.values() for s in sets)
-        step, slice_s = self.policy.poll_s, self.policy.slice_s
+        step = self.policy.poll_s
+        slice_s = self.policy.slice_s
         if not step:
             rotation = (math.floor(now / slice_s + 1e-9) + 1) * slice_s
             return rotation if crowded or self.pending else math.inf

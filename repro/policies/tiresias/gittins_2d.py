@@ -80,7 +80,8 @@ class _Ordering(Ordering):
 
     def __init__(self, policy: Gittins2D, view: View) -> None:
         super().__init__(policy, view)
-        self.index, self.selection = policy.ranking(), Resort
+        self.index = policy.ranking()
+        self.selection = Resort
 
     def key(self, job: int, now: float) -> Key:
         return -self.index(self.view.attained(job))

@@ -133,7 +133,8 @@ class _Queues(Ordering):
 
     def __init__(self, policy: TiresiasL, view: View) -> None:
         super().__init__(policy, view)
-        self.limits, self.indices = policy.limits(), policy.indices()
+        self.limits = policy.limits()
+        self.indices = policy.indices()
         self.knob = policy.promote_knob
         self.rounds_up = bool(policy.whole_second_limits)
         self.cumulative = bool(policy.cumulative_waiting)
@@ -186,7 +187,9 @@ class _Queues(Ordering):
     def stop(self, job: int, now: float) -> None:
         """Stop the priority clock, start the waiting clock."""
         clock = self.clocks[job]
-        clock.ran, clock.since, clock.left = clock.executed(now), None, now
+        clock.ran = clock.executed(now)
+        clock.since = None
+        clock.left = now
         self._schedule(job, clock, now)
 
     def finish(self, job: int, now: float) -> None:
@@ -217,7 +220,8 @@ class _Queues(Ordering):
     def moves(self, now: float) -> list[int]:
         """Demote and promote what is due; in order of arrival."""
         moved: set[int] = set()
-        due, self._overdue = self._overdue, []
+        due = self._overdue
+        self._overdue = []
         while self._due and self._due[0][0] <= now:
             due.append(heappop(self._due)[1:])
         for job, stamp in due:
@@ -271,12 +275,14 @@ class _AtEvents(_Queues):
         for job, clock in list(self._watched.items()):
             assert clock.since is not None
             executed = clock.ran + now - clock.since
-            limit, gpus = self.limits[clock.queue], self.view.gpus(job)
+            limit = self.limits[clock.queue]
+            gpus = self.view.gpus(job)
             due = executed * gpus >= limit
             if self.rounds_up:
                 # adding event by event may stop a rounding short of the limit, for ever
                 due = due or math.ceil(limit / gpus) - executed + now <= now
-                clock.ran, clock.since = executed, now
+                clock.ran = executed
+                clock.since = now
             if due:
                 clock.queue += 1
                 moved.add(job)
@@ -288,7 +294,8 @@ class _AtEvents(_Queues):
         """Return the next promotion, or the simulator's own wake-up for a demotion."""
         wake = super().wake(now)
         for job, clock in self._watched.items():
-            executed, limit = clock.executed(now), self.limits[clock.queue]
+            executed = clock.executed(now)
+            limit = self.limits[clock.queue]
             gpus = self.view.gpus(job)
             if self.rounds_up:
                 wake = min(wake, math.ceil(limit / gpus) - executed + now)

@@ -25,9 +25,11 @@ class Ideal(RoundMechanism):
 
     def __init__(self, *args: Any, perf: Performance | None = None, **options: Any) -> None:
         super().__init__(*args, **options)
-        self._perf, self._whole = perf, self.settings.ideal == "artifact"
+        self._perf = perf
+        self._whole = self.settings.ideal == "artifact"
         #: jobs that hold GPUs, perhaps some that have ended; where steps are whole, those of each
-        self._jobs, self._steps = np.empty(0, dtype=np.int64), np.empty(0)
+        self._jobs = np.empty(0, dtype=np.int64)
+        self._steps = np.empty(0)
         #: what every job holds of each type
         self._shares = np.zeros((self.table.count, len(self.speeds.gpu_types)))
 
@@ -40,26 +42,32 @@ class Ideal(RoundMechanism):
         if self._whole:
             state = self.table.state
             state.left[self._jobs] = np.maximum(0.0, state.left[self._jobs] - self._steps)
-            state.since[self._jobs], self._until = now, -math.inf
+            state.since[self._jobs] = now
+            self._until = -math.inf
         return super().settle(now)
 
     def next_round(self, now: float, changed: bool = False) -> RunSet:
         """Let every job run at its shares until the next event; raise if jobs share GPUs."""
-        rows, state = self.ledger.rows, self.table.state
+        rows = self.ledger.rows
+        state = self.table.state
         if (rows.members[:, 1] >= 0).any():
             raise PolicyError(
                 f"policy {self.policy.name!r} lets jobs share GPUs; ideal execution takes jobs "
                 "alone"
             )
-        x, pace = np.where(rows.x > NONE, rows.x, 0.0), rows.speeds[:, 0]
+        x = np.where(rows.x > NONE, rows.x, 0.0)
+        pace = rows.speeds[:, 0]
         running = rows.able.any(axis=1) & ((x * pace).sum(axis=1) > 0)
-        jobs, x, pace = rows.members[running, 0], x[running], pace[running]
+        jobs = rows.members[running, 0]
+        x = x[running]
+        pace = pace[running]
         self._share_out(jobs, x, (x * pace).sum(axis=1), now)
         if self._whole:
             left = state.left[jobs]
             ends = now + left / (x * pace).sum(axis=1)
             # without another arrival the next decision waits for the last job to end
-            self._until, self._steps = ends.max() if len(ends) else math.inf, left
+            self._until = ends.max() if len(ends) else math.inf
+            self._steps = left
             if self.table.arrived < self.table.count:
                 self._until = self.table.submit[self.table.arrived]
                 self._steps = np.floor(x * (self._until - now) * pace).sum(axis=1)
@@ -73,10 +81,14 @@ class Ideal(RoundMechanism):
 
     def _share_out(self, jobs: Ints, x: Floats, pace: Floats, now: float) -> None:
         """Let jobs, and no others, hold shares, with which they do ``pace`` steps per second."""
-        state, before = self.table.state, self._jobs[self.table.state.running[self._jobs]]
-        shares, held = np.zeros_like(self._shares), np.zeros(self.table.count)
-        shares[jobs], held[jobs] = x, (self.rule.widths[jobs, None] * x).sum(axis=1)
-        changes, keeps = (shares != self._shares).any(axis=1), held == state.held
+        state = self.table.state
+        before = self._jobs[self.table.state.running[self._jobs]]
+        shares = np.zeros_like(self._shares)
+        held = np.zeros(self.table.count)
+        shares[jobs] = x
+        held[jobs] = (self.rule.widths[jobs, None] * x).sum(axis=1)
+        changes = (shares != self._shares).any(axis=1)
+        keeps = held == state.held
         # jobs that go on with as many GPUs of other types are recorded first
         moved = jobs[changes[jobs] & keeps[jobs] & state.running[jobs]]
         ended = np.concatenate([moved, before[changes[before] & ~keeps[before]]])
@@ -89,7 +101,8 @@ class Ideal(RoundMechanism):
         fresh = changes[jobs] | ~state.running[jobs]
         begun = jobs[fresh]
         state.first_start[begun] = np.minimum(state.first_start[begun], now)
-        state.running[begun], state.held[begun] = True, held[begun]
+        state.running[begun] = True
+        state.held[begun] = held[begun]
         state.since[begun] = state.hold[begun] = now
         rate = pace[fresh] / self.rule.reference[begun]
         if self._perf is not None:
@@ -97,4 +110,5 @@ class Ideal(RoundMechanism):
             runs = [Run((job,), float(held[job]), kind) for job in begun.tolist()]
             rate = np.array([self._perf.rates(self.table, run, ())[0] for run in runs])
         state.rate[begun] = rate / self.rule.solo[begun]
-        self._jobs, self._shares = jobs, shares
+        self._jobs = jobs
+        self._shares = shares

@@ -19,7 +19,8 @@ ROUNDING = 1e-8
 def trim(members: Any, x: Any, widths: Any, gpus: Any, tolerance: float) -> tuple[bool, Any]:
     """Tell whether shares are possible, and return them without rounding errors."""
     count, types = x.shape
-    used, possible = np.zeros(types), True
+    used = np.zeros(types)
+    possible = True
     first, last = len(widths), -1
     for a in range(count):
         for job in members[a]:
@@ -57,8 +58,10 @@ def settle(
     to have received ``prior`` seconds.
     """
     count, types = x.shape
-    keys, due = np.empty(count, dtype=np.int64), np.empty((count, types))
-    k, ascending = 0, True
+    keys = np.empty(count, dtype=np.int64)
+    due = np.empty((count, types))
+    k = 0
+    ascending = True
     for a in range(count):
         one, two = members[a, 0], members[a, 1]
         for j in range(types):
@@ -218,8 +221,11 @@ def walk(
                     continue
                 if taken[members[a, 0]] or (members[a, 1] >= 0 and taken[members[a, 1]]):
                     continue
-                keys[size, 0], keys[size, 1], keys[size, 2] = rank[a, j], deficit[a, j], x[a, j]
-                row_of[size], place[size] = a, at
+                keys[size, 0] = rank[a, j]
+                keys[size, 1] = deficit[a, j]
+                keys[size, 2] = x[a, j]
+                row_of[size] = a
+                place[size] = at
                 heap[size] = size
                 size += 1
         for top in range(size // 2 - 1, -1, -1):
@@ -229,7 +235,8 @@ def walk(
             size -= 1
             heap[0] = heap[size]
             _sink(heap, 0, size, keys, place, row_of)
-            a, j = row_of[entry], order[place[entry]]
+            a = row_of[entry]
+            j = order[place[entry]]
             one, two = members[a, 0], members[a, 1]
             if taken[one] or (two >= 0 and taken[two]) or widths[one] > free[j]:
                 continue
@@ -240,7 +247,8 @@ def walk(
                 waiting -= 1
             free[j] -= widths[one]
             left -= widths[one]
-            rows[chosen], columns[chosen] = a, j
+            rows[chosen] = a
+            columns[chosen] = j
             chosen += 1
     for number in range(chosen):
         taken[members[rows[number], 0]] = False
@@ -343,13 +351,16 @@ def choose(rows: Rows, on_type: Ints, partner: Ints, rule: Rule, order: Ints) ->
         rows.members, rule.widths, rows.able, rank, rows.deficit, rows.x, rule.capacity,
         order, rule.whole_queue, rule.idle_ok, rule.taken,
     )  # fmt: skip
-    fresh, kept = np.empty(len(chosen), np.bool_), 0
+    fresh = np.empty(len(chosen), np.bool_)
+    kept = 0
     for n in range(len(chosen)):
-        a, j = chosen[n], columns[n]
+        a = chosen[n]
+        j = columns[n]
         if rule.drop and not rows.allocated[a]:
             continue
         one, two = rows.members[a, 0], rows.members[a, 1]
-        chosen[kept], columns[kept] = a, j
+        chosen[kept] = a
+        columns[kept] = j
         fresh[kept] = not rule.lease or on_type[one] != j or partner[one] != two
         kept += 1
     return Choice(chosen[:kept], columns[:kept], fresh[:kept])
@@ -373,13 +384,16 @@ def close(jobs: State, who: Ints, solo: Floats, now: float) -> Floats:
     found = np.empty((8, len(who)))
     for n in range(len(who)):
         job = who[n]
-        other, spent = jobs.partner[job], now - jobs.hold[job]
+        other = jobs.partner[job]
+        spent = now - jobs.hold[job]
         found[0, n] = job
         found[1, n] = job if other < 0 else min(job, other)
-        found[2, n], found[3, n] = jobs.hold[job], now
+        found[2, n] = jobs.hold[job]
+        found[3, n] = now
         found[4, n] = jobs.held[job] / (1 if other < 0 else 2)
         found[5, n] = jobs.held[job]
-        found[6, n], found[7, n] = jobs.rate[job] * solo[job], jobs.on_type[job]
+        found[6, n] = jobs.rate[job] * solo[job]
+        found[7, n] = jobs.on_type[job]
         jobs.seconds[job] += spent
         jobs.service[job] += spent * jobs.held[job]
         jobs.hold[job] = now
@@ -396,16 +410,19 @@ def hand_over(
     change are brought up to date, and holds that end are returned as by `close`.
     """
     chosen, columns, fresh = choice
-    who, count = np.empty(2 * len(chosen), dtype=np.int64), len(chosen)
+    who = np.empty(2 * len(chosen), dtype=np.int64)
+    count = len(chosen)
     for n in range(len(chosen)):
-        who[n], two = rows.members[chosen[n], 0], rows.members[chosen[n], 1]
+        who[n] = rows.members[chosen[n], 0]
+        two = rows.members[chosen[n], 1]
         if two >= 0:
             who[count] = two
             count += 1
     who = who[:count]
     for job in who:
         rule.taken[job] = True
-    changed, k = np.empty(len(running) + count, dtype=np.int64), 0
+    changed = np.empty(len(running) + count, dtype=np.int64)
+    k = 0
     # a job alone that goes on alone only changes the type; then jobs that stop; then all others
     moved = stopped = 0
     for alone in (True, False):
@@ -441,7 +458,8 @@ def hand_over(
     for n in range(len(chosen)):
         if not fresh[n]:
             continue
-        a, j = chosen[n], columns[n]
+        a = chosen[n]
+        j = columns[n]
         for member in range(2):
             job = rows.members[a, member]
             if job < 0:
@@ -449,11 +467,13 @@ def hand_over(
             if rule.books:
                 if jobs.on_type[job] < 0:
                     jobs.running[job] = True
-                    jobs.hold[job], jobs.held[job] = now, rule.widths[job]
+                    jobs.hold[job] = now
+                    jobs.held[job] = rule.widths[job]
                     jobs.first_start[job] = min(jobs.first_start[job], now)
                 jobs.since[job] = now
                 jobs.rate[job] = rows.speeds[a, member, j] / rule.reference[job] / rule.solo[job]
-            jobs.on_type[job], jobs.partner[job] = j, rows.members[a, 1 - member]
+            jobs.on_type[job] = j
+            jobs.partner[job] = rows.members[a, 1 - member]
     return who, ends
 
 
@@ -461,13 +481,18 @@ def hand_over(
 def _begin(rows: Rows, jobs: State, rule: Rule, choice: Choice, who: Ints, now: float) -> Round:
     """Return the round of a choice, whose jobs are ``who``."""
     chosen, columns, fresh = choice
-    steps, ends, at = np.empty(len(who)), np.empty(len(who)), len(chosen)
+    steps = np.empty(len(who))
+    ends = np.empty(len(who))
+    at = len(chosen)
     for n in range(len(chosen)):
-        a, j = chosen[n], columns[n]
+        a = chosen[n]
+        j = columns[n]
         one = rows.members[a, 0]
-        begin, length = now, rule.round_s
+        begin = now
+        length = rule.round_s
         if rule.overhead_s > 0 and fresh[n] and jobs.first_start[one] < now:
-            begin, length = now + rule.overhead_s, rule.round_s - rule.overhead_s
+            begin = now + rule.overhead_s
+            length = rule.round_s - rule.overhead_s
         end = now
         for member in range(2):
             job = rows.members[a, member]
@@ -512,7 +537,8 @@ def play(
     one before ended at ``gap``: an idle gap before a round counts to its first steps.
     """
     most = max(64, 2 * len(rows.members))
-    began, pairs = np.empty((most, 3), np.int64), 0
+    began = np.empty((most, 3), np.int64)
+    pairs = 0
     number = 0
     while True:
         choice = choose(rows, jobs.on_type, jobs.partner, rule, orders[number])
@@ -522,7 +548,8 @@ def play(
         for n in range(len(chosen)):
             a = chosen[n]
             if fresh[n] and rows.members[a, 1] >= 0:
-                began[pairs, 0], began[pairs, 1] = rows.members[a, 0], rows.members[a, 1]
+                began[pairs, 0] = rows.members[a, 0]
+                began[pairs, 1] = rows.members[a, 1]
                 began[pairs, 2] = columns[n]
                 pairs += 1
         running = who

@@ -37,13 +37,16 @@ class Ledger:
         self._alone = np.zeros((jobs, types))
         #: jobs that were ever in X; the last entry stands for none
         self._known = np.zeros(jobs + 1, dtype=np.bool_)
-        none, nothing = np.empty((0, 2), dtype=np.int64), np.empty((0, types))
+        none = np.empty((0, 2), dtype=np.int64)
+        nothing = np.empty((0, types))
         self.rows = self._new(none, nothing, np.empty((0, 2, types)), nothing)
 
     def _new(self, members: Ints, x: Floats, speeds: Floats, deficit: Floats) -> kernel.Rows:
         """Return rows that received nothing yet."""
-        able, allocated = (speeds[:, 0] > 0) & (speeds[:, 1] > 0), np.ones(len(x), dtype=np.bool_)
-        time, total = np.empty(x.shape), np.empty(x.shape[1])
+        able = (speeds[:, 0] > 0) & (speeds[:, 1] > 0)
+        allocated = np.ones(len(x), dtype=np.bool_)
+        time = np.empty(x.shape)
+        total = np.empty(x.shape[1])
         time.fill(self._prior)
         total.fill(self._prior * len(x))
         members = np.ascontiguousarray(members)
@@ -57,14 +60,16 @@ class Ledger:
         )
         if not ascending:
             order = np.argsort(keys)
-            keys, due = keys[order], due[order]
+            keys = keys[order]
+            due = due[order]
         owed = kernel.deficits(members, self._alone, keys, due, self._known, self._prior)
         self._known[members] = True
         self.rows = self._new(members, x, speeds, owed)
 
     def add(self, members: Ints, speeds: Floats) -> None:
         """Add jobs, or pairs of jobs, that arrived since X was computed; they have no share."""
-        old, x = self.rows, np.zeros((len(members), self._alone.shape[1]))
+        old = self.rows
+        x = np.zeros((len(members), self._alone.shape[1]))
         owed = np.where(members[:, 1:] < 0, self._alone[members[:, 0]], x)
         new = self._new(members, x, speeds, owed)
         new.allocated[:] = False
@@ -103,8 +108,12 @@ class RoundMechanism(ABC):
         books: bool = False,
         spans: list[Floats] | None = None,
     ) -> None:
-        self.table, self.speeds, self.policy, self.settings = table, speeds, policy, settings
-        self.books, self.spans = books, spans
+        self.table = table
+        self.speeds = speeds
+        self.policy = policy
+        self.settings = settings
+        self.books = books
+        self.spans = spans
         #: whether completions are foreseen in `ends`; otherwise the engine foresees them
         self.foresees = books
         #: whether the seed matters
@@ -203,11 +212,13 @@ class RoundMechanism(ABC):
 
     def adopt(self, shares: Shares, now: float) -> None:
         """Take over a new allocation matrix after checking it; rounding errors are trimmed."""
-        types, x = self.speeds.gpu_types, shares.fractions
+        types = self.speeds.gpu_types
+        x = shares.fractions
         members = shares.jobs if isinstance(shares.jobs, np.ndarray) else shares.members
         if alone := members.ndim == 1:
             pairs = np.full((len(members), 2), -1)
-            pairs[:, 0], members = members, pairs
+            pairs[:, 0] = members
+            members = pairs
         who = f"policy {self.policy.name!r}"
         if x.shape != (len(members), len(shares.gpu_types)) or not set(shares.gpu_types) <= set(
             types
@@ -220,7 +231,8 @@ class RoundMechanism(ABC):
             columns = np.zeros((len(x), len(types)))
             columns[:, [types.index(name) for name in shares.gpu_types]] = x
             x = columns
-        x, widths = np.ascontiguousarray(x, dtype=float), self.rule.widths
+        x = np.ascontiguousarray(x, dtype=float)
+        widths = self.rule.widths
         gpus = self.speeds.gpu_counts
         if shares.overcommitted and self.settings.ideal is None:
             gpus = np.full(len(types), np.inf)
@@ -263,7 +275,9 @@ class RoundMechanism(ABC):
         fresh = [job for job in self._unplaced if job in self.table.active]
         self._unplaced.clear()
         alone = np.array([(job, -1) for job in fresh], dtype=np.int64).reshape(-1, 2)
-        present, widths, rows = self.ledger.rows, self.rule.widths, [alone[:0]]
+        present = self.ledger.rows
+        widths = self.rule.widths
+        rows = [alone[:0]]
         if self.policy.pairs_up and self.rule.drop and not self.policy.idle_ok:
             there = present.members[present.able.any(axis=1) & (present.members[:, 1] < 0), 0]
             for number, job in enumerate(fresh):
@@ -276,7 +290,8 @@ class RoundMechanism(ABC):
 
     def _pace(self, members: Ints) -> Floats:
         """Return the steps per second of rows; without a throughput table, from the trace."""
-        speeds, codes = self.speeds, self._codes.take(members)
+        speeds = self.speeds
+        codes = self._codes.take(members)
         if members[:, 1].max(initial=-1) < 0:
             pace = self._alone.take(codes[:, 0], axis=0)
         else:
@@ -315,7 +330,8 @@ class RoundMechanism(ABC):
 
     def _changes(self, rows: Ints, columns: Ints, before: Ints) -> RunSet:
         """Return the changes of a round: rows that begin, and those of ``before`` that stopped."""
-        stops, runs = before[self.table.state.on_type[before] < 0], []
+        stops = before[self.table.state.on_type[before] < 0]
+        runs = []
         pairs = self.ledger.rows.members[rows].tolist()
         for (one, two), column in zip(pairs, columns.tolist(), strict=True):
             jobs = (one,) if two < 0 else (one, two)
@@ -351,7 +367,8 @@ class GridRounds(RoundMechanism):
         """Choose a fixed-length round; return only the jobs whose GPUs change."""
         if self._unplaced:
             self._add_unplaced()
-        ledger, state = self.ledger, self.table.state
+        ledger = self.ledger
+        state = self.table.state
         order = self._orders[0]
         choice = kernel.choose(ledger.rows, state.on_type, state.partner, self.rule, order)
         rows, columns, fresh = choice
@@ -397,14 +414,16 @@ def _violated(
     members: Ints, x: Floats, widths: Ints, speeds: Speeds, ids: Sequence[object]
 ) -> tuple[str, str]:
     """Say which rule impossible shares violate, and where or by whom most."""
-    types, limits = speeds.gpu_types, speeds.gpu_counts
+    types = speeds.gpu_types
+    limits = speeds.gpu_counts
     # a NaN is reported before other violations
     if not x.min() >= -TOLERANCE:
         row, column = (int(at) for at in np.unravel_index(x.argmin(), x.shape))
         whose = f"that of {_named(members[row], ids)} in {types[column]!r} is {x[row, column]:g}"
         return "shares must be >= 0", whose
     one, two = members[:, 0], members[:, 1]
-    pairs, gangs = two >= 0, widths[one]
+    pairs = two >= 0
+    gangs = widths[one]
     unequal = pairs & (gangs != widths[two])
     if unequal.any():
         row = int(unequal.argmax())

@@ -19,7 +19,8 @@ class WholeSteps(RoundMechanism):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self.foresees, self.takes_late_events = True, self.books and self.spans is None
+        self.foresees = True
+        self.takes_late_events = self.books and self.spans is None
         self._gap = 0.0
         self._round: kernel.Round | None = None
         self._running = np.empty(0, dtype=np.int64)
@@ -33,14 +34,17 @@ class WholeSteps(RoundMechanism):
         if len(self._round.rows):
             # an idle gap before a round counts to its first steps
             self._gap = self._until
-        self._round, self._until = None, -math.inf
+        self._round = None
+        self._until = -math.inf
         return lost or super().settle(now)
 
     def next_round(self, now: float, changed: bool = False) -> RunSet:
         """Simulate a round, or all until the next event if they are booked here."""
         if self._unplaced:
             self._add_unplaced()
-        table, state, before = self.table, self.table.state, self._running
+        table = self.table
+        state = self.table.state
+        before = self._running
         limit = table.submit[table.arrived] if table.arrived < table.count else math.inf
         if changed:
             limit = min(limit, self._computed + self.settings.min_realloc_interval_s)
@@ -50,11 +54,19 @@ class WholeSteps(RoundMechanism):
         before = before[state.on_type[before] >= 0]
         # events closer to the round's end than float rounding count as inside it
         last, played = kernel.play(
-            self.ledger.rows, state, self.rule, orders, self._running, now, self._gap,
+            self.ledger.rows,
+            state,
+            self.rule,
+            orders,
+            self._running,
+            now,
+            self._gap,
             limit * (1 - 1e-9),
-        )  # fmt: skip
+        )
         self._drop_orders(played.rounds)
-        self._running, self._gap, self._until = last.jobs, played.gap, played.until
+        self._running = last.jobs
+        self._gap = played.gap
+        self._until = played.until
         self._round = last if len(last.jobs) else None
         if self._round is None and self.settings.idle_reset and table.arrived == table.count:
             # in the public simulator 0 stands for an X that was never computed

@@ -45,7 +45,8 @@ class Queues(NamedTuple):
 def empty(gpus: Ints, parts: int, lanes: int, more: int) -> Queues:
     """Return heaps for ``lanes`` kinds of waiting jobs and ``more`` of running ones."""
     heap, child, after, before = (np.full(len(gpus), -1) for _ in range(4))
-    key, top = np.zeros((len(gpus), parts)), np.full(lanes + more, -1)
+    key = np.zeros((len(gpus), parts))
+    top = np.full(lanes + more, -1)
     return Queues(key, np.zeros(len(gpus)), gpus, heap, lanes, child, after, before, top)
 
 
@@ -56,7 +57,8 @@ def _precedes(q: Queues, one: int, other: int, now: float) -> bool:
     for part in range(last):
         if q.key[one, part] != q.key[other, part]:
             return bool(q.key[one, part] < q.key[other, part])
-    first, second = q.key[one, last], q.key[other, last]
+    first = q.key[one, last]
+    second = q.key[other, last]
     if q.slope[one] != 0.0:
         first += q.slope[one] * now
     if q.slope[other] != 0.0:
@@ -71,7 +73,9 @@ def _linked(q: Queues, one: int, other: int, lane: bool) -> int:
     if _precedes(q, one, other, 0.0) == lane:
         one, other = other, one
     first = q.child[one]
-    q.after[other], q.before[other], q.child[one] = first, one, other
+    q.after[other] = first
+    q.before[other] = one
+    q.child[one] = other
     if first >= 0:
         q.before[first] = other
     return one
@@ -89,12 +93,15 @@ def insert(q: Queues, job: int, heap: int) -> None:
 @njit()
 def remove(q: Queues, job: int) -> None:
     """Take a job out of its heap."""
-    heap, lane = q.heap[job], q.heap[job] >= q.lanes
+    heap = q.heap[job]
+    lane = q.heap[job] >= q.lanes
     q.heap[job] = -1
     if q.top[heap] == job:
         rest = -1
     else:
-        rest, previous, following = q.top[heap], q.before[job], q.after[job]
+        rest = q.top[heap]
+        previous = q.before[job]
+        following = q.after[job]
         if q.child[previous] == job:
             q.child[previous] = following
         else:
@@ -102,13 +109,15 @@ def remove(q: Queues, job: int) -> None:
         if following >= 0:
             q.before[following] = previous
     # children are linked in pairs, the pairs with each other from the last to the first
-    pairs, one = -1, q.child[job]
+    pairs = -1
+    one = q.child[job]
     while one >= 0:
         other = q.after[one]
         following = q.after[other] if other >= 0 else -1
         tree = _linked(q, one, other, lane) if other >= 0 else one
         q.after[tree] = pairs
-        pairs, one = tree, following
+        pairs = tree
+        one = following
     while pairs >= 0:
         following = q.after[pairs]
         q.after[pairs] = q.before[pairs] = -1
@@ -157,7 +166,10 @@ def select(q: Queues, idle: int, now: float) -> tuple[int, Ints]:
     while True:
         waiting = heads(q)
         best = waiting[0] if len(waiting) else -1
-        started, victim, total, n = -1, -1, 0, 0
+        started = -1
+        victim = -1
+        total = 0
+        n = 0
         # those who hold too much, then those who would give way to the best waiting job
         while True:
             short = total < -idle
@@ -301,7 +313,8 @@ def play(
     are heaps of completions and of demotions, both by instant.
     """
     now, arrived, awaited, idle, waiting = clock
-    count, room = 0, spans.shape[1] // 2
+    count = 0
+    room = spans.shape[1] // 2
     while awaited > 0:
         if count > room:
             return Clock(now, arrived, awaited, idle, waiting), False, count
@@ -318,12 +331,15 @@ def play(
         now = target
         while ends.top[0] >= 0 and ends.key[ends.top[0], 0] <= now:
             job = ends.top[0]
-            spans[0, count], spans[1, count], spans[2, count] = job, state.hold[job], now
+            spans[0, count] = job
+            spans[1, count] = state.hold[job]
+            spans[2, count] = now
             count += 1
             _leave(state, ends, dues, job, now)
             remove(q, job)
             idle += q.gpus[job]
-            state.left[job], state.end[job] = 0.0, now
+            state.left[job] = 0.0
+            state.end[job] = now
             awaited -= pace.awaited[job]
         while arrived < len(pace.submit) and pace.submit[arrived] <= now * pace.near:
             _file(q, state, pace, arrived, now, False)
@@ -346,7 +362,9 @@ def play(
                 continue
             job = -1 - choice
             waiting += 1
-            spans[0, count], spans[1, count], spans[2, count] = job, state.hold[job], now
+            spans[0, count] = job
+            spans[1, count] = state.hold[job]
+            spans[2, count] = now
             count += 1
             _leave(state, ends, dues, job, now)
             state.left[job] -= (now - state.since[job]) * state.rate[job]
@@ -359,7 +377,8 @@ def play(
             waiting -= 1
             state.first_start[job] = min(state.first_start[job], now)
             _file(q, state, pace, job, now, True)
-            state.running[job], state.held[job] = True, q.gpus[job]
+            state.running[job] = True
+            state.held[job] = q.gpus[job]
             state.hold[job] = state.since[job] = state.clean[job] = now
             state.rate[job] = 1.0 / pace.solo[job]
             ends.key[job, 0] = now + state.left[job] / state.rate[job]

@@ -32,7 +32,8 @@ class RankedDriver:
         placer: Placer,
         take: Callable[[int], None],
     ) -> None:
-        self.table, self.ordering = table, policy.ordering(view)
+        self.table = table
+        self.ordering = policy.ordering(view)
         self.quantum = policy.quantum_s()
         special = self.ordering.selection
         #: the numbers all keys follow, where compiled loops can simulate the whole run by them
@@ -102,7 +103,10 @@ class Backlog:
     ) -> None:
         from repro.sim.select import queues
 
-        self.table, self.ordering, self.placer, self.take = table, ordering, placer, take
+        self.table = table
+        self.ordering = ordering
+        self.placer = placer
+        self.take = take
         self.preemptive = ordering.policy.preemptive
         self.blocking = ordering.policy.blocking
         self.idle = capacity
@@ -190,7 +194,9 @@ class Backlog:
 
     def _fill(self, now: float, starts: list[int]) -> None:
         """Start what fits, best first; nothing running is touched."""
-        gpus, refused, found = self.table.gpus, set[int](), True
+        gpus = self.table.gpus
+        refused = set[int]()
+        found = True
         while found and self.idle > 0:
             found = False
             if self._moved:
@@ -240,7 +246,8 @@ class Backlog:
             self._parts = len(parts)
             self._q = self._queues.empty(self._gpus, self._parts, self._widths, 64)
             columns: tuple[Any, Any] = self._q.key, self._q.slope
-            self._keys, self._slopes = memoryview(columns[0]), memoryview(columns[1])
+            self._keys = memoryview(columns[0])
+            self._slopes = memoryview(columns[1])
         try:
             if slope:
                 parts = (*parts[:-1], parts[-1] - slope * now)

@@ -23,7 +23,9 @@ class Refill:
     """
 
     def __init__(self, table: JobTable, ordering: Ordering, cluster: Cluster) -> None:
-        self.table, self.ordering, self.nodes = table, ordering, FirstFit(cluster)
+        self.table = table
+        self.ordering = ordering
+        self.nodes = FirstFit(cluster)
         self._waiting: dict[int, SortedList[Entry]] = {}
         self._key: dict[int, Any] = {}
         self._held: dict[int, None] = {}
@@ -74,7 +76,9 @@ class Refill:
         return stops, starts
 
     def _scan(self, now: float) -> dict[int, None]:
-        key, gpus, nodes = self.ordering.key, self.table.gpus, self.nodes
+        key = self.ordering.key
+        gpus = self.table.gpus
+        nodes = self.nodes
         running: dict[int, list[Entry]] = {}
         for job in self._held:
             running.setdefault(gpus[job], []).append((key(job, now), job))

@@ -33,9 +33,13 @@ class Resort:
         always_sorts: bool = False,
         drifts: Callable[[int], bool] | None = None,
     ) -> None:
-        self.table, self.ordering, self.capacity = table, ordering, cluster.num_gpus
-        self.partition, self.history_ties = partition, history_ties
-        self.always_sorts, self.drifts = always_sorts, drifts
+        self.table = table
+        self.ordering = ordering
+        self.capacity = cluster.num_gpus
+        self.partition = partition
+        self.history_ties = history_ties
+        self.always_sorts = always_sorts
+        self.drifts = drifts
         self._order: list[int] = []
         self._held: set[int] = set()
         self._drifting: set[int] = set()
@@ -89,7 +93,8 @@ class Resort:
 
     def select(self, now: float) -> tuple[list[int], list[int]]:
         """Sort, scan, and return who loses and who gets GPUs, in list order."""
-        ordering, held = self.ordering, self._held
+        ordering = self.ordering
+        held = self._held
         stops: list[int] = []
         if self._demand <= self.capacity and not self.always_sorts:
             starts = [job for job in self._order if job not in held] if self.waits else []
@@ -116,7 +121,9 @@ class Resort:
 
     def _scan(self) -> tuple[list[int], list[int]]:
         """Give every job in order its gang, or skip it; return (starts, stops)."""
-        gpus, held, free = self.table.gpus, self._held, self.capacity
+        gpus = self.table.gpus
+        held = self._held
+        free = self.capacity
         starts: list[int] = []
         stops: list[int] = []
         kept = 0

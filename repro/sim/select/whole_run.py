@@ -28,7 +28,8 @@ def play(
 
     What the engine would do event by event, held against it by a test. See `queues.Pace`.
     """
-    n, gpus = table.count, np.array(table.gpus, dtype=np.int64)
+    n = table.count
+    gpus = np.array(table.gpus, dtype=np.int64)
     widths, width = np.unique(gpus, return_inverse=True)
     drift = steady.per_service * gpus - np.full(n, steady.per_second)
     lanes, lane = np.unique(drift, return_inverse=True)
@@ -51,10 +52,12 @@ def play(
     q = queues.empty(gpus, 2 if steady.limits else 1, len(widths), len(lanes))
     ends, dues = (queues.empty(gpus, 1, 1, 0) for _ in range(2))
     spans = np.empty((3, 2 * max(_AT_ONCE, num_gpus)))
-    clock, over = Clock(0.0, 0, int(flags.sum()), num_gpus, 0), False
+    clock = Clock(0.0, 0, int(flags.sum()), num_gpus, 0)
+    over = False
     while not over:
         clock, over, count = queues.play(q, ends, dues, table.state, pace, clock, spans)
         if settings.keep_intervals:
             job, start, end = spans[:, :count]
-            held, none = gpus[job.astype(int)], np.full(count, -1)
+            held = gpus[job.astype(int)]
+            none = np.full(count, -1)
             intervals.blocks.append(np.array([job, job, start, end, held, held, -none, none]))

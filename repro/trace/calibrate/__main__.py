@@ -17,9 +17,33 @@ from repro.trace.load import load
 from repro.trace.synth.muri import LEVELS, QUANTILES, TRACES
 
 HISTORY_LEVELS = (
-    0, 0.01, 0.05, *np.arange(10, 70, 5) / 100, 0.68, 0.7, 0.72, 0.75, 0.78, 0.8, 0.82, 0.85, 0.88,
-    0.9, 0.925, 0.95, 0.965, 0.975, 0.985, 0.99, 0.995, 0.998, 0.999, 0.9995, 0.9999, 1.0,
-)  # fmt: skip
+    0,
+    0.01,
+    0.05,
+    *np.arange(10, 70, 5) / 100,
+    0.68,
+    0.7,
+    0.72,
+    0.75,
+    0.78,
+    0.8,
+    0.82,
+    0.85,
+    0.88,
+    0.9,
+    0.925,
+    0.95,
+    0.965,
+    0.975,
+    0.985,
+    0.99,
+    0.995,
+    0.998,
+    0.999,
+    0.9995,
+    0.9999,
+    1.0,
+)
 _SHORTEST_S = 120.0
 _PCS = "simulation/traces/trace_"
 #: What PCS's simulator draws, and how the files of its workloads begin.
@@ -73,7 +97,8 @@ def gpu_mix(frames: Iterable[pd.DataFrame]) -> pd.DataFrame:
 
 def muri_tables(frames: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
     """Return the gaps and, by GPU count, the durations of Muri's traces at quantile levels."""
-    gaps, durations = [], []
+    gaps = []
+    durations = []
     for name, frame in frames.items():
         submit = frame["submit_time"].to_numpy(float)
         gaps.append((name, np.ptp(submit), *np.quantile(np.diff(submit), LEVELS).round(1)))

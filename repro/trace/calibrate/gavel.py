@@ -55,7 +55,8 @@ def _gangs(measured: ThroughputTable) -> Iterator[_Term]:
         if not members[0].distributed:
             continue
         for gpu_type, gang in itertools.product(GPU_TYPES, GANGS):
-            near, far = (gang, gpu_type), (gang, gpu_type + UNCONSOLIDATED)
+            near = (gang, gpu_type)
+            far = (gang, gpu_type + UNCONSOLIDATED)
             for quantity, above, below in (
                 ("scale_out", near, (1, gpu_type)),
                 ("unconsolidated", far, near),
@@ -76,7 +77,8 @@ def _speed(measured: ThroughputTable, job: JobType, place: tuple[int, str]) -> f
 def _kept(measured: ThroughputTable, gpu_type: str) -> list[_Term]:
     """Fit what a job keeps in a pair: a line in its own size plus a line in the other's."""
     models = list(_models())
-    features, kept = [], []
+    features = []
+    kept = []
     for job in job_types():
         alone = measured.steps_per_s(job.name, 1, gpu_type)
         for other in job_types():
@@ -100,7 +102,8 @@ def _kept(measured: ThroughputTable, gpu_type: str) -> list[_Term]:
 def _memory(measured: ThroughputTable, gpu_type: str) -> list[_Term]:
     """Separate the pairs that run from those that do not: least sum of violations."""
     models = list(_models())
-    rows, limits = [], []
+    rows = []
+    limits = []
     for place, job in enumerate(job_types()):
         for other in job_types()[: place + 1]:
             use = np.zeros((len(models), 2))

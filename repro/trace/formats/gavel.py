@@ -16,9 +16,17 @@ from repro.typing import Floats
 
 _SHORT = ("job_type", "command", "steps_arg", "needs_data_dir", "steps", "arrival", "scale_factor")
 _LONG = (
-    "job_type", "command", "working_dir", "steps_arg", "needs_data_dir", "steps", "scale_factor",
-    "priority_weight", "slo", "arrival",
-)  # fmt: skip
+    "job_type",
+    "command",
+    "working_dir",
+    "steps_arg",
+    "needs_data_dir",
+    "steps",
+    "scale_factor",
+    "priority_weight",
+    "slo",
+    "arrival",
+)
 _TEXT = ("job_type", "command", "working_dir", "steps_arg")
 _LOOK = 100
 _STEPS = f"a job has 1 to {MAX_EXACT:,} steps"
@@ -76,7 +84,8 @@ def read(
 
 def _per_job(parsed: Parsed, gpus: Floats, speed: ThroughputTable) -> Floats:
     """Return steps per second of each job; note how many take the one-GPU figure."""
-    single, gpu = 0, speed.reference
+    single = 0
+    gpu = speed.reference
     rates = np.empty(len(gpus))
     models = parsed.frame["model"]
     faults = []

@@ -37,14 +37,19 @@ def read(document: Document, case: str | None = None, times: str = "t4") -> Pars
             raise ParamError(f"case {case!r} is not in {document.name}: {', '.join(cases)}")
         kept = (table.frame["case"] == case).to_numpy() if case is not None else kept
     parsed = table.parsed(
-        "model", "batch_size", "num_ps", "gpu_mem_mb", job_id="index",
+        "model",
+        "batch_size",
+        "num_ps",
+        "gpu_mem_mb",
+        job_id="index",
         also=("case", "job", "num_batches", "num_workers"),
-    )  # fmt: skip
+    )
     counts = ("num_ps", "num_workers")
     servers, workers = (table.whole(name, most=MAX_GPUS_PER_JOB) for name in counts)
     sizes = ("batch_size", "num_batches")
     batch, batches = (table.whole(name, 1, most=MAX_EXACT, required=False) for name in sizes)
-    frame, model = parsed.frame, named(times)
+    frame = parsed.frame
+    model = named(times)
     frame["batch_size"] = batch
     if "job_id" not in frame:
         frame["job_id"] = frame.index.to_numpy()

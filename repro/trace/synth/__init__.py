@@ -24,9 +24,19 @@ generators: Registry[Generator] = Registry("generator", "repro.trace.synth")
 
 #: Jobs of PCS's traces of Philly's virtual clusters.
 _PCS_JOBS = {
-    "0e4a51": 2465, "103959": 2677, "11cb48": 19048, "2869ce": 956, "51b7ef": 63, "6214e9": 51258,
-    "6c71a0": 14783, "7f04ca": 1461, "b436b2": 9031, "e13805": 938, "ed69ec": 1400, "ee9e8c": 5452,
-}  # fmt: skip
+    "0e4a51": 2465,
+    "103959": 2677,
+    "11cb48": 19048,
+    "2869ce": 956,
+    "51b7ef": 63,
+    "6214e9": 51258,
+    "6c71a0": 14783,
+    "7f04ca": 1461,
+    "b436b2": 9031,
+    "e13805": 938,
+    "ed69ec": 1400,
+    "ee9e8c": 5452,
+}
 #: What replaces public files of a format, or single ones, when they cannot be had. Formats that
 #: carry more than submission, duration and GPUs of a Philly-like cluster have no stand-in.
 _STAND_INS = {

@@ -16,8 +16,15 @@ from repro.trace.synth import generators
 
 Source = str | Path
 _COLUMNS = [
-    "job_id", "submit_time", "duration", "num_gpus", "model", "iterations", "priority_weight", "slo"
-]  # fmt: skip
+    "job_id",
+    "submit_time",
+    "duration",
+    "num_gpus",
+    "model",
+    "iterations",
+    "priority_weight",
+    "slo",
+]
 
 
 @generators.register("gavel-single")
@@ -118,7 +125,8 @@ def gavel_physical(
     lengths = np.linspace(min_hours, max_hours, durations).tolist()
     # the seed is that of the job types; arrivals, durations and gangs have the next three
     types, gaps, hours, gangs = (Random(seed + offset) for offset in range(4))
-    now, drawn = 0.0, []
+    now = 0.0
+    drawn = []
     for number in range(jobs):
         kind = types.choice(kinds)
         gpus = _gang_size(gangs.random(), wide=False) if multiple and kind.distributed else 1
@@ -148,13 +156,19 @@ def _arrivals(seed: int, jobs: int, rate: float | None) -> list[float]:
 
 
 def _drawn(
-    seed: int, multiple: bool, times: list[float], priorities: bool, slos: bool,
-    fixed_duration: float | None, job_table: str,
-) -> list[Job]:  # fmt: skip
+    seed: int,
+    multiple: bool,
+    times: list[float],
+    priorities: bool,
+    slos: bool,
+    fixed_duration: float | None,
+    job_table: str,
+) -> list[Job]:
     """Return the jobs that arrive at some times."""
     kinds = job_types() if job_table == "public" else _published_order(job_table)
     # jobs, arrivals and deadlines are drawn apart
-    stream, deadlines = Random(seed + 2), Random(seed + 6)
+    stream = Random(seed + 2)
+    deadlines = Random(seed + 6)
     drawn = []
     for time in times:
         gpus = _gang_size(stream.random(), wide=True)
@@ -200,7 +214,9 @@ def _gang_size(drawn: float, *, wide: bool) -> int:
 
 def _slo(drawn: float) -> float:
     """Return a deadline, in durations, for a number drawn from [0, 1)."""
-    return 1.2 if drawn < 0.33 else 2.0 if drawn < 0.67 else 10.0
+    if drawn < 0.33:
+        return 1.2
+    return 2.0 if drawn < 0.67 else 10.0
 
 
 def _gap(stream: Random, rate: float) -> float:

@@ -18,18 +18,42 @@ from repro.typing import Floats
 TRACES = ("1", "2", "3", "4", "testbed")
 #: Levels of the quantiles in the measured tables, and their columns.
 LEVELS = (
-    0.0, 0.01, 0.02, 0.035, *np.arange(1, 19) / 20, 0.925, 0.95, 0.965, 0.975, 0.985, 0.99, 0.995,
+    0.0,
+    0.01,
+    0.02,
+    0.035,
+    *np.arange(1, 19) / 20,
+    0.925,
+    0.95,
+    0.965,
+    0.975,
+    0.985,
+    0.99,
+    0.995,
     1.0,
-)  # fmt: skip
+)
 QUANTILES = [f"q{round(100 * level, 1):g}" for level in LEVELS]
 #: Models that each further job type adds (artifact, job_type_1.csv to job_type_4.csv).
 JOB_TYPES = (
-    ("bert", "gpt2"), ("vgg16", "vgg19"), ("resnet18", "shufflenet_v2_x1_0"), ("a2c", "dqn"),
-)  # fmt: skip
+    ("bert", "gpt2"),
+    ("vgg16", "vgg19"),
+    ("resnet18", "shufflenet_v2_x1_0"),
+    ("a2c", "dqn"),
+)
 _COLUMNS = [
-    "job_id", "submit_time", "duration", "num_gpus", "model", "batch_size", "iterations",
-    "iteration_time", "priority", "stage_storage", "stage_gpu", "stage_network",
-]  # fmt: skip
+    "job_id",
+    "submit_time",
+    "duration",
+    "num_gpus",
+    "model",
+    "batch_size",
+    "iterations",
+    "iteration_time",
+    "priority",
+    "stage_storage",
+    "stage_gpu",
+    "stage_network",
+]
 
 
 @generators.register("muri-like")

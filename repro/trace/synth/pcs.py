@@ -81,7 +81,8 @@ def pcs_like(
     tables = {name: table[np.lexsort(table.T)] for name, table in tables.items()}
     value, share = tables["gpus"].T
     gpus = value[np.searchsorted(share, strata(rng, jobs))].astype(np.int64)
-    curves, models = pcs_speedups(), np.empty(jobs, dtype=object)
+    curves = pcs_speedups()
+    models = np.empty(jobs, dtype=object)
     for width in np.unique(gpus):
         rows = np.flatnonzero(gpus == width)
         long = [model for model, curve in curves.curves.items() if len(curve) >= width]

@@ -184,7 +184,8 @@ def _durations(rng: np.random.Generator, stream: str, gpus: int, order: Ints) ->
     """Return whole seconds, stratified: one duration near each of the quantiles measured."""
     every = measured("philly_durations")
     held = every[(every["stream"] == stream) & (every["num_gpus"] == gpus)]
-    levels, values = held["level"].to_numpy(float), held["duration_s"].to_numpy(float)
+    levels = held["level"].to_numpy(float)
+    values = held["duration_s"].to_numpy(float)
     return np.maximum(np.round(inverse_cdf(spread(rng, order), levels, values)), 1.0)
 
 

@@ -12,9 +12,17 @@ from repro.typing import Floats, Ints
 
 #: Ten models, in the order of the paper's figures.
 MODELS = (
-    "vgg19", "vgg16", "vgg11", "alexnet", "resnet152", "resnet101", "resnet50", "inception4",
-    "inception3", "googlenet",
-)  # fmt: skip
+    "vgg19",
+    "vgg16",
+    "vgg11",
+    "alexnet",
+    "resnet152",
+    "resnet101",
+    "resnet50",
+    "inception4",
+    "inception3",
+    "googlenet",
+)
 #: GPUs -> jobs among 480 (section 5.1).
 GPU_COUNTS = {1: 240, 2: 40, 4: 80, 8: 90, 16: 25, 32: 5}
 SMALL_GPUS = 4

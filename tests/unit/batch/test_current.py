@@ -25,9 +25,20 @@ def entry(project, monkeypatch):
 
 
 #: What else a result.json holds.
-REST = {"id": "tiresias/fig01_one", "title": "t", "reference": "r", "shows": "s", "seed": 0,
-        "profile": "quick", "stand_in": None, "params": {}, "versions": {}, "verdict": None,
-        "claims": [], "points": []}  # fmt: skip
+REST = {
+    "id": "tiresias/fig01_one",
+    "title": "t",
+    "reference": "r",
+    "shows": "s",
+    "seed": 0,
+    "profile": "quick",
+    "stand_in": None,
+    "params": {},
+    "versions": {},
+    "verdict": None,
+    "claims": [],
+    "points": [],
+}
 
 
 def finished(project, wanted, data=()):
@@ -139,9 +150,14 @@ def test_a_parameter_given_its_default_counts_as_not_given(entry):
 
 @pytest.mark.parametrize(
     ("kind", "here", "current"),
-    [("public", True, True), ("public", False, False), ("generated", False, True),
-     ("synthetic stand-in", False, True), ("synthetic stand-in", True, False)],
-)  # fmt: skip
+    [
+        ("public", True, True),
+        ("public", False, False),
+        ("generated", False, True),
+        ("synthetic stand-in", False, True),
+        ("synthetic stand-in", True, False),
+    ],
+)
 def test_data_that_came_or_went_makes_a_result_old(project, monkeypatch, kind, here, current):
     monkeypatch.setattr(public, "is_known", lambda name: name == "philly")
     monkeypatch.setattr(public, "available", lambda name: here)
@@ -150,8 +166,14 @@ def test_data_that_came_or_went_makes_a_result_old(project, monkeypatch, kind, h
 
 
 def test_a_file_that_is_no_notebook(entry):
-    for text in ("", "[]", '{"cells": [1]}', "<html>", "[" * 100_000,
-                 '{"cells": [{"cell_type": "code", "source": "", "metadata": null}]}'):  # fmt: skip
+    for text in (
+        "",
+        "[]",
+        '{"cells": [1]}',
+        "<html>",
+        "[" * 100_000,
+        '{"cells": [{"cell_type": "code", "source": "", "metadata": null}]}',
+    ):
         entry.notebook.write_text(text)
         with pytest.raises(ParamError, match="not a notebook"):
             fp.fingerprint(entry, "quick", {})
@@ -166,7 +188,8 @@ def test_dask_that_is_not_installed_is_named_with_its_command(monkeypatch):
 
 def test_leftovers_of_killed_batches_are_removed(tmp_path, monkeypatch):
     monkeypatch.setattr(plan.tempfile, "tempdir", str(tmp_path))
-    dead, alive = tmp_path / "repro-batch-4194303-x", tmp_path / f"repro-batch-{os.getpid()}-x"
+    dead = tmp_path / "repro-batch-4194303-x"
+    alive = tmp_path / f"repro-batch-{os.getpid()}-x"
     for folder in (dead, alive):
         folder.mkdir()
     with plan.scratch_folder() as scratch:

@@ -36,14 +36,29 @@ claims:
      certainty: artifact}}
 """
 CLAIM = {
-    "id": "gain", "kind": "number", "what": "gain", "published": 5.5, "ours": 5.4,
-    "tolerance": "±10 %", "source": "section 5", "certainty": "paper", "verdict": "reproduced",
+    "id": "gain",
+    "kind": "number",
+    "what": "gain",
+    "published": 5.5,
+    "ours": 5.4,
+    "tolerance": "±10 %",
+    "source": "section 5",
+    "certainty": "paper",
+    "verdict": "reproduced",
     "stand_in": False,
-}  # fmt: skip
+}
 POINT = {
-    "series": "las", "x": 1.0, "quantity": "JCT", "published": 10.0, "ours": 10.1, "unit": "h",
-    "distance": 0.01, "certainty": "artifact", "data": "author's", "rules": "paper",
-}  # fmt: skip
+    "series": "las",
+    "x": 1.0,
+    "quantity": "JCT",
+    "published": 10.0,
+    "ours": 10.1,
+    "unit": "h",
+    "distance": 0.01,
+    "certainty": "artifact",
+    "data": "author's",
+    "rules": "paper",
+}
 SERIES = ("tiresias/fig10_testbed", "Fig 10, section 5"), ("gavel/tab03_x", "Table 3")
 
 
@@ -51,14 +66,24 @@ def record(figure_id, reference, verdict="reproduced", **more):
     """Return a result."""
     claims = [CLAIM | {"verdict": verdict, "deviation": "<b>other</b> jobs."}]
     return {
-        "id": figure_id, "paper": figure_id.split("/")[0], "title": "Completion <times>",
-        "reference": reference, "shows": "times & more", "profile": "paper", "seed": 0,
-        "stand_in": None, "notes": [], "params": {"seeds": list(range(12)), "rules": "paper"},
+        "id": figure_id,
+        "paper": figure_id.split("/")[0],
+        "title": "Completion <times>",
+        "reference": reference,
+        "shows": "times & more",
+        "profile": "paper",
+        "seed": 0,
+        "stand_in": None,
+        "notes": [],
+        "params": {"seeds": list(range(12)), "rules": "paper"},
         "data": [{"name": "philly", "kind": "public", "sha256": "ab" * 32}],
-        "versions": {"python": "3.11", "scipy": "1.17"}, "verdict": verdict, "wall_s": 3.21,
-        "claims": [*claims, CLAIM | {"id": "b", "kind": "check"}], "points": [POINT],
+        "versions": {"python": "3.11", "scipy": "1.17"},
+        "verdict": verdict,
+        "wall_s": 3.21,
+        "claims": [*claims, CLAIM | {"id": "b", "kind": "check"}],
+        "points": [POINT],
         **more,
-    }  # fmt: skip
+    }
 
 
 def put(root, result, out="figures"):
@@ -99,7 +124,9 @@ class Reader(html.parser.HTMLParser):
 
     def __init__(self, page):
         super().__init__()
-        self.links, self.ids, self.pictures = [], [], []
+        self.links = []
+        self.ids = []
+        self.pictures = []
         self.feed(page)
 
     def handle_starttag(self, tag, attributes):
@@ -196,7 +223,7 @@ def test_a_notebook_that_ran_is_linked_as_a_page_but_not_from_the_committed_gall
         ("lecture slides, LAS example", "Lecture slides", ["text"]),
         ("Tiresias Fig 7; Gavel example; Muri Fig 4", "Tiresias Fig 7 and others", ["text"]),
     ],
-)  # fmt: skip
+)
 def test_short_names_and_kinds(reference, short, kinds):
     card = Card(Stored(Entry("a/b", ROOT), ROOT, {"reference": reference}))
     assert (card.short, card.kinds) == (short, kinds)
@@ -262,29 +289,30 @@ def test_results_against_others_name_what_moved_and_what_left_its_tolerance(root
     before = results(root)
     assert totals(compare(before, before, specs)) == "0 of 2 points moved; 0 worse, 0 better"
     moved = results(root, points=[POINT | {"ours": 11.5, "distance": 0.15}])
-    (_, change) = compare(moved, before, specs)
+    _, change = compare(moved, before, specs)
     assert change.lines() == [
         "worse: point left its tolerance: las at 1, JCT: 11.5, was 10.1, published 10 h",
         "moved: las at 1, JCT: 11.5, was 10.1, published 10 h",
     ]
-    (_, back) = compare(before, moved, specs)
+    _, back = compare(before, moved, specs)
     assert back.better and not back.worse
-    (_, inside) = compare(results(root, points=[POINT | {"ours": 10.2}]), before, specs)
+    _, inside = compare(results(root, points=[POINT | {"ours": 10.2}]), before, specs)
     assert inside.moved and not inside.worse and not inside.better
-    (_, gone) = compare(results(root, points=[], claims=[]), before, specs)
+    _, gone = compare(results(root, points=[], claims=[]), before, specs)
     assert len(gone.worse) == 3 and all("gone" in line for line in gone.worse)
 
 
 def test_other_inputs_seeds_and_data_are_not_compared(root):
-    before, specs = results(root), params.loaded(params.discover(root))[0]
+    before = results(root)
+    specs = params.loaded(params.discover(root))[0]
     for change, reason in (
         ({"profile": "quick", "params": {"n": 1}}, "profile quick here, paper there"),
         ({"seed": 3}, "seed 3 here, 0 there"),
         ({"stand_in": "drawn"}, "other data"),
     ):
-        (_, found) = compare(results(root, **change), before, specs)
+        _, found = compare(results(root, **change), before, specs)
         assert found.other.startswith(reason) and not found.lines()
-    (_, found) = compare(results(root, profile="quick"), before, specs)
+    _, found = compare(results(root, profile="quick"), before, specs)
     assert not found.other
     assert totals(compare(before, before[:1], specs)).endswith("1 figure not compared")
 

@@ -41,8 +41,11 @@ def test_a_run_writes_everything_and_a_second_one_skips(project):
     assert f"gallery:  {project.root / 'build/figures/index.html'}" in first.stdout
     folder = project.folder("tiresias/fig01_one")
     assert sorted(p.name for p in folder.iterdir()) == [
-        "fig01_one.csv", "fig01_one.png", "fig01_one.svg", "result.json",
-    ]  # fmt: skip
+        "fig01_one.csv",
+        "fig01_one.png",
+        "fig01_one.svg",
+        "result.json",
+    ]
     result = project.result("tiresias/fig01_one")
     assert result["params"] == {"cluster": "1x4", "seeds": [0]}
     assert (result["paper"], result["profile"], result["seed"]) == ("tiresias", "quick", 0)
@@ -305,7 +308,8 @@ def test_a_broken_figure_fails_alone_in_a_batch_and_is_refused_by_name(project, 
     line, old, new = BREAKS[how]
     project.add("tiresias/fig01_one")
     project.add("gavel/tab02_bad")
-    yaml, notebook = "params/gavel/tab02_bad.yaml", "notebooks/gavel/tab02_bad.ipynb"
+    yaml = "params/gavel/tab02_bad.yaml"
+    notebook = "notebooks/gavel/tab02_bad.ipynb"
     path = project.root / (yaml if how in ("misspelt", "orphan") else notebook)
     if how == "orphan":
         path.unlink()
@@ -317,8 +321,11 @@ def test_a_broken_figure_fails_alone_in_a_batch_and_is_refused_by_name(project, 
     assert "Traceback" in project.cli("run", "gavel/tab02", "--debug", code=1).stderr
 
     done = project.cli("run", "--all", code=1)
-    assert [one for one in done.stdout.splitlines() if "gavel/tab02_bad: failed: " in one
-            and line in one]  # fmt: skip
+    assert [
+        one
+        for one in done.stdout.splitlines()
+        if "gavel/tab02_bad: failed: " in one and line in one
+    ]
     assert "tiresias/fig01_one: 2 reproduced" in done.stdout and "1 figure failed" in done.stdout
     assert "1 of 2 figures are current" in project.cli("run", "--all", code=1).stdout
     project.add("gavel/tab02_bad")
@@ -351,8 +358,11 @@ def test_a_terminal_shows_what_runs_and_how_far_it_is(project):
     ours, theirs = os.openpty()
     environment = project.env | {"TERM": "xterm", "COLUMNS": "100"}
     batch = subprocess.Popen(
-        project.command("run", "--all"), env=environment, cwd=project.root, stdout=theirs,
-    )  # fmt: skip
+        project.command("run", "--all"),
+        env=environment,
+        cwd=project.root,
+        stdout=theirs,
+    )
     os.close(theirs)
     shown = b""
     # Linux tells the end of a terminal by an error.

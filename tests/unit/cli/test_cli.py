@@ -81,10 +81,22 @@ def put(root, figure_id, verdict="reproduced", out="build/figures", deviation=No
     if deviation:
         claim["deviation"] = deviation
     paper = figure_id.split("/")[0]
-    record = {"id": figure_id, "paper": paper, "title": "Testbed", "reference": "Fig 10",
-              "shows": "times", "profile": "quick", "seed": 0, "stand_in": None, "params": {},
-              "data": [], "versions": {}, "verdict": verdict, "points": [],
-              "claims": [claim]}  # fmt: skip
+    record = {
+        "id": figure_id,
+        "paper": paper,
+        "title": "Testbed",
+        "reference": "Fig 10",
+        "shows": "times",
+        "profile": "quick",
+        "seed": 0,
+        "stand_in": None,
+        "params": {},
+        "data": [],
+        "versions": {},
+        "verdict": verdict,
+        "points": [],
+        "claims": [claim],
+    }
     (folder / "result.json").write_bytes(to_json(record))
     for suffix in ("png", "svg", "csv"):
         (folder / f"{folder.name}.{suffix}").write_text(suffix)
@@ -200,22 +212,39 @@ def test_a_broken_policy_file_is_named_and_other_policies_work(jobs, tmp_path):
     line = "repro/policies/baselines/sickly.py:1: NameError: name 'register' is not defined"
 
     def simulate(policy):
-        command = [sys.executable, "-m", "repro.cli", "simulate", "--trace", str(jobs), "--format",
-                   "tiresias", "--cluster", "1x4", "--policy", policy]  # fmt: skip
+        command = [
+            sys.executable,
+            "-m",
+            "repro.cli",
+            "simulate",
+            "--trace",
+            str(jobs),
+            "--format",
+            "tiresias",
+            "--cluster",
+            "1x4",
+            "--policy",
+            policy,
+        ]
         return subprocess.run(
-            command, env={**os.environ, "PYTHONPATH": str(package.parent),
-                          "REPRO_HOME": str(here.parent)},
-            capture_output=True, text=True, check=False, cwd=package.parent,
-        )  # fmt: skip
+            command,
+            env={**os.environ, "PYTHONPATH": str(package.parent), "REPRO_HOME": str(here.parent)},
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=package.parent,
+        )
 
-    well, broken = simulate("srtf"), simulate("sickly")
+    well = simulate("srtf")
+    broken = simulate("sickly")
     assert well.returncode == 0 and "avg_jct" in well.stdout
     warning = f"repro: warning: {line}; policy sickly left out"
     assert well.stderr.splitlines() == [warning]
     assert broken.returncode == 2
     assert broken.stderr.splitlines() == [
-        warning, f"repro: policy 'sickly' cannot be read: {line}",
-    ]  # fmt: skip
+        warning,
+        f"repro: policy 'sickly' cannot be read: {line}",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -352,10 +381,24 @@ def test_simulate_prints_exactly_the_agreed_keys(jobs, capsys):
     out = run(capsys, *words, "--policy", "srtf", "--json").out
     found = json.loads(out)
     assert list(found) == [
-        "policy", "trace", "cluster", "n_jobs", "n_finished", "avg_jct", "median_jct", "p95_jct",
-        "p99_jct", "makespan", "avg_queueing", "preemptions", "utilisation", "wall_s", "ignored",
-        "notes", "stand_in",
-    ]  # fmt: skip
+        "policy",
+        "trace",
+        "cluster",
+        "n_jobs",
+        "n_finished",
+        "avg_jct",
+        "median_jct",
+        "p95_jct",
+        "p99_jct",
+        "makespan",
+        "avg_queueing",
+        "preemptions",
+        "utilisation",
+        "wall_s",
+        "ignored",
+        "notes",
+        "stand_in",
+    ]
     assert (found["policy"], found["cluster"], found["n_finished"]) == ("srtf", "1x4", 4)
     assert "avg_jct" in run(capsys, *words, "--policy", "srtf").out
 
@@ -367,8 +410,14 @@ def test_simulate_writes_one_row_per_job(jobs, capsys, tmp_path):
     rows = list(csv.DictReader(io.StringIO(text)))
     assert text.splitlines()[0] == "job_id,submit_time,start_time,end_time,jct,num_gpus"
     assert [row["job_id"] for row in rows] == ["1", "2", "3", "4"]
-    assert rows[0] == {"job_id": "1", "submit_time": "0", "start_time": "0", "end_time": "10",
-                       "jct": "10", "num_gpus": "2"}  # fmt: skip
+    assert rows[0] == {
+        "job_id": "1",
+        "submit_time": "0",
+        "start_time": "0",
+        "end_time": "10",
+        "jct": "10",
+        "num_gpus": "2",
+    }
     assert rows[1]["end_time"] == "5.5"
 
 
@@ -449,10 +498,8 @@ def test_new_policy_writes_a_policy_that_runs(root, capsys, monkeypatch):
     monkeypatch.setattr(paths, "PACKAGE", root / "repro")
     shown = run(capsys, "new-policy", "my-first").out
     assert "wrote repro/policies/my_first.py" in shown
-    policy, test = (
-        root / "repro/policies/my_first.py",
-        root / "tests/unit/policies/test_my_first.py",
-    )
+    policy = root / "repro/policies/my_first.py"
+    test = root / "tests/unit/policies/test_my_first.py"
     names: dict = {"__name__": "my_first"}
     exec(compile(policy.read_text(), str(policy), "exec"), names)
     assert simulate(small_trace(), "1x4", names["MyFirst"]()).summary()["n_finished"] == 6
@@ -529,7 +576,8 @@ def test_one_command_does_not_import_the_others():
 
 @pytest.mark.parametrize("words", [(), ("trace",)])
 def test_no_command_shows_the_help_as_help(words):
-    bare, asked = child(*words), child(*words, "--help")
+    bare = child(*words)
+    asked = child(*words, "--help")
     assert (bare.returncode, bare.stdout, bare.stderr) == (0, asked.stdout, "")
     assert bare.stdout.startswith(" ".join(("Usage: repro", *words)))
 

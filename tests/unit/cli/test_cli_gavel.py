@@ -9,7 +9,8 @@ import pytest
 
 from repro.cli import app
 
-A3C, LM = "A3C", "LM (batch size 5)"
+A3C = "A3C"
+LM = "LM (batch size 5)"
 SPEEDS = f"""\
 job_type,scale_factor,gpu_type,steps_per_second,job_type_b,steps_per_second_b
 {A3C},1,v100,8,,
@@ -43,7 +44,9 @@ def simulate(tmp_path, capsys):
     def _simulate(
         *words, jobs=JOBS, speeds=SPEEDS, cluster="1xv100,1xk80", policy="gavel-las", code=0
     ):
-        path, table, out = tmp_path / "jobs.trace", tmp_path / "speeds", tmp_path / "out.csv"
+        path = tmp_path / "jobs.trace"
+        table = tmp_path / "speeds"
+        out = tmp_path / "out.csv"
         path.write_text("\n".join(jobs) + "\n")
         table = table.with_suffix(".csv" if isinstance(speeds, str) else ".json")
         table.write_text(speeds if isinstance(speeds, str) else json.dumps(speeds))
@@ -132,7 +135,9 @@ def test_seconds_follow_from_the_reference_type(simulate):
 
 
 def test_a_trace_in_seconds_takes_the_speeds_of_the_table(tmp_path, capsys):
-    path, table, out = tmp_path / "jobs.csv", tmp_path / "speeds.csv", tmp_path / "out.csv"
+    path = tmp_path / "jobs.csv"
+    table = tmp_path / "speeds.csv"
+    out = tmp_path / "out.csv"
     path.write_text(f"job_id,submit_time,duration,num_gpus,model\n0,0,300,1,{A3C}\n")
     table.write_text(SPEEDS)
     words = ["simulate", "--trace", path, "--format", "repro", "--cluster", "2xk80", "--out", out]
@@ -155,7 +160,8 @@ def test_generators_take_a_table_too(tmp_path, capsys):
 
 
 def as_json(**changes):
-    a3c, lm = f"('{A3C}', 1)", f"('{LM}', 1)"
+    a3c = f"('{A3C}', 1)"
+    lm = f"('{LM}', 1)"
     table = {
         "v100": {
             a3c: {"null": 8.0, a3c: [4.0, 4.0], lm: [6.0, 50.0]},

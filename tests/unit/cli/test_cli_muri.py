@@ -23,7 +23,8 @@ SPEND = "an iteration takes time in at least one stage: "
 @pytest.fixture
 def simulate(tmp_path, capsys):
     def _simulate(lines, *words, format="muri", policy="muri-s", code=2):
-        path, out = tmp_path / "jobs.csv", tmp_path / "o.csv"
+        path = tmp_path / "jobs.csv"
+        out = tmp_path / "o.csv"
         path.write_text("\n".join(lines) + "\n")
         given = ["simulate", "--trace", path, "--format", format, "--cluster", "1x4"]
         given += ["--policy", policy, "--out", out, "--json", *words]

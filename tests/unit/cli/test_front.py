@@ -36,7 +36,8 @@ def test_json_is_one_object_whose_rows_give_what_they_say(capsys, jobs):
     assert shown.err == "" and told["evaluations"] == 12
     assert told["objectives"] == ["avg_jct_s", "p99_pred_err_pct"]
     for row in told["front"][:3]:
-        bounds, weights = tuple(row["thresholds"]), tuple(row["weights"])
+        bounds = tuple(row["thresholds"])
+        weights = tuple(row["weights"])
         rest = {name: row[name] for name in ("zeta_min", "delta")}
         policy = make("pcs", "pcs", thresholds=bounds, weights=weights, **rest)
         summary = simulate(load(jobs, "repro"), "1x16", policy, rules="pcs").summary()

@@ -37,7 +37,8 @@ class Place:
     """A folder of installed packages, and another in which the command line runs."""
 
     def __init__(self, site: Path, here: Path):
-        self.site, self.here = site, here
+        self.site = site
+        self.here = here
         (here / "jobs.csv").write_text(TRACE)
 
     def install(self, project: Path, wheels: Path) -> None:
@@ -48,9 +49,13 @@ class Place:
         env = {**os.environ, "PYTHONPATH": str(self.site), **more}
         env.pop("REPRO_HOME", None)
         done = subprocess.run(
-            [sys.executable, *map(str, words)], cwd=self.here, env=env, capture_output=True,
-            text=True, timeout=300,
-        )  # fmt: skip
+            [sys.executable, *map(str, words)],
+            cwd=self.here,
+            env=env,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
         assert done.returncode == code, f"{done.stdout}\n{done.stderr}"
         return done
 

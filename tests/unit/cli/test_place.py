@@ -16,9 +16,11 @@ nodes:
 """
 HEAD = "job_id,num_ps,num_workers,tasks,model,batch_size,num_batches"
 JOBS = [
-    "a,1,2,0 0 0,vgg16,12,250", "b,1,4,1 1 4 4 0,resnet50,12,250",
-    "c,2,3,6 6 6 7 7,inception3,12,250", "d,0,1,,vgg16,12,250",
-]  # fmt: skip
+    "a,1,2,0 0 0,vgg16,12,250",
+    "b,1,4,1 1 4 4 0,resnet50,12,250",
+    "c,2,3,6 6 6 7 7,inception3,12,250",
+    "d,0,1,,vgg16,12,250",
+]
 
 
 @pytest.fixture
@@ -63,11 +65,16 @@ def test_published_times(place):
 
 
 def test_policies_place_in_file_order_and_the_head_blocks(place):
-    told = report(place, jobs=["a,1,2,,,,", "b,1,2,,,,", "c,0,1,,,,"], policy="liquid",
-                  cluster="nodes: [{count: 2, gpus: 2}]")  # fmt: skip
+    told = report(
+        place,
+        jobs=["a,1,2,,,,", "b,1,2,,,,", "c,0,1,,,,"],
+        policy="liquid",
+        cluster="nodes: [{count: 2, gpus: 2}]",
+    )
     assert [job["tasks"] for job in told["jobs"]] == [[0, 0, 1], None, None]
-    spread = report(place, "--set", "drop=always", "--set", "lambda=0.2", policy="liquid",
-                    jobs=["a,1,2,,,,"])  # fmt: skip
+    spread = report(
+        place, "--set", "drop=always", "--set", "lambda=0.2", policy="liquid", jobs=["a,1,2,,,,"]
+    )
     assert len(set(spread["jobs"][0]["tasks"])) == 3
 
 
@@ -144,8 +151,11 @@ BARE = "job_id,num_ps,num_workers"
             ["not used: columns of the file tasks (policy given reads it), queue"],
         ),
         (
-            {"head": f"{BARE},gpu_type", "jobs": ["a,1,1,t4"],
-             "cluster": "nodes: [{count: 2, gpus: 4, type: v100}, {gpus: 8, type: t4}]"},
+            {
+                "head": f"{BARE},gpu_type",
+                "jobs": ["a,1,1,t4"],
+                "cluster": "nodes: [{count: 2, gpus: 4, type: v100}, {gpus: 8, type: t4}]",
+            },
             {"file_columns": ["gpu_type"], "options": ["GPU types of the cluster"]},
             [
                 "not used: columns of the file gpu_type (a container goes on a GPU of any type)",
@@ -153,7 +163,7 @@ BARE = "job_id,num_ps,num_workers"
             ],
         ),
     ],
-)  # fmt: skip
+)
 def test_what_is_not_used_is_told(place, named, ignored, lines):
     code, out, err = place("--json", policy="liquid", **named)
     assert code == 0

@@ -145,7 +145,8 @@ job_id,gpu_num,queue,submit_time,start_time,end_time,duration
 
 
 def test_convert_passes_on_what_was_noted(tmp_path):
-    path, out = tmp_path / "log.csv", tmp_path / "out.csv"
+    path = tmp_path / "log.csv"
+    out = tmp_path / "out.csv"
     path.write_text(LOG)
     words = ["convert", str(path), "--format", "helios", "--out", str(out)]
     with pytest.raises(TraceError, match="--drop-bad-rows"):
@@ -166,7 +167,8 @@ def test_convert_passes_on_what_was_noted(tmp_path):
 
 
 def test_convert_keeps_the_order_of_equal_submissions(tmp_path):
-    path, out = tmp_path / "jobs.csv", tmp_path / "out.csv"
+    path = tmp_path / "jobs.csv"
+    out = tmp_path / "out.csv"
     rows = "".join(f"{name},{7 - n % 2},60,1\n" for n, name in enumerate("hgfedcba"))
     path.write_text(f"job_id,submit_time,duration,num_gpus\n{rows}")
     run("convert", str(path), "--format", "repro", "--out", str(out))

@@ -55,10 +55,27 @@ def test_parse_keeps_a_cluster_and_equal_specs_are_equal():
 @pytest.mark.parametrize(
     "spec",
     [
-        "", " ", "8", "x8", "8x", "axb", "8x8x8x8", "8x8,", ",8x8", "8x-8", "8.5x8", "-1x4", "8x8:",
-        "8x8:4gb", "8*8", "٣x٤", "8x4;v100", "nodes=8", "8x 8y",
+        "",
+        " ",
+        "8",
+        "x8",
+        "8x",
+        "axb",
+        "8x8x8x8",
+        "8x8,",
+        ",8x8",
+        "8x-8",
+        "8.5x8",
+        "-1x4",
+        "8x8:",
+        "8x8:4gb",
+        "8*8",
+        "٣x٤",
+        "8x4;v100",
+        "nodes=8",
+        "8x 8y",
     ],
-)  # fmt: skip
+)
 def test_unreadable_specs(spec):
     with pytest.raises(ParamError, match="accepted: NODESxGPUS") as error:
         Cluster.parse(spec)

@@ -226,9 +226,17 @@ def test_an_unknown_policy_gets_near_matches():
 def test_records():
     result = simulate(trace((0, 10, 2), (2, 3, 2)), "1x2", "srtf")
     assert list(result.jobs.columns) == [
-        "job_id", "submit_time", "start_time", "end_time", "jct", "num_gpus", "duration",
-        "queueing", "preemptions", "promotions",
-    ]  # fmt: skip
+        "job_id",
+        "submit_time",
+        "start_time",
+        "end_time",
+        "jct",
+        "num_gpus",
+        "duration",
+        "queueing",
+        "preemptions",
+        "promotions",
+    ]
     assert result.jobs["jct"].tolist() == [13, 3]
     assert result.jobs["queueing"].tolist() == [3, 0]
     assert spans(result, 0) == [(0, 2), (5, 13)]

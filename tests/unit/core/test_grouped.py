@@ -20,7 +20,8 @@ class Neighbours:
     """Two jobs to a GPU, in order of arrival."""
 
     def __init__(self, view):
-        self.line, self.told = [], []
+        self.line = []
+        self.told = []
 
     def __call__(self, view):
         self.told += [(view.now, "left", job) for job in view.finished]

@@ -89,16 +89,22 @@ def test_the_error_is_of_the_family_asked_for():
 
 
 BROKEN = {
-    "tiger.py": ("from zoo_for_tests.cage import animals\n@animals.register('tiger')\n"
-                 "class Tiger:\n    pass\nnme\n",
-                 "zoo_for_tests/tiger.py:5: NameError: name 'nme' is not defined"),
+    "tiger.py": (
+        "from zoo_for_tests.cage import animals\n@animals.register('tiger')\n"
+        "class Tiger:\n    pass\nnme\n",
+        "zoo_for_tests/tiger.py:5: NameError: name 'nme' is not defined",
+    ),
     "bear.py": ("@animals.register('bear')\nclass Bear(:\n", "bear.py:2: SyntaxError: "),
-    "wolf.py": ("from zoo_for_tests import fur\n@register('wolf')\nclass Wolf: pass\n",
-                "wolf.py:1: ImportError: cannot import name 'fur'"),
+    "wolf.py": (
+        "from zoo_for_tests import fur\n@register('wolf')\nclass Wolf: pass\n",
+        "wolf.py:1: ImportError: cannot import name 'fur'",
+    ),
     "fox.py": ("import sys\n@register('fox')\ndef f(): pass\n", "fox.py:2: NameError"),
-    "ant.py": ("import sys; sys.exit('no ants')  # register('ant')\n",
-               "ant.py:1: SystemExit: no ants"),
-}  # fmt: skip
+    "ant.py": (
+        "import sys; sys.exit('no ants')  # register('ant')\n",
+        "ant.py:1: SystemExit: no ants",
+    ),
+}
 
 
 @pytest.mark.parametrize("file", BROKEN)

@@ -83,7 +83,8 @@ def test_an_unknown_model_or_type_is_named():
 
 def test_whole_tables_are_the_single_answers():
     drawn = [KINDS[number % len(KINDS)] for number in (0, 1, 0, 2, 1)]
-    found, naive = speeds(drawn), speeds(drawn)
+    found = speeds(drawn)
+    naive = speeds(drawn)
     for one, code in enumerate(found.codes):
         np.testing.assert_array_equal(found.alone[code], naive.of(one))
         for two, other in enumerate(found.codes):

@@ -48,7 +48,8 @@ def test_rows_of_equal_keys_are_merged():
 
 
 def test_what_was_not_asked_for_longest_is_forgotten():
-    solved, asked = Solved(2), []
+    solved = Solved(2)
+    asked = []
 
     def ask(number):
         return solved(np.array([number]), np.ones(1), lambda: asked.append(number) or number)

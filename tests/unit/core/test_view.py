@@ -162,7 +162,8 @@ def test_idle_gpus_need_nodes():
 
 def test_of_many_jobs_it_says_what_it_says_of_each():
     """Some run, some wait; whoever arrived and finished since the last decision is named."""
-    came, gone = [], []
+    came = []
+    gone = []
 
     @dataclass(frozen=True)
     class Counting(Looking):

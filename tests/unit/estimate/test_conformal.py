@@ -23,7 +23,8 @@ def test_the_promise_holds_whoever_comes_last(ratios, level):
     for place, new in enumerate(values):
         low, high = factors(np.delete(values, place), level)
         held += low <= new <= high
-    share, n = held / len(values), len(values)
+    share = held / len(values)
+    n = len(values)
     assert level - 1e-9 <= share
     # and no more than it has to: at most one more on either side
     assert share <= level + 2 / n + 1e-9
@@ -39,7 +40,8 @@ def test_too_few_jobs_bound_nothing(level, fewest):
 @settings(max_examples=60, deadline=None)
 def test_online_knows_its_class_up_to_the_arrival(seed, level):
     rng = np.random.default_rng(seed)
-    submit, jct = rng.integers(0, 40, 30).astype(float), rng.integers(1, 30, 30).astype(float)
+    submit = rng.integers(0, 40, 30).astype(float)
+    jct = rng.integers(1, 30, 30).astype(float)
     predicted = np.where(rng.random(30) < 0.8, rng.integers(1, 30, 30), math.nan)
     group = rng.integers(0, 2, 30)
     low, high = online(submit, jct, predicted, group, level)

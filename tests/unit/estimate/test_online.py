@@ -19,7 +19,8 @@ def rows(count):
 
 def test_it_learns_from_one_row_at_a_time_and_repeats():
     def errors():
-        forest, found = OnlineForest(["mem"], seed=3), []
+        forest = OnlineForest(["mem"], seed=3)
+        found = []
         for features, labels in rows(300):
             found.append(abs(forest.predict(features)["mem"] - labels["mem"]))
             forest.learn(features, labels)

@@ -41,7 +41,8 @@ class Fixed:
 
 
 def test_parameters_are_those_of_the_artifact():
-    forest, boosted = regressor("random_forest", 6, 1), regressor("gbdt", 6, 1)
+    forest = regressor("random_forest", 6, 1)
+    boosted = regressor("gbdt", 6, 1)
     for model in (forest, boosted):
         assert (model.n_estimators, model.max_depth, model.max_features) == (70, 13, 6)
         assert (model.min_samples_split, model.min_samples_leaf) == (10, 5)
@@ -171,7 +172,8 @@ def test_estimates_decide_on_which_nodes_containers_fit(estimator):
     trace = trace.join(estimator.requirements(trace)[["gpu_mem_mb", "bandwidth_mb_s"]])
     assert len(set(trace["gpu_mem_mb"])) > 1 and (trace["bandwidth_mb_s"] % 25 == 0).all()
     most = trace["gpu_mem_mb"].max()
-    small, large = Node(gpus=4, gpu_mem_mb=most - 1024), Node(gpus=4, gpu_mem_mb=most)
+    small = Node(gpus=4, gpu_mem_mb=most - 1024)
+    large = Node(gpus=4, gpu_mem_mb=most)
     result = simulate(trace, Cluster((small, large)), "liquid")
     needy = set(trace["job_id"][trace["gpu_mem_mb"] == most])
     held = result.intervals[result.intervals["job_id"].isin(needy)]["nodes"]

@@ -71,7 +71,8 @@ def test_the_error_falls_with_the_part_that_is_profiled():
 
 def test_a_pair_that_has_run_is_known_exactly_and_no_other_is():
     guessed = estimator(fraction=0.0, references=2, seed=3)
-    first, second = guessed.kind(0, "m0"), guessed.kind(1, "m7")
+    first = guessed.kind(0, "m0")
+    second = guessed.kind(1, "m7")
     before = guessed.pair_speeds(first, second)
     with_itself = guessed.pair_speeds(first, first)
     guessed.observe(second, first)
@@ -84,7 +85,8 @@ def test_a_pair_that_has_run_is_known_exactly_and_no_other_is():
 
 def test_two_jobs_keep_of_their_speeds_what_their_references_do():
     guessed = estimator(fraction=0.0, references=3, seed=4)
-    one, other = guessed.kind(0, "m5"), guessed.kind(1, "m9")
+    one = guessed.kind(0, "m5")
+    other = guessed.kind(1, "m9")
     kept = slowdowns(TABLE, MODELS, TYPES)[MODELS.index(one[1]), :, MODELS.index(other[1])]
     alone = [TABLE.rows["m5", 1][kind] for kind in TYPES]
     assert guessed.pair_speeds(one, other)[0] == pytest.approx(alone * kept)
@@ -92,7 +94,8 @@ def test_two_jobs_keep_of_their_speeds_what_their_references_do():
 
 def test_a_pair_is_known_only_on_the_type_it_has_run_on():
     guessed = estimator(fraction=0.0, references=2, seed=3)
-    first, second = guessed.kind(0, "m0"), guessed.kind(1, "m7")
+    first = guessed.kind(0, "m0")
+    second = guessed.kind(1, "m7")
     before = guessed.pair_speeds(first, second)
     guessed.observe(first, second, "p100")
     after = guessed.pair_speeds(first, second)

@@ -66,7 +66,8 @@ def test_synthetic_rows_repeat_and_keep_their_ranges():
 
 def test_synthetic_labels_without_noise():
     table = synthetic(np.random.default_rng(2), 200, ["vgg16"], noise=0, outliers=0)
-    server, worker = table[table["role"] == 1], table[table["role"] == 0]
+    server = table[table["role"] == 1]
+    worker = table[table["role"] == 0]
     assert set(server["gpu_mem_mb"]) == {600 + 2048, 600 + 1024}
     assert set(worker["gpu_mem_mb"]) == {600 + 4096 + size for size in (256, 512, 1024, 2048)}
     one = worker[(worker["num_ps"] == 1) & (worker["num_workers"] == 2)].iloc[0]
@@ -98,7 +99,8 @@ def test_measured_rows_leave_out_and_count_errors():
 def spoilt(tmp_path):
     def _spoilt(line, column, value):
         lines = PROFILES.read_text().splitlines()[:6]
-        header, fields = lines[0].split(","), lines[line - 1].split(",")
+        header = lines[0].split(",")
+        fields = lines[line - 1].split(",")
         fields[header.index(column)] = value
         lines[line - 1] = ",".join(fields)
         path = tmp_path / "profiles.csv"

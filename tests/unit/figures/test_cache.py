@@ -120,11 +120,36 @@ def test_a_policy_from_a_notebook_is_never_remembered(monkeypatch, own_cache):
 def test_keys_tell_values_apart():
     frame = pd.DataFrame({"a": [1.0, 2.0]})
     values = [
-        1, 1.0, True, "1", None, b"1", [1], (1,), {1}, {"a": 1}, {"a": 2}, {"b": 1}, [[1], 2],
-        [1, [2]], ["ab", "c"], ["a", "bc"], np.arange(3), np.arange(3.0), np.arange(4),
-        np.array([[0, 1, 2]]), np.float64(1), frame, frame + 1, frame.rename(columns={"a": "b"}),
-        frame["a"], float("nan"), float("inf"), Cluster.parse("1x4"), Cluster.parse("2x2"),
-    ]  # fmt: skip
+        1,
+        1.0,
+        True,
+        "1",
+        None,
+        b"1",
+        [1],
+        (1,),
+        {1},
+        {"a": 1},
+        {"a": 2},
+        {"b": 1},
+        [[1], 2],
+        [1, [2]],
+        ["ab", "c"],
+        ["a", "bc"],
+        np.arange(3),
+        np.arange(3.0),
+        np.arange(4),
+        np.array([[0, 1, 2]]),
+        np.float64(1),
+        frame,
+        frame + 1,
+        frame.rename(columns={"a": "b"}),
+        frame["a"],
+        float("nan"),
+        float("inf"),
+        Cluster.parse("1x4"),
+        Cluster.parse("2x2"),
+    ]
     keys = [cache.key(value) for value in values]
     assert len(set(keys)) == len(values)
     assert keys == [cache.key(value) for value in values]
@@ -307,11 +332,13 @@ def test_a_simulation_is_filed_under_the_versions_it_was_made_with(monkeypatch):
 
 
 def test_published_values_make_no_simulation_old(tmp_path, monkeypatch):
-    read, published = tmp_path / "muri_profiles.csv", tmp_path / "only_published.csv"
+    read = tmp_path / "muri_profiles.csv"
+    published = tmp_path / "only_published.csv"
     for path in (read, published):
         path.write_text("a\n1\n")
     monkeypatch.setattr(paths, "params_dir", lambda: tmp_path)
-    before, every = cache.simulated_tables_hash(), cache.tables_hash()
+    before = cache.simulated_tables_hash()
+    every = cache.tables_hash()
     published.write_text("a\n2\n")
     assert cache.simulated_tables_hash() == before
     assert cache.tables_hash() != every

@@ -90,7 +90,8 @@ def test_a_text_claim_is_judged_by_a_bool():
 
 
 def test_a_recorded_deviation_explains_and_never_changes_the_verdict():
-    plain, excused = claim(), claim(deviation="the trace is another one")
+    plain = claim()
+    excused = claim(deviation="the trace is another one")
     for value in (5.0, 1.0, None):
         assert judge(plain, value).outcome == judge(excused, value).outcome
     assert judge(excused, 1.0).row()["deviation"] == "the trace is another one"
@@ -188,8 +189,9 @@ def sized(one):
 
 def can_fail(one):
     if one.relation is not None:
-        bound = Claim.model_validate({**claim().model_dump(), "published": "x", "accept": None,
-                                      "relation": one.relation})  # fmt: skip
+        bound = Claim.model_validate(
+            {**claim().model_dump(), "published": "x", "accept": None, "relation": one.relation}
+        )
         assert any(judge(bound, value).outcome == MISSED for value in (-1.5e308, 0.0, 1.5e308))
     if one.accept is not None:
         outcomes = [judge(one, value).outcome for value in wrong_values(one)]
@@ -259,5 +261,11 @@ def test_worst_and_texts():
     assert Relation(gt=1).text() == "> 1"
     assert claim(relation={"gt": 1}).tolerance() == "4.2 … 5.8; > 1"
     assert [show(x) for x in (0.0, 1e-12, 123456.7, 5.50, 1e300, 7, math.inf)] == [
-        "0", "1.000e-12", "123500", "5.5", "1.000e+300", "7", "inf",
-    ]  # fmt: skip
+        "0",
+        "1.000e-12",
+        "123500",
+        "5.5",
+        "1.000e+300",
+        "7",
+        "inf",
+    ]

@@ -276,9 +276,12 @@ def test_an_own_trace_is_read_from_the_top_of_the_project_and_recorded(fig, proj
     assert frame["duration"].tolist() == [60, 30]
     (used,) = saved(fig)[1]["data"]
     assert used == {
-        "name": name, "kind": "own file", "synthetic": False, "seed": None,
+        "name": name,
+        "kind": "own file",
+        "synthetic": False,
+        "seed": None,
         "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
-    }  # fmt: skip
+    }
 
 
 def test_an_own_trace_that_is_not_there_or_has_no_format_is_one_line(fig, project):
@@ -317,8 +320,9 @@ def test_what_was_written_is_known_by_its_checksums(fig):
     _, record = saved(fig)
     assert record["files"] == {
         path.name: hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in fig.folder.iterdir() if path.name != "result.json"
-    }  # fmt: skip
+        for path in fig.folder.iterdir()
+        if path.name != "result.json"
+    }
     assert damaged(fig.folder, "fig01_one", record) == []
 
 
@@ -365,7 +369,8 @@ def test_check_and_gallery_name_what_is_damaged_noted_or_not_of_the_lock(fig, pr
     (project.root / "constraints.txt").write_text("pandas==0.1\n")
     fig.note("without the solver X: LAS")
     saved(fig)
-    entries, out = params.discover(project.root), project.root / "out"
+    entries = params.discover(project.root)
+    out = project.root / "out"
     found = check.stored(entries, out)
     assert check.is_fine(found) and not found[0].damage
     assert "[without the solver X: LAS]" in check.lines(found)[0]

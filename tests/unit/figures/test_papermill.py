@@ -14,9 +14,14 @@ def papermill(project, *words, folder, code=0):
     notebook = project.root / "notebooks" / f"{FIGURE}.ipynb"
     command = [sys.executable, "-m", "papermill", str(notebook), str(folder / "ran.ipynb")]
     done = subprocess.run(
-        [*command, "--no-progress-bar", *words], env=project.env, cwd=folder,
-        capture_output=True, text=True, timeout=300, check=False,
-    )  # fmt: skip
+        [*command, "--no-progress-bar", *words],
+        env=project.env,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
     assert done.returncode == code, done.stderr
     return done
 
@@ -81,7 +86,12 @@ def run_all(project, notebook):
         "nbclient.NotebookClient(notebook, kernel_name='python3').execute()\n"
     )
     subprocess.run(
-        [sys.executable, "-c", script], input=json.dumps(notebook), env=project.env, text=True,
-        cwd=project.root / "notebooks" / "tiresias", check=True, timeout=300,
+        [sys.executable, "-c", script],
+        input=json.dumps(notebook),
+        env=project.env,
+        text=True,
+        cwd=project.root / "notebooks" / "tiresias",
+        check=True,
+        timeout=300,
         capture_output=True,
-    )  # fmt: skip
+    )

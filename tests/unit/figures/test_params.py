@@ -133,12 +133,29 @@ def test_paper_must_be_the_folder(root):
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [("1e3", 1000.0), ("1E+3", 1000.0), ("-2.5e-3", -0.0025), ("10", 10), (".5", 0.5),
-     ("1_000", 1000), ("0", 0), ("0.5", 0.5), ("0x10", 16), (".inf", float("inf")),
-     ("12:30", "12:30"), ("off", "off"), ("yes", "yes"), ("true", True), ("null", None),
-     ("2017-10-01", "2017-10-01"), ("15x4", "15x4"), ("e3", "e3"),
-     ("[1e2, a]", [100.0, "a"]), ("", None)],
-)  # fmt: skip
+    [
+        ("1e3", 1000.0),
+        ("1E+3", 1000.0),
+        ("-2.5e-3", -0.0025),
+        ("10", 10),
+        (".5", 0.5),
+        ("1_000", 1000),
+        ("0", 0),
+        ("0.5", 0.5),
+        ("0x10", 16),
+        (".inf", float("inf")),
+        ("12:30", "12:30"),
+        ("off", "off"),
+        ("yes", "yes"),
+        ("true", True),
+        ("null", None),
+        ("2017-10-01", "2017-10-01"),
+        ("15x4", "15x4"),
+        ("e3", "e3"),
+        ("[1e2, a]", [100.0, "a"]),
+        ("", None),
+    ],
+)
 def test_scalars_are_what_people_mean(text, value):
     assert parse_value(text) == value
     assert type(parse_value(text)) is type(value)
@@ -154,8 +171,11 @@ def test_discovery_and_selection(root):
     (root / "notebooks/course/hw1.ipynb").write_text("{}")
     entries = params.discover()
     assert [entry.id for entry in entries] == [
-        "gavel/tab02_jobs", "tiresias/fig01_one", "tiresias/fig10_testbed", "tiresias/fig10b_other",
-    ]  # fmt: skip
+        "gavel/tab02_jobs",
+        "tiresias/fig01_one",
+        "tiresias/fig10_testbed",
+        "tiresias/fig10b_other",
+    ]
     assert params.resolve("tiresias/fig10", entries).stem == "fig10_testbed"
     assert params.resolve("tiresias/fig10b", entries).stem == "fig10b_other"
     assert params.resolve("tab02", entries).paper == "gavel"

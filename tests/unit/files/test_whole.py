@@ -59,7 +59,8 @@ def test_missing_folders_are_made_or_refused(tmp_path):
 
 def test_a_link_stays_and_the_file_it_leads_to_is_written(tmp_path):
     (tmp_path / "far").mkdir()
-    target, link = tmp_path / "far" / "a.csv", tmp_path / "link.csv"
+    target = tmp_path / "far" / "a.csv"
+    link = tmp_path / "link.csv"
     link.symlink_to("far/a.csv")
     for content in (b"first", b"second"):  # it leads nowhere at first
         write_whole(link, content, parents=False)
@@ -81,7 +82,8 @@ def test_a_folder_is_refused(tmp_path):
 
 
 def test_a_pipe_gets_everything_and_stays(tmp_path):
-    pipe, got = tmp_path / "pipe", []
+    pipe = tmp_path / "pipe"
+    got = []
     os.mkfifo(pipe)
     reader = threading.Thread(target=lambda: got.append(pipe.read_bytes()))
     reader.start()
@@ -121,8 +123,11 @@ def test_the_command_line_replaces_no_device(tmp_path):
     done = subprocess.run(
         ["unshare", "-m", "sh", "-c", script],
         env={**os.environ, "REPRO_HOME": str(HERE), "PYTHONPATH": str(HERE)},
-        capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     if done.returncode == 99 or "unshare" in done.stderr:
         pytest.skip(f"no mount of its own here: {done.stderr.strip()}")
     assert done.stdout.splitlines() == [

@@ -43,7 +43,8 @@ def check_feasible(crowd, x):
 def test_level_is_that_of_the_linear_programme(seed):
     crowd = some_crowd(seed)
     scale = np.random.default_rng(seed + 1).uniform(0.2, 5, len(crowd.value))
-    answer, (_, level) = central_level(crowd, scale), vertex_level(crowd, scale)
+    answer = central_level(crowd, scale)
+    _, level = vertex_level(crowd, scale)
     check_feasible(crowd, answer.shares)
     assert answer.level == pytest.approx(level, rel=1e-7)
     reached = (crowd.value * answer.shares).sum(axis=1) / scale
@@ -71,7 +72,8 @@ def test_order_of_rows_plays_no_role(seed):
     crowd = some_crowd(seed, rows=9)
     order = np.random.default_rng(seed).permutation(9)
     mixed = Crowd(crowd.value[order], crowd.counts[order], crowd.widths[order], crowd.gpus)
-    one, other = central_level(crowd, np.ones(9)).shares, central_level(mixed, np.ones(9)).shares
+    one = central_level(crowd, np.ones(9)).shares
+    other = central_level(mixed, np.ones(9)).shares
     np.testing.assert_allclose(one[order], other, atol=2e-4)
 
 
@@ -133,7 +135,9 @@ def test_centre_of_all_shares_above_floors():
 def test_least_ratio_is_that_of_bisection(seed):
     crowd = some_crowd(seed, rows=5, most=1)
     rng = np.random.default_rng(seed)
-    left, due, spent = rng.uniform(1, 1e4, 5), rng.uniform(10, 1e4, 5), rng.uniform(0, 1e4, 5)
+    left = rng.uniform(1, 1e4, 5)
+    due = rng.uniform(10, 1e4, 5)
+    spent = rng.uniform(0, 1e4, 5)
     # where the path does not end, bisection answers: what is returned must hold either way
     shares, ratio = ftf_shares(crowd, left, due, spent)
     check_feasible(crowd, shares)
@@ -145,8 +149,11 @@ def test_least_ratio_is_that_of_bisection(seed):
 def test_the_least_ratio_is_found_on_nearly_all_instances():
     found = 0
     for seed in range(200):
-        crowd, rng = some_crowd(seed, rows=5, most=1), np.random.default_rng(seed)
-        left, due, spent = rng.uniform(1, 1e4, 5), rng.uniform(10, 1e4, 5), rng.uniform(0, 1e4, 5)
+        crowd = some_crowd(seed, rows=5, most=1)
+        rng = np.random.default_rng(seed)
+        left = rng.uniform(1, 1e4, 5)
+        due = rng.uniform(10, 1e4, 5)
+        spent = rng.uniform(0, 1e4, 5)
         found += central_ratio(crowd, left, due, spent) is not None
     assert found >= 190
 

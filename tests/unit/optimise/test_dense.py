@@ -12,7 +12,8 @@ from repro.optimise.pairs.interior import factorise
 def test_cholesky_and_right_hand_side_are_those_of_lapack(size):
     rng = np.random.default_rng(size)
     root = rng.standard_normal((size, size + 2))
-    matrix, right = root @ root.T, rng.standard_normal(size)
+    matrix = root @ root.T
+    right = rng.standard_normal(size)
     upper = np.column_stack([np.triu(matrix), right])
     factorise(upper)
     lower = np.linalg.cholesky(matrix)

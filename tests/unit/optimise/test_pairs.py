@@ -34,8 +34,13 @@ def instance(seed, types=6, most=4, widths=(1,)):
 
 def over_jobs(crowd, kinds, demand):
     """Return the level of the programme with a column per job and pair of jobs."""
-    values, paired, widths, capacity = crowd.value, crowd.paired, crowd.widths, crowd.gpus
-    jobs, columns, entries = len(kinds), 0, []
+    values = crowd.value
+    paired = crowd.paired
+    widths = crowd.widths
+    capacity = crowd.gpus
+    jobs = len(kinds)
+    columns = 0
+    entries = []
     for i in range(jobs):
         for second in [-1, *range(i + 1, jobs)]:
             if second >= 0 and widths[kinds[i]] != widths[kinds[second]]:
@@ -92,7 +97,8 @@ def test_optimum_is_feasible_and_the_level_is_reached(seed):
 
 def test_the_centre_of_types_is_that_of_jobs():
     # two types of equal speeds, or one: the barrier weighs a type by its jobs
-    values, beside = np.array([[2.0, 1.0]]), np.array([[[1.5, 0.7]]])
+    values = np.array([[2.0, 1.0]])
+    beside = np.array([[[1.5, 0.7]]])
     one = np.ones(1)
     capacity = np.array([1.0, 3.0])
     together = programme(PairCrowd(values, beside, one, capacity), 3 * one)
@@ -148,10 +154,14 @@ def test_a_point_amid_those_that_reach_a_level():
 @pytest.mark.parametrize("widths", [(1,), (1, 2, 8)])
 def test_columns_are_the_jobs_and_pairs_offered(pairs, widths):
     crowd, counts = instance(5, types=7, widths=widths)
-    values, paired, wide, capacity = crowd.value, crowd.paired, crowd.widths, crowd.gpus
+    values = crowd.value
+    paired = crowd.paired
+    wide = crowd.widths
+    capacity = crowd.gpus
     values[0, 0] = 0.0
     # types by width, so that those that share columns lie together
-    order, expected = np.argsort(wide, kind="stable").tolist(), []
+    order = np.argsort(wide, kind="stable").tolist()
+    expected = []
     for j in range(3):
         for a in order:
             if wide[a] <= capacity[j] and (values[a, j] > 0 or pairs == "all"):
@@ -173,10 +183,15 @@ def test_columns_are_the_jobs_and_pairs_offered(pairs, widths):
     found = programme(crowd, counts, pairs=pairs)
     assert expected == list(
         zip(
-            found.first, found.second, found.column, found.column_weights, found.coefs[:, 2],
-            found.coefs[:, 3], strict=True,
+            found.first,
+            found.second,
+            found.column,
+            found.column_weights,
+            found.coefs[:, 2],
+            found.coefs[:, 3],
+            strict=True,
         )
-    )  # fmt: skip
+    )
     assert (found.coefs[:, 4] == wide[found.first]).all()
 
 
@@ -239,7 +254,8 @@ def static(seed, jobs=14, types=4):
 @pytest.mark.parametrize("seed", range(6))
 def test_makespan_over_classes_is_that_over_jobs(seed):
     crowd, place, left = static(seed)
-    values, paired = crowd.value, crowd.paired
+    values = crowd.value
+    paired = crowd.paired
     level = over_jobs(crowd, place, left)
     members, fractions, end = makespan_pairs(crowd, place, left)
     assert end == pytest.approx(1 / level, rel=1e-5)

@@ -28,16 +28,20 @@ def instance(seed, widths, pairs):
 def test_products_and_solutions_are_the_dense_ones(seed, widths, pairs):
     problem, dense, runs, rng = instance(seed, widths, pairs)
     size, count = dense.shape
-    coefs, blocks = np.ascontiguousarray(problem.coefs.T), problem.blocks
-    across, down = np.empty(size), np.empty(count)
+    coefs = np.ascontiguousarray(problem.coefs.T)
+    blocks = problem.blocks
+    across = np.empty(size)
+    down = np.empty(count)
     x, y = rng.standard_normal(count), rng.standard_normal(size)
     blockwise.times(runs, coefs, x, across)
     blockwise.times_transposed(runs, coefs, y, down)
     assert across == pytest.approx(dense @ x)
     assert down == pytest.approx(dense.T @ y)
-    width, slack = rng.uniform(0.1, 2.0, count), rng.uniform(0.1, 2.0, size)
+    width = rng.uniform(0.1, 2.0, count)
+    slack = rng.uniform(0.1, 2.0, size)
     normal = (dense * width) @ dense.T + np.diag(slack)
-    upper, inverse = np.empty((size, size + 2)), np.empty(size)
+    upper = np.empty((size, size + 2))
+    inverse = np.empty(size)
     one, two, three = rng.standard_normal((3, size))
     right = np.stack([one, two, three], axis=1)
     blockwise.normal_matrix(runs, blocks, coefs, width, slack, upper)

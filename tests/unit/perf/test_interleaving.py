@@ -47,14 +47,16 @@ def test_a_member_that_overlaps_its_own_stages_says_how_long_it_takes_alone():
 
 
 def test_factors_stretch_groups_by_their_size():
-    perf, stages = Interleaving(factors=FACTORS), [(1.0, 1.0, 1.0)] * 4
+    perf = Interleaving(factors=FACTORS)
+    stages = [(1.0, 1.0, 1.0)] * 4
     for members, factor in ((1, 1.0), (2, 1.5), (3, 2.0), (4, 1.0)):
         expected = three_stage_time(stages[:members]) * factor
         assert perf.period(stages[:members], merged=True) == expected
 
 
 def test_alone_the_share_of_the_gang_counts():
-    jobs, perf = table([(1.0, 1.0, 1.0)]), Interleaving(factors=FACTORS)
+    jobs = table([(1.0, 1.0, 1.0)])
+    perf = Interleaving(factors=FACTORS)
     assert perf.rates(jobs, Run((0,), 2), ()) == [1.0]
     assert perf.rates(jobs, Run((0,), 1), ()) == [0.5]
 
@@ -63,7 +65,8 @@ def test_paces_are_periods_where_work_is_counted_in_iterations():
     stages = [(0.1, 0.3, 0.0), (0.2, 0.1, 0.05)]
     frame = table(stages, iteration_time=[0.4, 0.3]).frame.assign(iterations=100.0)
     jobs = JobTable(frame, Rules(iterations=1.015))
-    perf, run = Interleaving(factors=FACTORS), Run((0, 1), 2)
+    perf = Interleaving(factors=FACTORS)
+    run = Run((0, 1), 2)
     period = three_stage_time(stages) * 1.5
     assert perf.paces(jobs, run, ()) == [period, period]
     assert perf.paces(jobs, Run((1,), 2), ()) == [jobs.solo[1]]

@@ -58,11 +58,18 @@ def test_the_table_cannot_be_changed_by_its_readers() -> None:
 @pytest.mark.parametrize(
     ("model", "gpus", "seconds"),
     [
-        ("a2c", 1, 38), ("a2c", 8, 46), ("A2C", 2, 39), ("dqn", 12, 8), ("dqn", 11, 6),
-        ("shufflenet_v2_x1_0", 24, 8), ("shufflenet_v2_x1_0", 23, 7), ("vgg19", 512, 10),
-        ("resnet18", 3, 5), ("resnet18", 6, 7),
+        ("a2c", 1, 38),
+        ("a2c", 8, 46),
+        ("A2C", 2, 39),
+        ("dqn", 12, 8),
+        ("dqn", 11, 6),
+        ("shufflenet_v2_x1_0", 24, 8),
+        ("shufflenet_v2_x1_0", 23, 7),
+        ("vgg19", 512, 10),
+        ("resnet18", 3, 5),
+        ("resnet18", 6, 7),
     ],
-)  # fmt: skip
+)
 def test_overhead_of_the_nearest_number_of_gpus(model: str, gpus: int, seconds: float) -> None:
     assert muri_models.start_overhead(model, gpus) == seconds
 

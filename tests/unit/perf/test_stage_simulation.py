@@ -86,7 +86,8 @@ def test_best_and_worst_of_all_offsets_are_the_closed_form(
     names = [f"J{i}" for i in range(len(members))]
     stages = dict(zip(names, members, strict=True))
     resources = [f"R{j}" for j in range(len(members[0]))]
-    periods, gammas = [], []
+    periods = []
+    gammas = []
     for others in itertools.permutations(range(1, len(resources)), len(members) - 1):
         placed = dict(zip(names, (0, *others), strict=True))
         rows = simulate_group(stages, placed, resources=resources)

@@ -34,7 +34,9 @@ def literal(order: list[ThreeStages]) -> float:
     ends = {0: 0.0}
     for s in range(8):
         terms = [0.0]
-        a, b, c = (s + 1) % 4, (s + 2) % 4, (s + 3) % 4
+        a = (s + 1) % 4
+        b = (s + 2) % 4
+        c = (s + 3) % 4
         if a < size:
             terms.append(ends[s] + order[a][2])
         if b < size:

@@ -118,9 +118,13 @@ def test_a_reference_the_model_cannot_run_on_is_named():
 
 @pytest.mark.parametrize(
     ("server_gpus", "nodes", "rate"),
-    [(2, ((0, 2),), 1.0), (2, ((0, 1), (1, 1)), 0.5), (1, ((0, 1), (1, 1)), 1.0),
-     (0, ((0, 1), (1, 1)), 1.0)],
-)  # fmt: skip
+    [
+        (2, ((0, 2),), 1.0),
+        (2, ((0, 1), (1, 1)), 0.5),
+        (1, ((0, 1), (1, 1)), 1.0),
+        (0, ((0, 1), (1, 1)), 1.0),
+    ],
+)
 def test_gangs_on_more_servers_than_needed_are_unconsolidated(server_gpus, nodes, rate):
     table = ThroughputTable(PAIRS.rows, "v100", server_gpus=server_gpus)
     assert table.rates(held("a", gpus=2), Run((0,), 2, "v100"), nodes) == (rate,)

@@ -16,7 +16,8 @@ from repro.perf import ThroughputTable
 from repro.perf.throughput_files import is_stand_in, load_throughputs, provenance, throughputs_of
 from repro.trace.load import load
 
-A, B = "('A3C', 1)", "('LM (batch size 5)', 1)"
+A = "('A3C', 1)"
+B = "('LM (batch size 5)', 1)"
 GOOD = {
     "k80": {A: {"null": 2.0, A: [1.0, 1.0], B: [0, 0]}, B: {"null": 25, A: [0, 0], B: [12, 12]}},
     "v100": {

@@ -23,7 +23,8 @@ def exhaustive(workers, sizes, free, traffic):
 
 def instance(seed):
     rng = np.random.default_rng(seed)
-    nodes, servers = int(rng.integers(1, 5)), int(rng.integers(1, 5))
+    nodes = int(rng.integers(1, 5))
+    servers = int(rng.integers(1, 5))
     free = rng.integers(0, 4, nodes).tolist()
     free[0] += not sum(free)
     workers = int(rng.integers(1, min(sum(free), 6) + 1))

@@ -82,7 +82,8 @@ def plain_score(cluster, used, tasks, num_ps, weight):
         return sum(1 for node in nodes if test(node))
 
     def cost(a, b):
-        one, other = nodes[a], nodes[b]
+        one = nodes[a]
+        other = nodes[b]
         if a == b:
             return 0
         if one.domain != other.domain:
@@ -106,22 +107,30 @@ def test_best_fit_is_greedy_on_the_printed_score(data):
         )
     )
     used = [data.draw(st.integers(0, node.gpus)) for node in cluster.nodes]
-    num_ps, workers = data.draw(st.integers(1, 2)), data.draw(st.integers(1, 3))
+    num_ps = data.draw(st.integers(1, 2))
+    workers = data.draw(st.integers(1, 3))
     weight = data.draw(st.sampled_from([0.0, 0.25, 0.5, 1.0]))
     left = [node.gpus - taken for node, taken in zip(cluster.nodes, used, strict=True)]
-    tasks, room = [], list(left)
+    tasks = []
+    room = list(left)
     for container in range(num_ps + workers):
-        same = [n for n in range(len(room)) if room[n] and (
-            not tasks or cluster.nodes[n].domain == cluster.nodes[tasks[0]].domain)]  # fmt: skip
+        same = [
+            n
+            for n in range(len(room))
+            if room[n] and (not tasks or cluster.nodes[n].domain == cluster.nodes[tasks[0]].domain)
+        ]
         if not same:
             tasks = None
             break
-        scores = [plain_score(cluster, used, [*tasks, n], min(num_ps, container + 1), weight)
-                  for n in same]  # fmt: skip
+        scores = [
+            plain_score(cluster, used, [*tasks, n], min(num_ps, container + 1), weight)
+            for n in same
+        ]
         chosen = next(n for n, s in zip(same, scores, strict=True) if s <= min(scores) + 1e-9)
         tasks.append(chosen)
         room[chosen] -= 1
-    site, gang = Site(cluster, left), Gang(num_ps, workers)
+    site = Site(cluster, left)
+    gang = Gang(num_ps, workers)
     ours = site.best_fit(gang, Scoring(weight))
     assert ours == (None if tasks is None else tuple(tasks))
     if ours is not None:

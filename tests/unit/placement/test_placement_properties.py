@@ -36,7 +36,8 @@ steps = st.lists(
 
 
 def run(placer, cluster, script, check):
-    live, number = {}, 0
+    live = {}
+    number = 0
     idle = [node.gpus for node in cluster.nodes]
     for frees, amount, model in script:
         if frees and live:

@@ -104,7 +104,8 @@ def test_unequal_nodes(nodes, script):
 @pytest.mark.parametrize("spec", ["30x4", "6x5x8", "12x8,12x4,3x4x2", "40xk80"])
 def test_long_sequences(spec):
     rng = np.random.default_rng(3)
-    frees, amounts = rng.random(1500) < 0.45, rng.geometric(0.15, 1500)
+    frees = rng.random(1500) < 0.45
+    amounts = rng.geometric(0.15, 1500)
     compare(Cluster.parse(spec), list(zip(frees.tolist(), amounts.tolist(), strict=True)))
 
 

@@ -29,8 +29,17 @@ from repro.plot.panel import COLUMN_INCHES
 from repro.plot.series_styles import looks
 from repro.plot.style import caption, render
 
-TIRESIAS = ["yarn-cs", "best-effort", "sf", "srtf", "srsf", "las-2d", "tiresias-l", "tiresias-g",
-            "gandiva"]  # fmt: skip
+TIRESIAS = [
+    "yarn-cs",
+    "best-effort",
+    "sf",
+    "srtf",
+    "srsf",
+    "las-2d",
+    "tiresias-l",
+    "tiresias-g",
+    "gandiva",
+]
 
 
 def samples(rows=50):
@@ -41,9 +50,14 @@ def samples(rows=50):
 
 def every_chart():
     bars = pd.DataFrame(
-        {"bin": ["SS", "SS", "LL", "LL"], "policy": ["srtf", "sf"] * 2, "gain": [1.0, 2, 3, 4],
-         "paper": [1.1, np.nan, 3.0, 4.2], "sd": [0.1] * 4}
-    )  # fmt: skip
+        {
+            "bin": ["SS", "SS", "LL", "LL"],
+            "policy": ["srtf", "sf"] * 2,
+            "gain": [1.0, 2, 3, 4],
+            "paper": [1.1, np.nan, 3.0, 4.2],
+            "sd": [0.1] * 4,
+        }
+    )
     spans = pd.DataFrame({"job": ["J1", "J2", "J1"], "start": [0, 2, 4], "end": [2, 4, 9]})
     stack = pd.DataFrame(
         [(m, w, p, 1.0) for m in "AB" for w in "12" for p in ("load", "warm")],
@@ -55,12 +69,24 @@ def every_chart():
             samples(), value="jct", series="policy", xlabel="JCT (s)", published=points, log=True
         ),
         "bars": bar_chart(
-            bars, group="bin", series="policy", value="gain", published="paper", spread="sd",
-            ylabel="gain (x)", reference=1,
+            bars,
+            group="bin",
+            series="policy",
+            value="gain",
+            published="paper",
+            spread="sd",
+            ylabel="gain (x)",
+            reference=1,
         ),
         "lines": line_chart(
-            bars, x="bin", y="gain", series="policy", published=bars.head(1), xlabel="bin",
-            ylabel="gain (x)", band=("paper", "gain"),
+            bars,
+            x="bin",
+            y="gain",
+            series="policy",
+            published=bars.head(1),
+            xlabel="bin",
+            ylabel="gain (x)",
+            band=("paper", "gain"),
         ),
         "gantt": gantt_chart(
             spans, lane="job", text="job", published=spans.tail(1)[["job", "end"]]
@@ -68,7 +94,7 @@ def every_chart():
         "stacked": stacked_chart(
             stack, cluster="model", bar="workers", part="part", value="s", ylabel="time (s)"
         ),
-    }  # fmt: skip
+    }
 
 
 def digests():
@@ -85,8 +111,11 @@ def test_the_same_chart_is_the_same_bytes_in_another_process():
     here = str(__file__).rsplit("/", 1)[0]
     other = subprocess.run(
         [sys.executable, "-c", f"import sys; sys.path.insert(0, {here!r}); {code}"],
-        capture_output=True, text=True, check=True, env=None,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=True,
+        env=None,
+    )
     assert other.stdout.strip() == str(sorted(digests().items()))
 
 
@@ -110,7 +139,8 @@ def test_a_figure_is_the_same_bytes_however_often_it_was_drawn(name):
 
 def test_files_carry_no_date_and_no_version():
     figure = every_chart()["cdf"]
-    svg, png = render(figure, "svg").decode(), render(figure, "png")
+    svg = render(figure, "svg").decode()
+    png = render(figure, "png")
     assert "<dc:date>" not in svg and "Matplotlib" not in svg.replace("matplotlib.axis", "")
     assert b"Software" not in png
     assert ">JCT (s)</text>" in svg
@@ -189,10 +219,14 @@ def test_notebooks_can_show_a_figure_without_pyplot(monkeypatch):
 
 
 def test_pieces_of_a_part_are_ever_lighter_and_named_once():
-    rows = pd.DataFrame({
-        "t": [1, 2] * 3, "part": ["x"] * 4 + ["y"] * 2, "job": [0, 0, 1, 1, 2, 2],
-        "share": [0.2, 0.3, 0.3, 0.2, 0.5, 0.5],
-    })  # fmt: skip
+    rows = pd.DataFrame(
+        {
+            "t": [1, 2] * 3,
+            "part": ["x"] * 4 + ["y"] * 2,
+            "job": [0, 0, 1, 1, 2, 2],
+            "share": [0.2, 0.3, 0.3, 0.2, 0.5, 0.5],
+        }
+    )
     chart = stacked_chart(rows, bar="t", part="part", pieces="job", value="share")
     bars = chart.axes[0].patches
     assert max(bar.get_y() + bar.get_height() for bar in bars) == pytest.approx(1)

@@ -23,9 +23,14 @@ def two_panels(jobs):
     cdf_chart(jobs, value="jct", series="policy", xlabel="time (s)", axes=panels[0])
     rows = jobs.iloc[:2].assign(paper=[850.0, 25.0])
     bar_chart(
-        rows, group="policy", series="policy", value="jct", published="paper", ylabel="time (s)",
+        rows,
+        group="policy",
+        series="policy",
+        value="jct",
+        published="paper",
+        ylabel="time (s)",
         axes=panels[1],
-    )  # fmt: skip
+    )
     shared_legend(figure)
     return figure
 
@@ -52,7 +57,8 @@ def own_figure(jobs):
 @pytest.mark.parametrize("make", [two_panels, own_figure])
 def test_the_last_bit_of_a_place_is_not_seen(jobs, monkeypatch, make, kind):
     """As when the solver of the layout finds its unknowns at other addresses."""
-    quiet, solve = render(make(jobs), kind), ConstrainedLayoutEngine.execute
+    quiet = render(make(jobs), kind)
+    solve = ConstrainedLayoutEngine.execute
 
     def other_addresses(engine, figure):
         grids = solve(engine, figure)

@@ -30,9 +30,14 @@ def ours():
 def curves(ours, half=0.5, **more):
     published = ours.assign(low=ours["mean"] - half, high=ours["mean"] + half)
     return line_chart(
-        ours, x="x", y="mean", series="series", published=published,
-        published_band=("low", "high"), **more,
-    ).axes[0]  # fmt: skip
+        ours,
+        x="x",
+        y="mean",
+        series="series",
+        published=published,
+        published_band=("low", "high"),
+        **more,
+    ).axes[0]
 
 
 def of_published(axes):
@@ -64,8 +69,10 @@ def test_whiskers_stand_at_the_published_values(ours):
 def test_the_legend_shows_what_the_picture_shows(ours):
     legend = curves(ours).get_legend()
     assert [text.get_text() for text in legend.get_texts()] == [
-        "Gavel", "AlloX", "published, ±1 s.d.",
-    ]  # fmt: skip
+        "Gavel",
+        "AlloX",
+        "published, ±1 s.d.",
+    ]
     figure, panels = new_figure(2)
     points = pd.DataFrame({"series": ["allox"], "mean": [2.0], "fraction": [0.5]})
     for axes in panels:
@@ -106,11 +113,16 @@ def test_no_series_of_ours_is_as_dark_and_open():
 
 @pytest.fixture
 def pairs():
-    return pd.DataFrame({
-        "bin": ["a", "a", "b", "b"], "way": ["x", "y"] * 2, "gain": [1.0, 2.0, 3.0, 4.0],
-        "paper": [2.0, 2.0, 5.0, 5.0], "other rules": [1.5, 1.0, 2.0, 3.0],
-        "note": ["one", "two", "three", "a long four"],
-    })  # fmt: skip
+    return pd.DataFrame(
+        {
+            "bin": ["a", "a", "b", "b"],
+            "way": ["x", "y"] * 2,
+            "gain": [1.0, 2.0, 3.0, 4.0],
+            "paper": [2.0, 2.0, 5.0, 5.0],
+            "other rules": [1.5, 1.0, 2.0, 3.0],
+            "note": ["one", "two", "three", "a long four"],
+        }
+    )
 
 
 def test_a_value_shared_by_the_bars_of_a_group_is_drawn_once_over_it(pairs):
@@ -126,14 +138,22 @@ def test_bars_carry_a_text_and_a_second_value(pairs):
     # two of the rings are where the text over the bar would be, two are far above it
     pairs["paper"] = [1.3, 5.0, 3.3, 6.0]
     chart = bar_chart(
-        pairs, group="bin", series="way", value="gain", published="paper", text="note",
-    )  # fmt: skip
+        pairs,
+        group="bin",
+        series="way",
+        value="gain",
+        published="paper",
+        text="note",
+    )
     (axes,) = chart.axes
     tick_bars(axes, pairs, value="other rules", series="way")
     shared_legend(chart)
     assert [(text.get_text(), text.xy[1]) for text in axes.texts] == [
-        ("one", 1.3), ("three", 3.3), ("two", 2.0), ("a long four", 4.0),
-    ]  # fmt: skip
+        ("one", 1.3),
+        ("three", 3.3),
+        ("two", 2.0),
+        ("a long four", 4.0),
+    ]
     heights = [segment[0, 1] for one in axes.collections for segment in one.get_segments()]
     assert heights == [1.5, 2.0, 1.0, 3.0]
     (legend,) = chart.legends

@@ -48,10 +48,15 @@ def test_cells_hold_ours_in_bold_and_published_with_its_sign():
 @pytest.mark.parametrize(
     ("text", "level"),
     [
-        ("4.0", NEAR), ("19.2", NEAR), ("50.0", WITHIN_10), ("31.0", FAR),
-        ("60.0", PUBLISHED_ONLY), ("70.0", OURS_ONLY), ("A", None),
+        ("4.0", NEAR),
+        ("19.2", NEAR),
+        ("50.0", WITHIN_10),
+        ("31.0", FAR),
+        ("60.0", PUBLISHED_ONLY),
+        ("70.0", OURS_ONLY),
+        ("A", None),
     ],
-)  # fmt: skip
+)
 def test_shades_tell_the_distance(text, level):
     found = shade_under(table_chart(OURS, KNOWN, form="{:.1f}"), text)
     assert found == (level and to_rgb(level.shade))
@@ -60,11 +65,18 @@ def test_shades_tell_the_distance(text, level):
 @pytest.mark.parametrize(
     ("ours", "published", "sign"),
     [
-        (1.02, 1.0, "≈"), (1.021, 1.0, "~"), (1.1, 1.0, "~"), (1.11, 1.0, "≠"), (-0.9, -1.0, "~"),
-        (0.0, 0.0, "="), (0.1, 0.0, "≠"), (np.inf, 1.0, "≠"), ("GPU", "GPU", "="),
+        (1.02, 1.0, "≈"),
+        (1.021, 1.0, "~"),
+        (1.1, 1.0, "~"),
+        (1.11, 1.0, "≠"),
+        (-0.9, -1.0, "~"),
+        (0.0, 0.0, "="),
+        (0.1, 0.0, "≠"),
+        (np.inf, 1.0, "≠"),
+        ("GPU", "GPU", "="),
         ("1-7", "1-8", "≠"),
     ],
-)  # fmt: skip
+)
 def test_distance_is_relative_to_published(ours, published, sign):
     frames = [pd.DataFrame({"x": [one]}, index=["r"]) for one in (ours, published)]
     (found,) = (

@@ -75,7 +75,8 @@ def test_objectives_are_those_of_the_records(pcs, trace):
     front = pd.DataFrame([{name: getattr(policy, name) for name in CONFIGURATION}])
     found = pcs.evaluate(front, trace).iloc[0]
     result = simulate(trace, "1x16", policy, rules="pcs")
-    summary, jobs = result.summary(), result.jobs
+    summary = result.summary()
+    jobs = result.jobs
     assert found["avg_jct_s"] == pytest.approx(summary["avg_jct"])
     assert found["avg_pred_err_pct"] == pytest.approx(summary["avg_pred_err"])
     assert found["p99_jct_s"] == pytest.approx(np.percentile(jobs["jct"], 99))

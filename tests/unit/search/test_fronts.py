@@ -9,7 +9,8 @@ from repro.errors import ParamError
 from repro.search.fronts import Method, hypervolume, nondominated, search_front
 
 METHODS = ("spea2", "nsga2", "gaussian-process", "random")
-LOW, HIGH = np.zeros(3), np.array([1.0, 1.0, 2.0])
+LOW = np.zeros(3)
+HIGH = np.array([1.0, 1.0, 2.0])
 
 
 def objectives(points, front=None):

@@ -30,7 +30,9 @@ def instance(number):
 
 def one_by_one(site, gangs, weight, plan):
     """Sum of scores plus nodes used, job after job."""
-    left, total, done = Site.__new__(Site), 0.0, 0
+    left = Site.__new__(Site)
+    total = 0.0
+    done = 0
     left.__dict__.update(site.__dict__, idle=site.idle.copy(), link_mb_s=site.link_mb_s.copy())
     for gang in gangs:
         tasks = [int(node) for node in plan[done : done + gang.size]]
@@ -70,8 +72,10 @@ def test_no_further_from_the_optimum_than_two_percent(first, seeded):
 
 @pytest.mark.parametrize("nodes", [5, 12])
 def test_never_worse_than_best_fit_and_the_same_for_a_seed(nodes):
-    site, gangs = Site(Cluster.parse(f"{nodes}x2")), [Gang(1, 2)] * (2 * nodes // 3)
-    plan, left = [], Site(Cluster.parse(f"{nodes}x2"))
+    site = Site(Cluster.parse(f"{nodes}x2"))
+    gangs = [Gang(1, 2)] * (2 * nodes // 3)
+    plan = []
+    left = Site(Cluster.parse(f"{nodes}x2"))
     for gang in gangs:
         plan += left.best_fit(gang, Scoring())
         left.hold(plan[-3:], gang)
@@ -86,7 +90,8 @@ def test_never_worse_than_best_fit_and_the_same_for_a_seed(nodes):
 
 
 def test_generations_without_elite_keep_the_best_ever():
-    site, gangs = Site(Cluster.parse("6x2")), [Gang(1, 2)] * 4
+    site = Site(Cluster.parse("6x2"))
+    gangs = [Gang(1, 2)] * 4
     found = search(site, gangs, how=Genetic(elitist=False, generations=30), seed=1)
     assert found.objective == min(found.history)
 
@@ -113,7 +118,8 @@ def test_settings_out_of_range(setting):
 
 def test_an_injected_and_an_emptied_node():
     room = room_of(Site(Cluster.parse("4x2")), [Gang(1, 2), Gang(0, 1)])
-    giver, taker = np.array([0, 0, 1, 1]), np.array([2, 3, 3, 2])
+    giver = np.array([0, 0, 1, 1])
+    taker = np.array([2, 3, 3, 2])
     # nodes 2 and 3 hold what node 0 brings, so both go; the orphans find idle node 1
     assert inject(room, giver, taker, 0, False).tolist() == [0, 0, 1, 1]
     child, fits = empty(room, np.array([0, 1, 1, 2]), 0, False)

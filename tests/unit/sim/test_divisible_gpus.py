@@ -21,9 +21,12 @@ POLICIES = {
     "reservation": {},
     "themis": {"lease": 7.0},
     "pcs": {
-        "thresholds": (20.0, 60.0), "weights": (5.0, 3.0, 1.0), "zeta_min": 0.9, "delta": 0.07,
+        "thresholds": (20.0, 60.0),
+        "weights": (5.0, 3.0, 1.0),
+        "zeta_min": 0.9,
+        "delta": 0.07,
     },
-}  # fmt: skip
+}
 #: Ends after all jobs: the engine asks the policy event by event, the clock is not used.
 LATER = {"stop_time": 1e12}
 
@@ -146,7 +149,8 @@ def test_fair_time_counts_jobs_over_events():
     """PCS, 2.6: the first sees 1 (itself), 1 (before the second comes), 2 (before it ends)."""
     result = simulate(jobs_of((0, 10, 1), (5, 10, 1)), "1x1", "max-min")
     assert result.jobs["end_time"].tolist() == [15.0, 20.0]
-    mean_first, mean_second = 4 / 3, (2 + 2 + 1) / 3
+    mean_first = 4 / 3
+    mean_second = (2 + 2 + 1) / 3
     assert result.jobs["fair_jct"].tolist() == pytest.approx([10 * mean_first, 10 * mean_second])
 
 

@@ -117,7 +117,8 @@ def test_any_frame_is_refused_or_runs_to_its_end(jobs, policy):
     ],
 )
 def test_where_the_clock_starts_does_not_matter(rules, policy):
-    jobs, more = small_trace(), {}
+    jobs = small_trace()
+    more = {}
     if rules == "gavel":
         jobs = jobs.assign(model="m", iterations=10 * jobs["duration"])
         rows = {("m", gpus): {"v100": 10.0 * gpus} for gpus in (1, 2, 4)}
@@ -129,7 +130,8 @@ def test_where_the_clock_starts_does_not_matter(rules, policy):
         after = simulate(late, "4xv100", policy, rules=rules, **more)
     assert after.jobs["jct"].tolist() == early.jobs["jct"].tolist()
     # added to 2**20 s, a float64 keeps nanoseconds
-    starts, ends = early.jobs["start_time"], early.intervals["end"]
+    starts = early.jobs["start_time"]
+    ends = early.intervals["end"]
     assert (after.jobs["start_time"] - 2.0**20).tolist() == pytest.approx(starts.tolist(), abs=1e-8)
     assert (after.intervals["end"] - 2.0**20).tolist() == pytest.approx(ends.tolist(), abs=1e-8)
 

@@ -22,7 +22,8 @@ def test_predicting_all_completions_changes_nothing(monkeypatch, policy):
     trace = pd.concat([trace, trace.assign(job_id=trace["job_id"] + 1000)]).sort_values(
         ["submit_time", "job_id"], ignore_index=True
     )
-    predict, kept = Holdings.predict_all, []
+    predict = Holdings.predict_all
+    kept = []
 
     def counted(self, *args, far):
         predict(self, *args, far=far)

@@ -64,7 +64,8 @@ def test_gpus_of_a_finished_job_idle_until_the_round_ends():
 
 @pytest.mark.parametrize("round_s", [60.0, 720.0])
 def test_round_length(round_s):
-    trace, rounds = jobs([0, 1], 100), {"round_s": round_s}
+    trace = jobs([0, 1], 100)
+    rounds = {"round_s": round_s}
     result = simulate(trace, TWO_TYPES, Fixed((0.5, 0.5)), rounds=rounds)
     assert result.jobs["start_time"].tolist() == [0, round_s]
 

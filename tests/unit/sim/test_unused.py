@@ -33,7 +33,9 @@ class Done:
     """What a command printed and how it ended."""
 
     def __init__(self, code: int, out: str, err: str) -> None:
-        self.code, self.out, self.err = code, out, err
+        self.code = code
+        self.out = out
+        self.err = err
 
     @property
     def json(self):
@@ -126,7 +128,8 @@ def run(case: str, jobs: pd.DataFrame):
     settings = {key: given.pop(key) for key in ("history",) if key in given}
     cluster = given.pop("cluster", "1x4")
     if given.pop("types", False):
-        given["perf"], cluster = SPEEDS, "2x2:v100,3x2:k80"
+        given["perf"] = SPEEDS
+        cluster = "2x2:v100,3x2:k80"
     rules = given.get("rules", "paper")
     if rules == "muri":
         jobs = jobs.replace(
@@ -191,9 +194,16 @@ def test_options_without_use_or_sense_are_refused(words, message, tmp_path, run_
     jobs.write_text("job_id,submit_time,duration,num_gpus\n1,0,1000,1\n2,5,500,2\n3,9,70,1\n")
     policy = [] if "--policy" in words else ["--policy", "srtf"]
     done = run_cli(
-        "simulate", "--trace", jobs, "--format", "repro", "--cluster", "2x4", *policy,
+        "simulate",
+        "--trace",
+        jobs,
+        "--format",
+        "repro",
+        "--cluster",
+        "2x4",
+        *policy,
         *words.split(),
-    )  # fmt: skip
+    )
     assert done.code == 2
     assert message in done.err and done.err.count("\n") == 1
 
@@ -214,9 +224,16 @@ def test_options_without_effect_are_named(words, named, tmp_path, run_cli):
     jobs = tmp_path / "jobs.csv"
     jobs.write_text("job_id,submit_time,duration,num_gpus\n1,0,1000,1\n2,5,500,2\n3,9,70,1\n")
     done = run_cli(
-        "simulate", "--trace", jobs, "--format", "repro", "--cluster", "2x4", "--json",
+        "simulate",
+        "--trace",
+        jobs,
+        "--format",
+        "repro",
+        "--cluster",
+        "2x4",
+        "--json",
         *words.split(),
-    )  # fmt: skip
+    )
     assert done.code == 0
     assert done.json["ignored"].get("options", []) == named
 
@@ -251,7 +268,8 @@ def test_an_error_inside_a_policy_names_policy_time_and_job(run_cli, monkeypatch
 def test_ids_that_a_spreadsheet_would_run_are_quoted_and_a_missing_folder_is_said_first(
     tmp_path, run_cli
 ):
-    jobs, out = tmp_path / "jobs.csv", tmp_path / "out.csv"
+    jobs = tmp_path / "jobs.csv"
+    out = tmp_path / "out.csv"
     jobs.write_text("job_id,submit_time,duration,num_gpus\n=1+1,0,10,1\nb,5,5,2\n")
     words = ["simulate", "--trace", jobs, "--format", "repro", "--cluster", "2x4"]
     assert run_cli(*words, "--policy", "srtf", "--out", out).code == 0

@@ -97,7 +97,8 @@ def test_mistakes_are_named(mistake, message):
 
 
 def test_gpus_of_a_group_come_back_with_its_last_member():
-    rows, perf = trace((0, 5, 2), (0, 10, 2), (0, 10, 4)), Alike()
+    rows = trace((0, 5, 2), (0, 10, 2), (0, 10, 4))
+    perf = Alike()
     assert simulate(rows, "1x4", Pair(10), perf=perf).jobs["end_time"].tolist() == [5, 10, 20]
     with pytest.raises(PolicyError, match="time 5 s, job 2: gives it 4 GPUs where 2 are left"):
         simulate(rows, "1x4", Pair(5), perf=perf)
@@ -119,7 +120,8 @@ class Regrouped(Policy):
 
 
 def test_a_job_that_is_stopped_may_be_named_anew():
-    policy, rows = Regrouped(), trace((0, 20, 2), (0, 20, 2))
+    policy = Regrouped()
+    rows = trace((0, 20, 2), (0, 20, 2))
     result = simulate(rows, "1x2:a,1x2:b", policy, perf=Alike())
     assert result.jobs["end_time"].tolist() == [20, 20]
     assert result.jobs["preemptions"].sum() == 0

@@ -195,7 +195,8 @@ def test_a_file_of_bad_rows_only_has_no_job(tmp_path):
 
 
 def test_bad_rows_of_a_table_beside_the_trace_are_refused(tmp_path):
-    speeds, path = tmp_path / "speeds.csv", tmp_path / "jobs.trace"
+    speeds = tmp_path / "speeds.csv"
+    path = tmp_path / "jobs.trace"
     SPEEDS.assign(steps_per_second=-1.0).to_csv(speeds, index=False)
     path.write_text("".join(row + "\n" for row in CASES["gavel"][1]))
     with pytest.raises(TraceError, match=r"speeds\.csv:2:steps_per_second: neg") as caught:

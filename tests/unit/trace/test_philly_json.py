@@ -263,7 +263,8 @@ def test_a_job_without_vc_and_user_has_none(read):
 
 
 def test_keys_nothing_is_made_from_are_named(read):
-    first, second = job("a", ONE), job("b", ONE | {"exit": 1}, note="x")
+    first = job("a", ONE)
+    second = job("b", ONE | {"exit": 1}, note="x")
     assert read([first, second]).attrs["unread"] == [
         "status",
         "note",

@@ -70,7 +70,8 @@ def test_muri_iterations_follow_from_duration(public):
 
 
 def test_muri_prime_traces_arrive_at_once(public):
-    plain, prime = public("muri-trace3"), public("muri-trace3-pr")
+    plain = public("muri-trace3")
+    prime = public("muri-trace3-pr")
     assert (prime["submit_time"] == 0).all()
     held = ["job_id", "duration", "num_gpus", "model"]
     pd.testing.assert_frame_equal(plain[held], prime[held], check_flags=False)

@@ -75,15 +75,14 @@ def test_published_mix_and_durations_of_seed_0():
 
 @pytest.mark.parametrize("name", ["gavel-single", "gavel-multiple", "gavel-static"])
 def test_job_k_is_the_same_whatever_the_number_of_jobs(name):
-    few, many = drawn(name, 3, jobs=50), drawn(name, 3, jobs=400)
+    few = drawn(name, 3, jobs=50)
+    many = drawn(name, 3, jobs=400)
     pd.testing.assert_frame_equal(few, many[:50])
 
 
 def test_the_rate_stretches_arrivals_only():
-    slow, fast = (
-        drawn("gavel-multiple", jobs=60, rate=1.0),
-        drawn("gavel-multiple", jobs=60, rate=4.0),
-    )
+    slow = drawn("gavel-multiple", jobs=60, rate=1.0)
+    fast = drawn("gavel-multiple", jobs=60, rate=4.0)
     assert np.allclose(slow["submit_time"], 4 * fast["submit_time"])
     pd.testing.assert_frame_equal(
         slow.drop(columns="submit_time"), fast.drop(columns="submit_time")
@@ -100,14 +99,15 @@ def test_single_and_multiple_share_durations_and_static_has_the_jobs_of_multiple
 
 
 def test_priorities_take_a_draw_and_slos_do_not():
-    plain, slos = drawn("gavel-single", jobs=2000), drawn("gavel-single", jobs=2000, slos=True)
+    plain = drawn("gavel-single", jobs=2000)
+    slos = drawn("gavel-single", jobs=2000, slos=True)
     assert plain["duration"].equals(slos["duration"])
     assert plain["slo"].isna().all()
     assert slos["slo"].value_counts(normalize=True).to_dict() == pytest.approx(
         {1.2: 0.33, 2.0: 0.34, 10.0: 0.33}, abs=0.04
     )
     first = random.Random(6).random()
-    assert slos["slo"][0] == (1.2 if first < 0.33 else 2 if first < 0.67 else 10)
+    assert slos["slo"][0] == [1.2, 2, 10][(first >= 0.33) + (first >= 0.67)]
     weights = drawn("gavel-single", jobs=2000, priorities=True)["priority_weight"]
     assert weights.value_counts(normalize=True).to_dict() == pytest.approx(
         {1: 0.8, 5: 0.2}, abs=0.03
@@ -235,7 +235,8 @@ def test_the_fitted_table_is_what_the_calibration_gives(public):
 
 
 def test_the_stand_in_is_like_the_public_table(public):
-    real, like = load_throughputs("gavel-throughputs"), synthetic_throughputs.gavel_like()
+    real = load_throughputs("gavel-throughputs")
+    like = synthetic_throughputs.gavel_like()
     assert set(like.rows) == set(real.rows)
     assert set(like.pairs) == set(real.pairs)
     for widths, bound in (((1,), 0.04), ((2, 4, 8), 0.07)):
@@ -255,8 +256,10 @@ def test_the_stand_in_is_like_the_public_table(public):
 
 
 def test_pairs_of_the_stand_in_are_like_the_public_ones(public):
-    real, like = load_throughputs("gavel-throughputs"), synthetic_throughputs.gavel_like()
-    errors, fits = [], []
+    real = load_throughputs("gavel-throughputs")
+    like = synthetic_throughputs.gavel_like()
+    errors = []
+    fits = []
     for key, row in real.pairs.items():
         for kind in KINDS:
             fits.append((max(row[kind]) > 0) == (max(like.pairs[key][kind]) > 0))

@@ -31,7 +31,8 @@ def real(mirror, monkeypatch):
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("trace", TRACES)
 def test_distributions_are_those_of_the_real_trace(real, trace, seed):
-    drawn, public = draw(seed, trace), real(trace)
+    drawn = draw(seed, trace)
+    public = real(trace)
     assert len(drawn) == len(public)
     distance = {
         "duration": ks_2samp(drawn["duration"], public["duration"]).statistic,
@@ -49,7 +50,8 @@ def test_distributions_are_those_of_the_real_trace(real, trace, seed):
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_iterations_and_stages_are_those_of_model_and_gpus(real, seed):
-    drawn, public = draw(seed), real("3")
+    drawn = draw(seed)
+    public = real("3")
     expected = np.floor(drawn["duration"] / drawn["iteration_time"] + 1e-9).clip(lower=1)
     assert (drawn["iterations"] == expected).all()
     columns = ["batch_size", "iteration_time", "stage_storage", "stage_gpu", "stage_network"]
@@ -70,7 +72,8 @@ def test_models_and_priorities_are_even():
 
 
 def test_variants_share_their_jobs():
-    whole, primed = draw(5), draw(5, at_once=True)
+    whole = draw(5)
+    primed = draw(5, at_once=True)
     assert (primed["submit_time"] == 0).all()
     pd.testing.assert_frame_equal(
         whole.drop(columns="submit_time"), primed.drop(columns="submit_time"), check_flags=False
@@ -83,7 +86,8 @@ def test_variants_share_their_jobs():
 
 
 def test_fewer_jobs_come_at_the_same_rate():
-    frame, whole = draw(0, "2", jobs=1000), draw(0, "2")
+    frame = draw(0, "2", jobs=1000)
+    whole = draw(0, "2")
     rate = [(len(jobs) - 1) / jobs["submit_time"].max() for jobs in (frame, whole)]
     assert rate[0] == pytest.approx(rate[1], rel=0.05)
     share = [(jobs["num_gpus"] == 8).mean() for jobs in (frame, whole)]
@@ -91,9 +95,16 @@ def test_fewer_jobs_come_at_the_same_rate():
 
 
 @pytest.mark.parametrize(
-    "options", [{"trace": "5"}, {"trace": 3}, {"job_types": 5}, {"job_types": True}, {"jobs": 0},
-                {"at_once": 1}],
-)  # fmt: skip
+    "options",
+    [
+        {"trace": "5"},
+        {"trace": 3},
+        {"job_types": 5},
+        {"job_types": True},
+        {"jobs": 0},
+        {"at_once": 1},
+    ],
+)
 def test_values_that_are_refused(options):
     with pytest.raises(ParamError, match=f"{next(iter(options))}="):
         synth.make("muri-like", np.random.default_rng(0), **options)

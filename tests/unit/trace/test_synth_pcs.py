@@ -32,7 +32,8 @@ def one_by_one(seed, workload, jobs, load):
 
     def drawn(quantity):
         rows = held.query("quantity == @quantity")[["value", "share"]].to_numpy()
-        point, low = stream.uniform(0.0, 1.0), 0.0
+        point = stream.uniform(0.0, 1.0)
+        low = 0.0
         for value, share in rows:
             if point <= share:
                 return int(stream.uniform(low, value))

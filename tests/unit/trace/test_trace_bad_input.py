@@ -282,7 +282,8 @@ def test_dates(fails, date, rule):
 
 
 def test_dates_with_and_without_an_offset_in_one_file(fails):
-    plain, zoned = "2020-06-09 18:41:01", "2020-06-09 18:41:01+08:00"
+    plain = "2020-06-09 18:41:01"
+    zoned = "2020-06-09 18:41:01+08:00"
     rule = f"another sort of date ({zoned}); the dates of a file all have an offset from UTC"
     text = f"timestamp,duration,num_gpus\n{plain},6,1\n{zoned},6,1\n"
     assert fails(text, "philly").startswith(f"3:timestamp: {rule}")
@@ -418,7 +419,8 @@ def test_a_thousand_columns_are_read(tmp_path):
 
 
 def test_only_regular_files_of_bounded_size_are_read(tmp_path):
-    pipe, large = tmp_path / "pipe", tmp_path / "large.csv"
+    pipe = tmp_path / "pipe"
+    large = tmp_path / "large.csv"
     os.mkfifo(pipe)
     with large.open("wb") as stream:
         stream.truncate(2**31 + 1)

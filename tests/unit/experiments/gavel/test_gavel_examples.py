@@ -163,14 +163,16 @@ HIGHS = {"lp_backend": "highs"}
     [("gavel-las", HIGHS), ("gavel-ftf", HIGHS), ("gavel-max-throughput", {})],
 )
 def test_every_call_of_the_linear_solver_is_counted(policy, settings, monkeypatch):
-    called, linprog = [], scipy.optimize.linprog
+    called = []
+    linprog = scipy.optimize.linprog
 
     def watched(*args, **how):
         called.append(1)
         return linprog(*args, **how)
 
     monkeypatch.setattr(scipy.optimize, "linprog", watched)
-    made, speeds = make(policy, **settings), ThroughputTable.of(SPEEDS, "v100")
+    made = make(policy, **settings)
+    speeds = ThroughputTable.of(SPEEDS, "v100")
     view = first_view(three_jobs(), "1xv100,1xk80", made, speeds)
     with counted_solves() as counts:
         made.session(view)(view)
@@ -247,9 +249,7 @@ def test_the_table_of_policies_tells_what_they_declare_and_solve():
     trace["model"] = ["A3C", "CycleGAN", "A3C"]
     table = policy_table(rows, trace, "1xv100,1xk80", {"v100": 1, "k80": 1})
     assert table["solver"].tolist() == ["LP", NONE, "convex"]
-    assert table["reads"].tolist() == [
-        ["speeds", "weights"], ["weights"], ["speeds", "work left"]
-    ]  # fmt: skip
+    assert table["reads"].tolist() == [["speeds", "weights"], ["weights"], ["speeds", "work left"]]
     assert table["objective"].str.len().min() > 20 and table["objective"].nunique() == 3
     assert table[["most_time", "most_gpus"]].to_numpy().max() <= 1 + 1e-6
 

@@ -44,7 +44,8 @@ def test_all_that_ask_for_the_fastest_type_share_it_and_idle_the_other():
 def test_max_min_fairness_is_won_over_by_a_lie():
     # to belittle the slow GPU, of which it gets most, buys the first job time on the fast one:
     # 0.895 and 0.105 of them become 0.868 and 0.132
-    three, lie = np.array([[2.0, 1.0], [4.0, 1.0], [4.0, 1.0]]), np.array([[2.0, 0.9]])
+    three = np.array([[2.0, 1.0], [4.0, 1.0], [4.0, 1.0]])
+    lie = np.array([[2.0, 0.9]])
     won = gaps(rule_of("gavel-las"), three, ONE_EACH, lie)["strategy-proofness"]
     assert won == pytest.approx((1.132 - 1.105) / 1.0, abs=1e-3)  # 1/3 of both would give 1
     assert gaps(rule_of("gavel-strategy-proof"), three, ONE_EACH, lie)["strategy-proofness"] < 0

@@ -78,7 +78,8 @@ def test_without_its_solver_a_figure_says_so_and_other_results_are_remembered(mo
     series = {"LAS": {"policy": "gavel-las", "settings": {"lp_backend": "ecos"}}, "gavel-las": {}}
     is_installed = ecos.is_installed.__wrapped__
     monkeypatch.setattr(ecos, "is_installed", is_installed)
-    keys, notes = [], []
+    keys = []
+    notes = []
     for there in (True, False):
         if there:
             monkeypatch.setitem(sys.modules, "ecos", types.ModuleType("ecos"))
@@ -110,8 +111,10 @@ def test_a_figure_records_a_trace_of_each_seed_and_the_throughputs():
     fig = figure(seeds=[3, 5], rates=[0.6])
     gavel.jobs(fig, gavel.cases(fig))
     assert [(used.name, used.seed) for used in fig._used.values()] == [
-        ("gavel-single", 3), ("gavel-single", 5), (TABLE, None)
-    ]  # fmt: skip
+        ("gavel-single", 3),
+        ("gavel-single", 5),
+        (TABLE, None),
+    ]
 
 
 def test_only_measured_jobs_are_kept_and_arrivals_outlast_them():
@@ -122,7 +125,8 @@ def test_only_measured_jobs_are_kept_and_arrivals_outlast_them():
 
 
 def test_measured_jobs_that_outlast_the_arrivals_have_no_end():
-    fig, short = figure(), {"gavel-las": {"horizon_h": 1e-3}}
+    fig = figure()
+    short = {"gavel-las": {"horizon_h": 1e-3}}
     label, case = next(iter(gavel.cases(fig).items()))
     found = gavel.jobs(fig, {label: gavel.cases(figure(series=short))[label]})
     assert found["job_id"].tolist() == [5, 6, 7, 8, 9]
@@ -177,8 +181,9 @@ def test_static_jobs_are_all_measured():
     fig.inputs["options"] = {"throughputs": TABLE}
     jobs = gavel.jobs(fig, gavel.cases(fig))
     assert jobs.groupby("series")["job_id"].count().to_dict() == {
-        "gavel-las": 10, "las-agnostic": 10
-    }  # fmt: skip
+        "gavel-las": 10,
+        "las-agnostic": 10,
+    }
     ends = gavel.makespans(jobs).set_index("series")["makespan_h"]
     assert ends["gavel-las"] == jobs.loc[jobs["series"] == "gavel-las", "end_h"].max()
 

@@ -9,7 +9,8 @@ import pytest
 from repro.errors import ParamError
 from repro.experiments.liquid import phases, published
 
-HEARTBEAT, AHEAD = {"heartbeat_s": 5.0}, {"heartbeat_s": 5.0, "ahead_s": 15.0}
+HEARTBEAT = {"heartbeat_s": 5.0}
+AHEAD = {"heartbeat_s": 5.0, "ahead_s": 15.0}
 NUMBERS = ("11a", "11b", "12a", "12b", "16a", "16b", "17a", "17b")
 
 
@@ -18,10 +19,16 @@ NUMBERS = ("11a", "11b", "12a", "12b", "16a", "16b", "17a", "17b")
     [
         # what the specification reads from the curves: gap, seconds by which the next burst comes
         # earlier, busy seconds in the gap
-        ("11a", 18, 11, 6), ("11b", 36, 27, 27), ("12a", 29, 12, 3), ("12b", 35, 10, 10),
-        ("16a", 26, 4, 4), ("16b", 31, 3, 3), ("17a", 25, 5, 3), ("17b", 40, 4, 4),
+        ("11a", 18, 11, 6),
+        ("11b", 36, 27, 27),
+        ("12a", 29, 12, 3),
+        ("12b", 35, 10, 10),
+        ("16a", 26, 4, 4),
+        ("16b", 31, 3, 3),
+        ("17a", 25, 5, 3),
+        ("17b", 40, 4, 4),
     ],
-)  # fmt: skip
+)
 def test_idle_time_of_the_published_curves(figure, window, earlier, busy):
     names = ("baseline", "pre_scheduling") if figure < "13" else ("heartbeat", "event_driven")
     known = published.curves(figure).groupby("series")["value"]
@@ -102,8 +109,9 @@ def test_progress_goes_on_through_intervals_of_other_speed():
     run = phases.simulate(trace, "1x1", phases.make("liquid", share=1.3), overhead=costs)
     first, second = phases.trained(run, costs)
     assert [pytest.approx(step) for step in first.steps] == [
-        (20.0, 50.0, 1.0), (50.0, 136.8, 1 / 1.24),
-    ]  # fmt: skip
+        (20.0, 50.0, 1.0),
+        (50.0, 136.8, 1 / 1.24),
+    ]
     assert (first.left_at, second.train_at) == pytest.approx((141.8, 70.0))
 
 

@@ -23,9 +23,12 @@ def queue():
     """A runs 10 to 20, is preempted for 20 s, and again 40 to 70 at half speed; B waits 5 s."""
     return run(
         [("a", 0.0, 70.0, 25.0), ("b", 15.0, 40.0, 20.0)],
-        [("a", 40.0, 70.0, 8, 0.5, "a"), ("a", 10.0, 20.0, 8, 1.0, "a"),
-         ("b", 20.0, 40.0, 8, 1.0, "b")],
-    )  # fmt: skip
+        [
+            ("a", 40.0, 70.0, 8, 0.5, "a"),
+            ("a", 10.0, 20.0, 8, 1.0, "a"),
+            ("b", 20.0, 40.0, 8, 1.0, "b"),
+        ],
+    )
 
 
 def test_queue_length_counts_jobs_that_arrived_and_hold_nothing(queue):
@@ -61,14 +64,23 @@ def group():
     """Two jobs of 4 GPUs in one group for 10 s at 0.8 and 0.5 of their speed, then one alone."""
     result = run(
         [("a", 0.0, 10.0, 8.0), ("b", 0.0, 20.0, 15.0)],
-        [("a", 0.0, 10.0, 4, 0.8, "a"), ("b", 0.0, 10.0, 4, 0.5, "a"),
-         ("b", 10.0, 20.0, 4, 1.0, "b")],
-    )  # fmt: skip
+        [
+            ("a", 0.0, 10.0, 4, 0.8, "a"),
+            ("b", 0.0, 10.0, 4, 0.5, "a"),
+            ("b", 10.0, 20.0, 4, 1.0, "b"),
+        ],
+    )
     trace = pd.DataFrame(
-        {"job_id": ["a", "b"], "model": ["resnet18", "bert"], "batch_size": [128, 4],
-         "iterations": [8.0, 5.0], "stage_storage": [0.5, 0.9], "stage_gpu": [0.5, 1.5],
-         "stage_network": [0.0, 0.3]}
-    )  # fmt: skip
+        {
+            "job_id": ["a", "b"],
+            "model": ["resnet18", "bert"],
+            "batch_size": [128, 4],
+            "iterations": [8.0, 5.0],
+            "stage_storage": [0.5, 0.9],
+            "stage_gpu": [0.5, 1.5],
+            "stage_network": [0.0, 0.3],
+        }
+    )
     return result, trace
 
 
@@ -91,9 +103,11 @@ def test_members_left_in_a_group_are_capped_together(group):
     result, trace = group
     ended = result.intervals.iloc[:2].assign(end=[4.0, 10.0])
     found = testbed.busy_share(
-        Result(result.jobs, ended, result.meta), trace.assign(stage_gpu=[1.0, 3.0]),
-        ["stage_gpu"], [2.0, 6.0],
-    )  # fmt: skip
+        Result(result.jobs, ended, result.meta),
+        trace.assign(stage_gpu=[1.0, 3.0]),
+        ["stage_gpu"],
+        [2.0, 6.0],
+    )
     np.testing.assert_allclose(found, [0.5, 0.25])
 
 
@@ -106,8 +120,14 @@ def test_jobs_read_their_samples(group):
 def test_over_time_has_one_row_per_step(group):
     table = testbed.over_time(*group, step=5.0, sample_kb={"resnet18": 1024.0})
     assert table["hours"].tolist() == [0.0, 5 / 3600, 10 / 3600, 15 / 3600]
-    assert list(table) == ["hours", "queue_length", "blocking_index", "gpu_percent",
-                           "cpu_percent", "io_mb_s"]  # fmt: skip
+    assert list(table) == [
+        "hours",
+        "queue_length",
+        "blocking_index",
+        "gpu_percent",
+        "cpu_percent",
+        "io_mb_s",
+    ]
     np.testing.assert_allclose(table["gpu_percent"], [35.0, 35.0, 30.0, 30.0])
     assert table["io_mb_s"][0] == pytest.approx(0.8 * 128 * 4)
 
@@ -116,17 +136,28 @@ def test_logs_are_the_rows_that_the_paper_draws():
     table = testbed.logs()
     assert set(testbed.LABELS) < set(table)
     assert table.groupby("policy").size().to_dict() == {
-        "srtf": 230, "srsf": 234, "muri-s": 147, "tiresias-l": 220, "themis": 218, "muri-l": 148
-    }  # fmt: skip
+        "srtf": 230,
+        "srsf": 234,
+        "muri-s": 147,
+        "tiresias-l": 220,
+        "themis": 218,
+        "muri-l": 148,
+    }
 
 
 def test_smoothed_curves_are_means_around_each_instant_and_have_no_zero_index():
     hours = [0.0, 12.0, 24.0, 36.0]
-    state = pd.DataFrame({
-        "policy": ["srtf"] * 4 + ["srsf"] * 4, "hours": hours * 2, "queue_length": range(8),
-        "blocking_index": [0.0, 1.0, 2.0, 0.0] * 2, "gpu_percent": [0.0, 30.0, 60.0, 90.0] * 2,
-        "cpu_percent": 50.0, "io_mb_s": 5.0,
-    })  # fmt: skip
+    state = pd.DataFrame(
+        {
+            "policy": ["srtf"] * 4 + ["srsf"] * 4,
+            "hours": hours * 2,
+            "queue_length": range(8),
+            "blocking_index": [0.0, 1.0, 2.0, 0.0] * 2,
+            "gpu_percent": [0.0, 30.0, 60.0, 90.0] * 2,
+            "cpu_percent": 50.0,
+            "io_mb_s": 5.0,
+        }
+    )
     found = testbed.smoothed(state, 25)
     assert found["gpu_percent"].tolist() == [15.0, 30.0, 60.0, 75.0] * 2
     assert found["blocking_index"].isna().tolist() == [True, False, False, True] * 2

@@ -93,10 +93,13 @@ def test_range_leaves_the_reference_out(runs):
 
 def test_noise_is_over_the_same_policy_without():
     runs = {
-        (0.0, "a", 0): result(10.0, 20.0), (1.0, "a", 0): result(15.0, 30.0),
-        (1.0, "a", 1): result(20.0, 40.0), (0.0, "b", 0): result(40.0, 40.0),
-        (1.0, "b", 0): result(40.0, 44.0), (1.0, "b", 1): result(38.0, 38.0),
-    }  # fmt: skip
+        (0.0, "a", 0): result(10.0, 20.0),
+        (1.0, "a", 0): result(15.0, 30.0),
+        (1.0, "a", 1): result(20.0, 40.0),
+        (0.0, "b", 0): result(40.0, 40.0),
+        (1.0, "b", 0): result(40.0, 44.0),
+        (1.0, "b", 1): result(38.0, 38.0),
+    }
     table = trace.over_noise(runs).query("metric == 'avg_jct'").set_index(["policy", "noise"])
     columns = ["value", "ratio", "lowest", "highest"]
     assert table.loc[("a", 0.0), columns].tolist() == [15.0, 1.0, 1.0, 1.0]

@@ -24,9 +24,13 @@ def test_classes_are_those_of_the_policy():
 def test_the_view_marks_the_choice_and_draws_how_far_others_move():
     front = pd.DataFrame({"avg_jct_s": [3600.0, 7200.0], "avg_pred_err_pct": [5.0, 0.0]})
     worlds = pd.DataFrame(
-        {"world": ["a", "b", "a"], "solution": [0, 0, 1], "avg_jct_s": [1800.0, 5400.0, 7200.0],
-         "avg_pred_err_pct": [4.0, 8.0, 0.0]}
-    )  # fmt: skip
+        {
+            "world": ["a", "b", "a"],
+            "solution": [0, 0, 1],
+            "avg_jct_s": [1800.0, 5400.0, 7200.0],
+            "avg_pred_err_pct": [4.0, 8.0, 0.0],
+        }
+    )
     jobs = pd.DataFrame({"jct_s": [3600.0, 60.0], "pred_err_pct": [0.0, 9.0], "series": "pcs"})
     plot = front_view(front, 1, jobs, classes(Pcs(), WORK), worlds)
     top = plot.axes[0]

@@ -11,8 +11,13 @@ from repro.experiments.pcs.conflicts import choices, objectives, split_gpus
 
 
 def test_each_group_is_measured_by_its_own_wish() -> None:
-    jobs = pd.DataFrame({"jct": [2.0, 4.0, 30.0], "predicted_jct": [1.0, 4.0, 20.0],
-                         "prefers": ["fast", "fast", "sure"]})  # fmt: skip
+    jobs = pd.DataFrame(
+        {
+            "jct": [2.0, 4.0, 30.0],
+            "predicted_jct": [1.0, 4.0, 20.0],
+            "prefers": ["fast", "fast", "sure"],
+        }
+    )
     assert objectives(jobs) == [3.0, 50.0]
     assert objectives(jobs.assign(prefers="sure")) == [0.0, pytest.approx((100 + 0 + 50) / 3)]
 

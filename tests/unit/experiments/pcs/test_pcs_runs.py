@@ -27,7 +27,8 @@ def test_rows_and_measured_say_what_summary_says() -> None:
     trace = synth.make("pcs-workload", 7, jobs=60, load=1.1, num_gpus=16)
     policy = published.policy("pcs-jct", "gavel")
     case = Case(trace, "1x16", policy, "pcs", measure=runs.measured).resolved()
-    found, whole = runs.measured(case), simulate(trace, "1x16", policy, rules="pcs").summary()
+    found = runs.measured(case)
+    whole = simulate(trace, "1x16", policy, rules="pcs").summary()
     for name in ("avg_pred_err", "p99_pred_err", "avg_unfairness", "max_unfairness"):
         assert found[f"{name}_pct"] == pytest.approx(whole[name])
     assert found["avg_jct_s"] == pytest.approx(whole["avg_jct"])

@@ -46,8 +46,11 @@ def test_queue_spans_count_the_promotions_and_the_time_of_the_records():
     promoted = spans[spans["event"] == "promoted"].groupby("job_id").size()
     assert promoted.to_dict() == {"C": 1}
     assert result.jobs.set_index("job_id")["promotions"].to_dict() == {
-        "A": 0, "B": 0, "C": 1, "D": 0,
-    }  # fmt: skip
+        "A": 0,
+        "B": 0,
+        "C": 1,
+        "D": 0,
+    }
     length = (spans["end"] - spans["start"]).groupby(spans["job_id"]).sum()
     assert length.to_dict() == {"A": 12.0, "B": 6.0, "C": 3.0, "D": 4.0}
 
@@ -57,8 +60,10 @@ def test_a_span_is_cut_where_the_limit_is_crossed():
     result = simulate(alone, "1x2", make("tiresias-l", thresholds=(8.0, 24.0)))
     spans = examples.queue_spans(result, (8.0, 24.0))
     assert spans[["start", "end", "queue"]].to_numpy().tolist() == [
-        [0.0, 4.0, 1], [4.0, 12.0, 2], [12.0, 20.0, 3],
-    ]  # fmt: skip
+        [0.0, 4.0, 1],
+        [4.0, 12.0, 2],
+        [12.0, 20.0, 3],
+    ]
     assert spans["event"].tolist() == ["start", "demoted", "demoted"]
 
 

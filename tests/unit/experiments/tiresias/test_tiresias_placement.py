@@ -16,7 +16,8 @@ SIZES = {"nodes": (2, 4), "workers": (2, 4), "node_gpus": 4, "busy_mb": 400.0}
 
 
 def one_by_one(instance):
-    nodes, found = range(len(instance.free)), []
+    nodes = range(len(instance.free))
+    found = []
     for counts in itertools.product(*(range(gpus + 1) for gpus in instance.free)):
         if sum(counts) == instance.workers:
             for homes in itertools.product(nodes, repeat=len(instance.sizes)):

@@ -124,8 +124,11 @@ def test_ratio_of_training_times_is_the_slowdown(trace):
 def test_bins_of_a_trace(trace):
     table = count_bins({3: trace}, 4, 800)
     assert table.set_index("bin")["share"].to_dict() == {
-        "Bin1": 0.0, "Bin2": 50.0, "Bin3": 50.0, "Bin4": 0.0,
-    }  # fmt: skip
+        "Bin1": 0.0,
+        "Bin2": 50.0,
+        "Bin3": 50.0,
+        "Bin4": 0.0,
+    }
 
 
 def test_rows_with_a_published_value_are_points_and_those_of_other_rules_stand_aside():

@@ -33,7 +33,8 @@ def results(trace):
 
 def test_window_starts_at_zero_and_takes_its_first_day_only():
     days = pd.DataFrame({"submit_time": [0.0, 86_400.0, 90_000.0, 172_800.0], "duration": 60.0})
-    days["job_id"], days["num_gpus"] = range(4), 1
+    days["job_id"] = range(4)
+    days["num_gpus"] = 1
     kept = production.pick_jobs(days, min_duration_s=60, days=[1, 2])
     assert kept["job_id"].tolist() == [1, 2]
     assert kept["submit_time"].tolist() == [0.0, 3600.0]

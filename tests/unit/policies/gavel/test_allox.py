@@ -17,7 +17,8 @@ from repro.trace.synth.gavel import PUBLIC, gavel_single
 def full_matrix(durations, free, waited):
     """Return who starts by the matrix of all jobs x (all k, all free GPUs)."""
     kind = np.repeat(np.arange(len(free)), free)
-    jobs, gpus = len(durations), len(kind)
+    jobs = len(durations)
+    gpus = len(kind)
     cost = np.concatenate([k * durations[:, kind] for k in range(1, jobs + 1)], axis=1)
     cost += waited[:, None]
     rows, slots = linear_sum_assignment(cost)

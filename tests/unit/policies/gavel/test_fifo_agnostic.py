@@ -81,7 +81,8 @@ class Window:
     seed = 0
 
     def __init__(self, widths, counts, cannot=()):
-        self.widths, self.cannot = widths, cannot
+        self.widths = widths
+        self.cannot = cannot
         self.gpu_types = ("k80", "v100")[-len(counts) :]
         self.gpu_counts = np.array(counts, dtype=float)
         self.jobs = list(range(len(widths)))

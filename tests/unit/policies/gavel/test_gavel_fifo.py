@@ -24,7 +24,8 @@ SPEEDS = ThroughputTable.of(
 
 def shares(form, *models, gpus=(1, 1), widths=None):
     speeds = np.array([SPEEDS.speeds(model, 1, ("k80", "v100")) for model in models])
-    one, wide = np.ones(len(models)), np.array(widths or [1] * len(models), float)
+    one = np.ones(len(models))
+    wide = np.array(widths or [1] * len(models), float)
     jobs = Kinds(speeds, np.array(gpus, float), one, wide, one)
     return GavelFifo(form).shares(jobs).round(6).tolist()
 

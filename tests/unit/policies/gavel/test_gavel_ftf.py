@@ -22,7 +22,8 @@ TABLE = ThroughputTable.of(
 def test_backends_agree_on_the_ratio():
     rng = np.random.default_rng(0)
     crowd = Crowd(rng.uniform(1, 9, (9, 3)), np.ones(9), rng.choice([1, 2], 9), np.full(3, 2.0))
-    left, due = rng.uniform(1e2, 1e5, 9), rng.uniform(1e3, 1e5, 9)
+    left = rng.uniform(1e2, 1e5, 9)
+    due = rng.uniform(1e3, 1e5, 9)
     spent = rng.uniform(0, 1e4, 9)
     ratios = [ftf_shares(crowd, left, due, spent, backend)[1] for backend in ("centre", "highs")]
     assert ratios[0] == pytest.approx(ratios[1], rel=1e-6)
@@ -52,7 +53,8 @@ def test_progress_counts_as_the_time_it_would_have_taken_alone():
     decide = make("gavel-ftf").session(view)
     np.testing.assert_allclose(decide(view).fractions.ravel(), 0.5, atol=1e-9)
     # job 0 did 300 steps in 200 s, isolated it would have taken 300 s; job 1 did 100 steps
-    view.now, left = 200.0, np.array([100.0, 300.0])
+    view.now = 200.0
+    left = np.array([100.0, 300.0])
     second = decide(view).fractions.ravel()
     crowd = Crowd(np.full((2, 1), 2.0), np.ones(2), np.ones(2), np.ones(1))
     due = np.array([300.0 + 100.0, 100.0 + 300.0])
@@ -79,7 +81,8 @@ def test_whole_run(name):
 
 def test_knowing_speeds_lowers_the_worst_ratio():
     speeds = np.array([[1.0, 8.0], [2.0, 3.0]] * 2)
-    left, gpus = np.full(4, 1e4), np.ones(2)
+    left = np.full(4, 1e4)
+    gpus = np.ones(2)
     alone = left / (speeds * isolated_shares(np.ones(4), gpus)).sum(axis=1)
 
     def worst(seen):

@@ -87,14 +87,16 @@ def test_without_useful_pairs_nobody_shares():
 
 
 def test_makespan_with_pairs_is_no_longer():
-    trace, perf = jobs(gap=0.0), table(0.9)
+    trace = jobs(gap=0.0)
+    perf = table(0.9)
     alone = simulate(trace, CLUSTER, "gavel-makespan", perf=perf).jobs["end_time"].max()
     shared = simulate(trace, CLUSTER, "gavel-makespan-ss", perf=perf).jobs["end_time"].max()
     assert shared < 0.75 * alone
 
 
 def test_fifo_stops_at_the_first_job_that_gains_too_little():
-    speeds, gains = [np.array([2.0, 1.0])] * 4, {2: 1.4, 3: 1.9}
+    speeds = [np.array([2.0, 1.0])] * 4
+    gains = {2: 1.4, 3: 1.9}
     members, columns = fifo_pairs(
         speeds, [1, 1, 1, 1], np.array([1.0, 1.0]), lambda job, host, column: gains[job]
     )
@@ -110,7 +112,8 @@ def test_fifo_packs_only_gangs_of_one_size_and_each_host_once():
 
 
 def test_fifo_lets_jobs_pass_one_that_cannot_run_where_there_is_room():
-    large, other = np.array([0.0, 1.0]), np.array([1.0, 2.0])
+    large = np.array([0.0, 1.0])
+    other = np.array([1.0, 2.0])
     members, columns = fifo_pairs(
         [other, large, other], [1, 1, 1], np.array([1.0, 1.0]), lambda job, host, column: 2.0
     )

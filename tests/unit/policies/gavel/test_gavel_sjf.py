@@ -14,7 +14,8 @@ from repro.policies.gavel.sjf import GavelSjf
 
 def shares(speeds, left, widths=None):
     """Return X on a K80 and a V100, one row per job."""
-    one, wide = np.ones(len(left)), np.array(widths or [1] * len(left), float)
+    one = np.ones(len(left))
+    wide = np.array(widths or [1] * len(left), float)
     progress = SimpleNamespace(steps_left=lambda jobs: np.asarray(left))
     jobs = Kinds(np.asarray(speeds, float), np.ones(2), one, wide, one, view=progress)
     return GavelSjf().shares(jobs)
@@ -33,7 +34,8 @@ def test_a_wide_gang_is_skipped_and_a_type_it_cannot_run_on_is_not_used():
 @pytest.mark.parametrize("seed", range(20))
 def test_first_choice_is_the_optimum_of_the_programme(seed):
     rng = np.random.default_rng(seed)
-    speeds, left = rng.uniform(1, 9, (5, 2)), rng.uniform(10, 99, 5)
+    speeds = rng.uniform(1, 9, (5, 2))
+    left = rng.uniform(10, 99, 5)
     found = shares(speeds, left)
     reached = left / np.maximum((speeds * found).sum(axis=1), 1e-12)
     best = min(left[i] / speeds[i, j] for i, j in itertools.product(range(5), range(2)))

@@ -18,7 +18,8 @@ from repro.policies.gavel.max_throughput import GavelMaxThroughput
 def instance(seed):
     rng = np.random.default_rng(seed)
     types = int(rng.integers(1, 6))
-    counts, widths = rng.integers(1, 5, types), rng.choice([1, 2, 4], types)
+    counts = rng.integers(1, 5, types)
+    widths = rng.choice([1, 2, 4], types)
     capacity = rng.integers(1, 9, 3)
     speeds = np.where(widths[:, None] <= capacity, rng.uniform(0.5, 9, (types, 3)), 0.0)
     return speeds, counts, widths, capacity

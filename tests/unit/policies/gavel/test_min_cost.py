@@ -38,8 +38,10 @@ def trace(models, slo=np.nan, duration=3600.0):
 def test_the_ratio_of_the_closed_form_is_that_of_the_programme(seed):
     rng = np.random.default_rng(seed)
     types = int(rng.integers(1, 6))
-    speeds, prices = rng.uniform(0.5, 9, (types, 3)), rng.uniform(0.1, 3, 3)
-    counts, widths = rng.integers(1, 5, types).astype(float), rng.choice([1.0, 2.0], types)
+    speeds = rng.uniform(0.5, 9, (types, 3))
+    prices = rng.uniform(0.1, 3, 3)
+    counts = rng.integers(1, 5, types).astype(float)
+    widths = rng.choice([1.0, 2.0], types)
     capacity = rng.integers(2, 9, 3).astype(float)
     cost = widths[:, None] * prices
     programme = best_shares(speeds, counts, widths, capacity, cost=cost)

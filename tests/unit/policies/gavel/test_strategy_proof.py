@@ -67,7 +67,8 @@ def test_the_discount_is_that_of_problems_solved_one_by_one(seed):
 def test_a_job_does_not_gain_by_a_wrong_report(seed):
     rng = np.random.default_rng(100 + seed)
     speeds = rng.uniform(0.5, 9, (4, 3))
-    one, capacity = np.ones(4), np.array([1.0, 1.0, 1.0])
+    one = np.ones(4)
+    capacity = np.array([1.0, 1.0, 1.0])
     honest = speeds[0] @ strategy_proof_shares(speeds, one, one, capacity)[0]
     gains = []
     for _ in range(20):

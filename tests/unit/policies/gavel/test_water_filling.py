@@ -57,7 +57,8 @@ def test_nobody_can_rise_without_one_that_is_no_better_off(seed):
     if not above.any():
         return
     cost = np.append(np.zeros(rows * kinds), -1.0)
-    matrix, limits = [], []
+    matrix = []
+    limits = []
     for row in range(rows):
         time = np.zeros((rows, kinds))
         time[row] = 1.0
@@ -147,5 +148,6 @@ def test_bisection_ends_with_the_shares_of_one_stop_after_the_other(seed):
     def weigh(fixed):
         return np.where(fixed, 0.0, weight)
 
-    slow, fast = fill(crowd, weigh), fill(crowd, weigh, steady=True)
+    slow = fill(crowd, weigh)
+    fast = fill(crowd, weigh, steady=True)
     assert (worth * fast).sum(axis=1) == pytest.approx((worth * slow).sum(axis=1), abs=1e-5)

@@ -13,9 +13,15 @@ from repro.placement.network import Gang, Site
 
 #: the batch of Fig 19: model, batch size, batches
 JOBS = [
-    ("inception3", 12, 250), ("resnet50", 28, 850), ("resnet50", 4, 950), ("vgg16", 32, 1000),
-    ("resnet50", 4, 850), ("inception3", 4, 1000), ("resnet50", 16, 750), ("vgg16", 20, 750),
-]  # fmt: skip
+    ("inception3", 12, 250),
+    ("resnet50", 28, 850),
+    ("resnet50", 4, 950),
+    ("vgg16", 32, 1000),
+    ("resnet50", 4, 850),
+    ("inception3", 4, 1000),
+    ("resnet50", 16, 750),
+    ("vgg16", 20, 750),
+]
 
 
 def batch(times=1):

@@ -8,7 +8,8 @@ from repro.errors import PolicyError, TraceError
 from repro.testing import check_policy, stress_traces
 from repro.trace.load import load
 
-OWNER, GUEST = 0, 1
+OWNER = 0
+GUEST = 1
 
 
 def trace(*rows, **columns):
@@ -121,7 +122,9 @@ def test_battery_with_guests(residue):
     traces = stress_traces([1, 2, 4, 8])
     for jobs in traces.values():
         jobs["priority"] = jobs.index % 2
-        jobs["stage_storage"], jobs["stage_gpu"], jobs["stage_network"] = 3.0, 2.0, 1.0
+        jobs["stage_storage"] = 3.0
+        jobs["stage_gpu"] = 2.0
+        jobs["stage_network"] = 1.0
         jobs["iteration_time"] = 6.0
     traces = {name: jobs for name, jobs in traces.items() if jobs["submit_time"].is_unique}
     check_policy(make("antman", residue=residue), traces=traces)

@@ -20,7 +20,8 @@ def plain_candidates(order, widths, cluster, size):
     lines = {}
     for job in order:
         lines.setdefault(widths[job], []).append(job)
-    taken, found = set(), {width: [] for width in lines}
+    taken = set()
+    found = {width: [] for width in lines}
     for job in order:
         if job in taken or not placer.fits(widths[job]):
             continue

@@ -23,12 +23,7 @@ def gamma(profiles, one, other):
 
 
 def groups_of(state):
-    return [
-        group
-        for groups in state.groups.values()
-        for same in groups.values()
-        for group in same
-    ]  # fmt: skip
+    return [group for groups in state.groups.values() for same in groups.values() for group in same]
 
 
 def test_four_complementary_jobs_share_one_gpu():
@@ -78,7 +73,8 @@ def test_the_most_efficient_pairs_merge_first():
 )
 @settings(max_examples=60, deadline=None)
 def test_groups_are_a_partition_and_as_efficient_as_a_fresh_start(moves, gpus):
-    state, present = kinds(40, gpus, widths=(1, 2)), set()
+    state = kinds(40, gpus, widths=(1, 2))
+    present = set()
     for come, job in moves:
         if come and job not in present:
             present.add(job)

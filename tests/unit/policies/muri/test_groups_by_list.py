@@ -11,7 +11,8 @@ from repro.perf.stages import Interleaving
 from repro.policies.muri._grouping import GroupsByList, Profiles
 
 #: CPU-heavy and GPU-heavy (Figure 4): one of each has a period of 4, two of a kind one of 5
-CPU, GPU = (0.0, 2.0, 1.0, 0.0), (0.0, 1.0, 2.0, 0.0)
+CPU = (0.0, 2.0, 1.0, 0.0)
+GPU = (0.0, 1.0, 2.0, 0.0)
 
 
 def profiles(stages, max_group=4, collapse=True):
@@ -106,8 +107,13 @@ def test_blocks_in_order_of_priority():
     blocks = grouping([CPU] * 8).blocks({1: list(range(8))}, 3)[1]
     assert blocks == [(0, 1, 2, 3), (7,), (4, 5, 6)]
     assert grouping([CPU] * 8, 2).blocks({1: list(range(8))}, 6)[1] == [
-        (0, 1), (2, 3), (5,), (4,), (7,), (6,),
-    ]  # fmt: skip
+        (0, 1),
+        (2, 3),
+        (5,),
+        (4,),
+        (7,),
+        (6,),
+    ]
     assert grouping([CPU] * 3).blocks({1: [2, 0, 1]}, 3)[1] == [(0,), (1,), (2,)]
 
 

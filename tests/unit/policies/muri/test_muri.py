@@ -65,7 +65,8 @@ def test_settings_out_of_range_are_refused(policy, settings, message):
 
 @pytest.mark.parametrize("policy", BOTH)
 def test_the_rules_fill_what_was_left_open(policy):
-    paper, artifact = make(policy), make(policy, "muri")
+    paper = make(policy)
+    artifact = make(policy, "muri")
     assert (paper.measured_factors, paper.halving_rounds, paper.best_first) == (False, True, True)
     assert (paper.wide_first, paper.tie_s) == (False, 0.0)
     assert (artifact.measured_factors, artifact.halving_rounds) == (True, False)

@@ -33,8 +33,10 @@ def written_out(work, asked, model, gpus):
         for job in range(1, len(work)):
             times = [work[j] / speed(j, held[j]) if held[j] else math.inf for j in (best, job)]
             low, high = (job, best) if times[1] < times[0] else (best, job)
-            now, then = inverse(low, held[low]), inverse(low, held[low] + 1)
-            other, more = inverse(high, held[high]), inverse(high, held[high] + 1)
+            now = inverse(low, held[low])
+            then = inverse(low, held[low] + 1)
+            other = inverse(high, held[high])
+            more = inverse(high, held[high] + 1)
             if now == 0:
                 best = low if then > more else high
             else:
@@ -48,14 +50,19 @@ def written_out(work, asked, model, gpus):
 def test_every_gpu_goes_where_the_rule_says(seed, count, gpus):
     rng = np.random.default_rng(seed)
     work = rng.integers(5, 60, count).astype(float)
-    model, asked = rng.choice(["a", "b"], count), rng.integers(1, 6, count)
+    model = rng.choice(["a", "b"], count)
+    asked = rng.integers(1, 6, count)
     fastest = np.array([SPEED[m][g - 1] for m, g in zip(model, asked, strict=True)])
     trace = pd.DataFrame(
         {
-            "job_id": range(count), "submit_time": 0.0, "duration": work / fastest,
-            "num_gpus": asked, "model": model, "service": work,
+            "job_id": range(count),
+            "submit_time": 0.0,
+            "duration": work / fastest,
+            "num_gpus": asked,
+            "model": model,
+            "service": work,
         }
-    )  # fmt: skip
+    )
     spans = simulate(trace, f"1x{gpus}", "afs", perf=SpeedUp(SPEED)).intervals
     first = spans[spans["start"] == 0].set_index("job_id")["gpus"]
     found = first.reindex(range(count), fill_value=0.0).tolist()

@@ -22,7 +22,8 @@ def least_by_plain_programme(values, widths, capacity):
     """Return the best smallest value, one row per job, written out densely."""
     n, m = values.shape
     cost = np.append(np.zeros(n * m), -1.0)
-    rows, limits = [], []
+    rows = []
+    limits = []
     for i in range(n):
         rows.append(np.append(np.kron(np.eye(n)[i], np.ones(m)), 0))
         limits.append(1)
@@ -38,7 +39,8 @@ def least_by_plain_programme(values, widths, capacity):
 def test_collapsed_types_are_as_good_as_single_jobs(seed):
     rng = np.random.default_rng(seed)
     values = rng.uniform(0.2, 5, (4, 3))
-    counts, widths = rng.integers(1, 5, 4), rng.choice([1, 2, 4], 4)
+    counts = rng.integers(1, 5, 4)
+    widths = rng.choice([1, 2, 4], 4)
     capacity = np.array([4, 4, 6])
     x = vertex_level(Crowd(values, counts, widths, capacity), np.ones(4))[0]
     assert (x >= 0).all() and (x.sum(axis=1) <= 1 + 1e-9).all()

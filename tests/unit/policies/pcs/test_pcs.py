@@ -70,7 +70,8 @@ def test_caps_are_those_of_the_walk_written_out(zeta_min, delta, efficiencies):
     counts = np.arange(1, len(efficiencies) + 1)
     curve = np.append(0.0, np.array([1.0, *efficiencies[1:]]) * counts)
     curves = np.array([np.arange(len(curve)), curve], dtype=float)
-    written, bound = [], zeta_min
+    written = []
+    bound = zeta_min
     for _ in range(math.ceil(zeta_min / delta) + 3):
         low = [g for g in counts.tolist() if curve[g] / g < bound]
         written.append(low[0] - 1 if low else 1 << 40)

@@ -66,13 +66,12 @@ def fits(taken, start, end, gpus):
 def test_with_wrong_sizes_intervals_stay_and_the_late_push(seed):
     """On one GPU: the second never begins before its interval, nor before the first has ended."""
     trace = jobs_of((0, 10, 1), (1, 20, 1), (2, 5, 1))
-    result = simulate(
-        trace, "1x1", make("reservation", size_error=0.5), predict=3, seed=seed
-    ).jobs  # fmt: skip
+    result = simulate(trace, "1x1", make("reservation", size_error=0.5), predict=3, seed=seed).jobs
     ends = trace["submit_time"] + result["predicted_jct"]
     believed = np.diff(ends, prepend=0.0)
     assert (np.abs(believed / trace["duration"] - 1) <= 0.5).all()
-    expected, free = [], 0.0
+    expected = []
+    free = 0.0
     for planned, duration in zip(ends - believed, trace["duration"], strict=True):
         expected.append(max(planned, free))
         free = expected[-1] + duration

@@ -58,7 +58,8 @@ def test_no_smaller_ratio_is_possible(jobs, total):
 
 
 def test_shares_that_are_known():
-    one, none = np.ones(3), np.zeros(3)
+    one = np.ones(3)
+    none = np.zeros(3)
     # the GPUs bind: equal jobs, equal shares
     assert fair_shares(none, one, one, 2 * one, 3.0) == pytest.approx([0.5] * 3)
     # they do not: the worst-off job runs all the time, the others as much as keeps them level

@@ -12,7 +12,9 @@ from repro.sim.rounds.kernel import ranks, walk
 
 def naive(members, widths, able, rank, deficit, x, capacity, order, whole_queue, idle_ok):
     """Walk down sorted lists, one over all types or one per type."""
-    free, taken, chosen = list(capacity), set(), []
+    free = list(capacity)
+    taken = set()
+    chosen = []
     queues = [list(order)] if whole_queue else [[kind] for kind in order]
     for queue in queues:
         entries = [
@@ -32,7 +34,8 @@ def naive(members, widths, able, rank, deficit, x, capacity, order, whole_queue,
 
 @st.composite
 def instances(draw):
-    jobs, kinds = draw(st.integers(1, 9)), draw(st.integers(1, 3))
+    jobs = draw(st.integers(1, 9))
+    kinds = draw(st.integers(1, 3))
     gangs = draw(st.lists(st.sampled_from([1, 1, 2, 4]), min_size=jobs, max_size=jobs))
     rows = [(job, -1) for job in range(jobs)]
     for one in range(jobs):
@@ -172,7 +175,8 @@ def test_a_pair_takes_both_of_its_jobs():
 )
 def test_ranks(counts_rounds, expected):
     x = np.array([[0.5, 0.5], [0.0, 0.25]])
-    time, total = np.array([[2.0, 0.0], [6.0, 4.0]]), np.array([8.0, 4.0])
+    time = np.array([[2.0, 0.0], [6.0, 4.0]])
+    total = np.array([8.0, 4.0])
     np.testing.assert_allclose(ranks(x, time, total, counts_rounds), expected)
     # nothing was given yet
     nothing = ranks(x, 0 * time, 0 * total, counts_rounds)

@@ -103,7 +103,9 @@ def test_a_finished_job_takes_its_pairs_along(ledger):
 @settings(max_examples=60, deadline=None)
 def test_deficits_add_up(data):
     """What rows are owed at the end is X times time less what they were given, over all X."""
-    jobs, kinds, steps = 3, 2, data.draw(st.integers(1, 5))
+    jobs = 3
+    kinds = 2
+    steps = data.draw(st.integers(1, 5))
     ledger = Ledger(jobs, kinds, 180.0)
     expected = np.zeros((jobs, kinds))
     previous = np.zeros((jobs, kinds))
@@ -115,7 +117,8 @@ def test_deficits_add_up(data):
         np.testing.assert_allclose(ledger.rows.deficit, expected, atol=1e-9)
         previous = x.reshape(jobs, kinds)
         elapsed = 360.0 * data.draw(st.integers(0, 5))
-        row, kind = data.draw(st.integers(0, 2)), data.draw(st.integers(0, 1))
+        row = data.draw(st.integers(0, 2))
+        kind = data.draw(st.integers(0, 1))
         ledger.give(np.array([row]), np.array([kind]), 360.0)
         expected[row, kind] -= 360.0
 
@@ -128,7 +131,11 @@ def test_deficits_of_pairs_add_up_in_any_order(data):
     The first time that one of its jobs is there it is owed half a round.
     """
     entries = [0, 1, 2, 3, (0, 1), (0, 2), (1, 2), (2, 3), (1, 3)]
-    ledger, owed, x, elapsed, known = Ledger(4, 1, 180.0), {}, {}, 0.0, set()
+    ledger = Ledger(4, 1, 180.0)
+    owed = {}
+    x = {}
+    elapsed = 0.0
+    known = set()
     for _ in range(data.draw(st.integers(1, 5))):
         chosen = data.draw(st.lists(st.sampled_from(entries), min_size=1, unique=True))
         turned = [
@@ -144,4 +151,5 @@ def test_deficits_of_pairs_add_up_in_any_order(data):
             entry: due.get(entry, owed.get(entry, 0.0)) for entry in range(4)
         }
         np.testing.assert_allclose(ledger.rows.deficit[:, 0], [owed[entry] for entry in chosen])
-        x, elapsed = dict(zip(chosen, shares, strict=True)), 360.0 * data.draw(st.integers(0, 5))
+        x = dict(zip(chosen, shares, strict=True))
+        elapsed = 360.0 * data.draw(st.integers(0, 5))

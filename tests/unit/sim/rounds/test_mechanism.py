@@ -44,8 +44,10 @@ def mechanism(trace, capacity=None, steps=False, **options):
     table.arrived = table.count
     speeds = Speeds(table, SPEEDS, capacity or CAPACITY)
     made = RoundSettings(whole_steps=steps, **options)
-    kind = Ideal if made.ideal else WholeSteps if steps else GridRounds
-    return kind(table, speeds, policy(**rest), made, seed=seed)
+    execution = WholeSteps if steps else GridRounds
+    if made.ideal:
+        execution = Ideal
+    return execution(table, speeds, policy(**rest), made, seed=seed)
 
 
 def shares(entries, x, kinds=KINDS):
@@ -194,13 +196,16 @@ def test_the_order_of_types(tells_types, shuffle_types):
     capacity = {"k80": 1, "p100": 1, "v100": 1}
     trace = jobs([10**9])
     table = JobTable(trace.drop(columns="model"))
-    table.active, table.arrived = {0: None}, 1
+    table.active = {0: None}
+    table.arrived = 1
     speeds = Speeds(table, None, capacity)
     made = RoundSettings(shuffle_types=shuffle_types)
     given = policy(tells_types=tells_types)
     found = GridRounds(table, speeds, given, made, seed=4)
     found.adopt(shares((0,), [[1 / 3] * 3], ("k80", "p100", "v100")), 0.0)
-    stream, held, seen = random.Random(4 + 5), None, []
+    stream = random.Random(4 + 5)
+    held = None
+    seen = []
     for number in range(12):
         order = ["v100", "p100", "k80"]
         if shuffle_types and not tells_types:

@@ -84,13 +84,15 @@ def test_ten_rounds_realise_the_example_exactly():
 @given(data=st.data())
 @settings(max_examples=100, deadline=None)
 def test_choices_fit(data):
-    jobs, kinds = data.draw(st.integers(1, 7)), data.draw(st.integers(1, 3))
+    jobs = data.draw(st.integers(1, 7))
+    kinds = data.draw(st.integers(1, 3))
 
     def table(values):
         drawn = data.draw(st.lists(values, min_size=jobs * kinds, max_size=jobs * kinds))
         return np.array(drawn, dtype=float).reshape(jobs, kinds)
 
-    x, rounds = table(st.sampled_from([0.0, 0.25, 0.5])), table(st.integers(0, 3))
+    x = table(st.sampled_from([0.0, 0.25, 0.5]))
+    rounds = table(st.integers(0, 3))
     widths = data.draw(st.lists(st.integers(1, 4), min_size=jobs, max_size=jobs))
     capacity = data.draw(st.lists(st.integers(0, 6), min_size=kinds, max_size=kinds))
     chosen = choose(x, rounds, widths, capacity)

@@ -141,17 +141,24 @@ def test_who_looks_between_the_rounds_sees_them():
             seen.append(sum(engine.table.running))
             engine.poke()
 
-    simulate(trace, "1xv100", make("gavel-las"), rules="gavel", processes=[look],
-             keep_intervals=False)  # fmt: skip
+    simulate(
+        trace, "1xv100", make("gavel-las"), rules="gavel", processes=[look], keep_intervals=False
+    )
     assert set(seen) == {1}
 
 
 @pytest.mark.parametrize(
     "asked",
     [
-        "attained", "is_running", "held", "rate", "run_seconds", "remaining", "steps_left",
+        "attained",
+        "is_running",
+        "held",
+        "rate",
+        "run_seconds",
+        "remaining",
+        "steps_left",
     ],
-)  # fmt: skip
+)
 def test_what_is_told_at_a_decision_is_what_was_held(asked):
     """Progress as a policy sees it does not depend on how rounds are played, or what it asked."""
     trace = synth.make("gavel-single", 2, jobs=12, rate=2.0)
@@ -170,7 +177,8 @@ def test_what_is_told_at_a_decision_is_what_was_held(asked):
         simulate(trace, "1xv100,1xk80", policy, rules="gavel", keep_intervals=keep)
         return told
 
-    first, second = services(False), services(True)
+    first = services(False)
+    second = services(True)
     assert first == [[(job, pytest.approx(told)) for job, told in one] for one in second]
     assert len({told for one in first for _, told in one}) > 1
 

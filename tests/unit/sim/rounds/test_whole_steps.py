@@ -10,7 +10,8 @@ from repro import make, simulate
 from repro.errors import ParamError
 from repro.trace import synth
 
-ONE, TWO = "1xv100,1xk80", "2xv100,2xk80"
+ONE = "1xv100,1xk80"
+TWO = "2xv100,2xk80"
 FAST = Told((1.0, 0.0))
 
 
@@ -215,8 +216,9 @@ def test_runs_without_intervals_are_the_same_runs(policy, rules):
 @pytest.mark.parametrize("keep_intervals", [True, False])
 def test_a_run_stops_at_an_instant(keep_intervals):
     trace = jobs([80, 80_000], model="even")
-    found = run(trace, "2xv100", Told((1.0,), ("v100",)), stop_time=5000.0,
-                keep_intervals=keep_intervals)  # fmt: skip
+    found = run(
+        trace, "2xv100", Told((1.0,), ("v100",)), stop_time=5000.0, keep_intervals=keep_intervals
+    )
     assert found.jobs["end_time"].tolist() == pytest.approx([10, float("nan")], nan_ok=True)
 
 

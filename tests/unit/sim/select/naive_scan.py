@@ -83,7 +83,8 @@ def make_jobs(rows, rates=None):
     jobs = []
     for row, (submit, work, width) in enumerate(rows):
         rate = Fraction((rates or {}).get(width, 1))
-        submit, work = Fraction(submit), Fraction(work)
+        submit = Fraction(submit)
+        work = Fraction(work)
         jobs.append(Job(row, submit, work, width, rate, left=work, waits_from=submit))
     assert jobs == sorted(jobs, key=lambda job: job.submit)
     return jobs
@@ -93,7 +94,8 @@ def preemptive(
     rows, gpus, key, *, quantum=math.inf, limits=(), knob=math.inf, rates=None, resume=0
 ):
     """Full priority scan at every arrival, completion, quantum, demotion and promotion."""
-    jobs, now = make_jobs(rows, rates), -math.inf
+    jobs = make_jobs(rows, rates)
+    now = -math.inf
     key = KEYS.get(key, key)
     limits = [Fraction(limit) for limit in limits]
     quantum, knob = (Fraction(x) if x < math.inf else x for x in (quantum, knob))
@@ -116,11 +118,15 @@ def preemptive(
                 free -= job.width
                 if not job.runs:
                     again = job.first_start < math.inf
-                    job.hold, job.begins = now, now + (resume if again else 0)
+                    job.hold = now
+                    job.begins = now + (resume if again else 0)
                     job.first_start = min(job.first_start, now)
             elif job.runs:
-                job.left, job.attained = job.remaining(now), job.served(now)
-                job.clock, job.waits_from = job.executed(now), now
+                left = job.remaining(now)
+                job.attained = job.served(now)
+                job.left = left
+                job.clock = job.executed(now)
+                job.waits_from = now
                 job.hold = None
                 job.preemptions += 1
 
@@ -144,13 +150,17 @@ def _requeue(job, now, limits, knob):
         if job.queue < len(limits) and job.executed(now) * job.width >= limits[job.queue]:
             job.queue += 1
     elif knob < math.inf and job.clock > 0 and now - job.waits_from >= knob * job.clock:
-        job.queue, job.clock, job.waits_from = 0, Fraction(0), now
+        job.queue = 0
+        job.clock = Fraction(0)
+        job.waits_from = now
         job.promotions += 1
 
 
 def first_come(rows, nodes, *, blocking, consolidate):
     """Walk the waiting jobs in order of arrival at every event; nothing is ever stopped."""
-    jobs, idle, now = make_jobs(rows), list(nodes), -math.inf
+    jobs = make_jobs(rows)
+    idle = list(nodes)
+    now = -math.inf
     while True:
         unfinished = [job for job in jobs if job.end is None]
         if not unfinished:
@@ -196,7 +206,8 @@ def _consolidated(idle, size, width):
     whole = [n for n, count in enumerate(idle) if count == size][: width // size]
     if len(whole) < width // size:
         return None
-    place, rest = [(n, size) for n in whole], width % size
+    place = [(n, size) for n in whole]
+    rest = width % size
     if rest:
         tail = next((n for n, c in enumerate(idle) if c >= rest and n not in whole), None)
         if tail is None:

@@ -33,8 +33,11 @@ def rows(draw):
 def plain_scan(jobs, spec, key):
     """Start, end and number of preemptions; every event looks at every job anew."""
     left = [work for _, work, _ in jobs]
-    start, end, stopped = [None] * len(jobs), [None] * len(jobs), [0] * len(jobs)
-    running, now = set(), 0
+    start = [None] * len(jobs)
+    end = [None] * len(jobs)
+    stopped = [0] * len(jobs)
+    running = set()
+    now = 0
     while None in end:
         placer = Yarn(fallback=None).bind(Cluster.parse(spec), np.random.default_rng(0))
         active = [j for j, (submit, _, _) in enumerate(jobs) if submit <= now and end[j] is None]
@@ -90,6 +93,9 @@ def test_nodes_decide_where_a_count_would_not():
         }
     )
     assert simulate(frame, "2x4", make("srtf", refill=True)).jobs["start_time"].tolist() == [
-        0.0, 0.0, 1.0, 0.0,
-    ]  # fmt: skip
+        0.0,
+        0.0,
+        1.0,
+        0.0,
+    ]
     assert simulate(frame, "2x4", "srtf").jobs["start_time"].tolist() == [0.0, 0.0, 0.0, 1.0]

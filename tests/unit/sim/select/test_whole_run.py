@@ -71,7 +71,8 @@ def test_equals_the_engine(name, options, grid, seed):
 
 def test_ends_where_asked():
     trace = trace_of(5)
-    some, late = list(trace["job_id"][:100]), float(trace["submit_time"].iloc[200])
+    some = list(trace["job_id"][:100])
+    late = float(trace["submit_time"].iloc[200])
     for options in ({"until": some}, {"stop_time": late}, {"keep_intervals": False}):
         fast, slow = both(trace, "8x8", "srtf", **options)
         assert_same(fast, slow)
