@@ -14,7 +14,7 @@ BYTECODE := @$(VENV)/bin/python -m compileall -qq -j 0 $(VENV)/lib || true
 PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile \
 	$(if $(LOCK),-c $(LOCK),--upgrade --upgrade-strategy eager)
 
-.PHONY: figures test paper lab lab-filter bench lint architecture walk speed status accuracy sheet clean help FORCE
+.PHONY: figures test paper lab lab-filter bench lint architecture speed status accuracy sheet clean help FORCE
 
 help:
 	@echo "make figures  every figure and table, quick profile, gallery under build/figures"
@@ -24,7 +24,6 @@ help:
 	@echo "make bench    speed in units U"
 	@echo "make lint     ruff, mypy and the floors of the package"
 	@echo "make architecture  draw the floors and count the lines for docs/architecture.md"
-	@echo "make walk     follow one decision through the files, for docs/architecture.md"
 	@echo "make speed    write the tables of docs/speed.md from the last make bench"
 	@echo "make status   write README's status table from the committed results"
 	@echo "make accuracy run the cases that compare each policy with its paper's simulator; write the docs' tables"
@@ -53,9 +52,6 @@ lint: $(TEST)
 
 architecture: $(TEST)
 	$(BIN)/python docs/architecture.py
-
-walk: $(TEST)
-	$(BIN)/python docs/walk.py
 
 speed: $(TEST)
 	$(BIN)/python docs/speed.py

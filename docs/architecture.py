@@ -16,23 +16,18 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "repro"
 PAGE = ROOT / "docs" / "architecture.md"
 PICTURE = ROOT / "docs" / "architecture.svg"
-LONGEST_FUNCTION = 80
-MOST_PARAMETERS = 7
-Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class Count(NamedTuple):
-    """Lines of a package, those of them in docstrings, and its functions beyond the limits."""
+    """Files and lines of a package, and how many of the lines are docstrings."""
 
     files: int = 0
     lines: int = 0
     docstrings: int = 0
-    long: tuple[str, ...] = ()
-    wide: tuple[str, ...] = ()
 
     def plus(self, other: Count) -> Count:
         """Return the sum of two counts."""
-        return Count(*(one + more for one, more in zip(self, other, strict=True)))
+        return Count(*(mine + more for mine, more in zip(self, other, strict=True)))
 
 
 def floors() -> list[list[str]]:
@@ -43,30 +38,16 @@ def floors() -> list[list[str]]:
 
 
 def count_file(path: Path) -> Count:
-    """Count one file; a compiled kernel may be as long and take as many arrays as it needs."""
+    """Count the lines and the docstring lines of one file."""
     text = path.read_text()
     docstrings = 0
-    long = []
-    wide = []
     for node in ast.walk(ast.parse(text)):
-        body = getattr(node, "body", None)
-        first = body[0] if isinstance(body, list) and body else None
-        holder = isinstance(node, ast.Module | ast.ClassDef | Function)
-        told = 0
-        if holder and isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
-            told = (first.end_lineno or 0) - first.lineno + 1
-            docstrings += told
-        if isinstance(node, Function):
-            place = f"{path.relative_to(ROOT)}:{node.name}"
-            kernel = any("njit" in ast.unparse(mark) for mark in node.decorator_list)
-            names = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
-            taken = [name for name in names if name.arg not in ("self", "cls")]
-            own = (node.end_lineno or 0) - node.lineno + 1 - told
-            if own > LONGEST_FUNCTION and not kernel:
-                long.append(place)
-            if len(taken) > MOST_PARAMETERS:
-                wide.append(place)
-    return Count(1, text.count("\n"), docstrings, tuple(long), tuple(wide))
+        if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        first = node.body[0] if node.body else None
+        if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
+            docstrings += (first.end_lineno or 0) - first.lineno + 1
+    return Count(1, text.count("\n"), docstrings)
 
 
 def counts() -> dict[str, Count]:
@@ -120,13 +101,6 @@ def table(found: dict[str, Count]) -> str:
     whole = total(found)
     share = whole.docstrings / whole.lines
     rows.append(f"| **all** | **{whole.files}** | **{whole.lines:,}** | **{share:.0%}** |")
-    long = len(whole.long)
-    wide = len(whole.wide)
-    rows += [
-        "",
-        f"Functions above {LONGEST_FUNCTION} lines (docstring aside, no compiled kernel): {long}. "
-        f"Functions with more than {MOST_PARAMETERS} parameters: {wide}.",
-    ]
     return "\n".join(rows)
 
 

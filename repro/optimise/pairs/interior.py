@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 
 from repro.compiled import SUMS, njit
+from repro.core.assign import assign
 
 #: Relative addition to the diagonal: near the optimum rows may depend on each other.
 STEADY = 1e-13
@@ -204,39 +205,32 @@ def normal_matrix(
             matrix[first + i, i] = (matrix[first + i, i] + slack[first + i]) * (1.0 + STEADY)
 
 
-@njit()
-def _assign(target: Any, source: Any) -> None:
-    """Copy one by one, see `repro.core.assign`: here, so that a decision is read in one file."""
-    for place in range(len(target)):
-        target[place] = source[place]
-
-
 @njit(error_model="numpy", fastmath=SUMS)
 def factorise_blocks(matrix: Any, blocks: Any, one: Any, two: Any, inverse: Any) -> None:
     """Overwrite `normal_matrix` by its factor and both vectors by solutions; invert the pivots."""
     last = blocks[-1]
     types = len(one) - last
     corner = matrix[last:, : types + 2]
-    _assign(corner[:, types], one[last:])
-    _assign(corner[:, types + 1], two[last:])
+    assign(corner[:, types], one[last:])
+    assign(corner[:, types + 1], two[last:])
     for block in range(len(blocks) - 1):
         lo = blocks[block]
         hi = blocks[block + 1]
         wide = hi - lo
         part = matrix[lo:hi, : wide + types + 2]
-        _assign(part[:, wide + types], one[lo:hi])
-        _assign(part[:, wide + types + 1], two[lo:hi])
+        assign(part[:, wide + types], one[lo:hi])
+        assign(part[:, wide + types + 1], two[lo:hi])
         factorise(part)
-        _assign(one[lo:hi], part[:, wide + types])
-        _assign(two[lo:hi], part[:, wide + types + 1])
+        assign(one[lo:hi], part[:, wide + types])
+        assign(two[lo:hi], part[:, wide + types + 1])
         for i in range(wide):
             inverse[lo + i] = 1.0 / part[i, i]
             for g in range(types):
                 for h in range(g, types + 2):
                     corner[g, h] -= part[i, wide + g] * part[i, wide + h]
     factorise(corner)
-    _assign(one[last:], corner[:, types])
-    _assign(two[last:], corner[:, types + 1])
+    assign(one[last:], corner[:, types])
+    assign(two[last:], corner[:, types + 1])
     for g in range(types):
         inverse[last + g] = 1.0 / corner[g, g]
     _backward(matrix, blocks, inverse, one)
@@ -393,7 +387,7 @@ def centre(
     # start: least-squares points, shifted into the positive orthant
     normal_matrix(runs, blocks, scaled, column_weights, row_weights, upper)
     probe = free.copy()
-    _assign(y1, -limits)
+    assign(y1, -limits)
     factorise_blocks(upper, blocks, probe, y1, inverse)
     curve = dot(free, probe)
     v = -dot(free, y1) / curve if curve > 0.0 else 0.0
@@ -439,8 +433,8 @@ def centre(
         if not (mu > 0.0) or not np.isfinite(mu):
             break
         normal_matrix(runs, blocks, scaled, wide, s / y, upper)
-        _assign(probe, free)
-        _assign(y1, -limits)
+        assign(probe, free)
+        assign(y1, -limits)
         factorise_blocks(upper, blocks, probe, y1, inverse)
         curve = dot(free, probe)
         v1 = (goal - dot(free, y1)) / curve if curve > 0.0 else 0.0
@@ -448,8 +442,8 @@ def centre(
         below = kappa / tau + goal * v1 - dot(limits, y1)
         sigma = 0.0
         pull = 1.0
-        _assign(target, -s * y)
-        _assign(target_low, -s_low * y_low)
+        assign(target, -s * y)
+        assign(target_low, -s_low * y_low)
         target_tau = -kappa * tau
         for phase in range(2):
             # columns eliminated: their steps if the rows asked for nothing, and the rows' answer
@@ -474,8 +468,8 @@ def centre(
                 pull = 1.0 - sigma
                 # towards the central path, less what the first steps miss by being straight
                 aim = sigma * mu
-                _assign(target, aim * row_weights - s * y - ds * y2)
-                _assign(target_low, aim * column_weights - s_low * y_low - ds_low * dy_low)
+                assign(target, aim * row_weights - s * y - ds * y2)
+                assign(target_low, aim * column_weights - s_low * y_low - ds_low * dy_low)
                 target_tau = sigma * mu - kappa * tau - d_kappa * d_tau
         step = min(0.99 * most, 0.999)
         for k in range(count):
