@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from repro import paths
+from repro.base import paths
 
 # Processes that tests start with a cache folder of their own use the compiled loops of all.
 os.environ.setdefault("NUMBA_CACHE_DIR", str(paths.cache_dir()))

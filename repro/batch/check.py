@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from repro import paths
-from repro.errors import ReproError
+from repro.base import paths
+from repro.base.errors import ReproError
 from repro.figures.claims import KINDS, MISSED, OUTCOMES, REPRODUCED
 from repro.figures.params import Entry
 from repro.figures.points import shares

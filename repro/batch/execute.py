@@ -13,9 +13,9 @@ from typing import Any
 
 import joblib
 
+from repro.base.errors import ParamError
 from repro.batch.kernel import execute, execute_on_worker
 from repro.batch.task import FAILED, Begun, Outcome, Task, Watch
-from repro.errors import ParamError
 
 _TELL_EVERY_S = 10.0
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import psutil
 
+from repro.base.errors import ParamError, ReproError, refuse_unknown
 from repro.batch.task import FAILED, SKIPPED, Outcome, Task
-from repro.errors import ParamError, ReproError, refuse_unknown
 from repro.figures.fingerprint import fingerprint, is_current
 from repro.figures.notebook import accepted
 from repro.figures.params import Entry

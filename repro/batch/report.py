@@ -9,7 +9,7 @@ from typing import Any
 
 import jinja2
 
-from repro import paths
+from repro.base import paths
 from repro.batch.card import Card, farthest, in_order, off, percent
 from repro.batch.check import INDEX, Stored, headline, tally_line
 from repro.figures.claims import OUTCOMES

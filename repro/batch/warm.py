@@ -25,7 +25,7 @@ _PRELOADED = (
     "repro",
     "repro.plot",
     "repro.figures.figure",
-    "repro.sim.engine",
+    "repro.engine.loop",
     "repro.trace.load",
     "joblib",
     "numba",

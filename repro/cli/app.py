@@ -9,9 +9,9 @@ from typing import Annotated, Any, ClassVar
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from repro.base.errors import PolicyError, ReproError
+from repro.base.release import VERSION
 from repro.cli.lines import complain, join_pairs, warnings_in_lines
-from repro.errors import PolicyError, ReproError
-from repro.release import VERSION
 
 #: What a shell reports of a command that Ctrl-C has ended.
 INTERRUPTED = 130

@@ -6,10 +6,10 @@ from typing import Annotated, Any
 
 import typer
 
+from repro.base.errors import ParamError
 from repro.cli.lines import complain, say
 from repro.course import grade as grading
 from repro.course.release import release as write_release
-from repro.errors import ParamError
 
 _Source = Annotated[
     Path | None,

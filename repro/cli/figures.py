@@ -9,11 +9,11 @@ from typing import Annotated
 
 import typer
 
+from repro.base.errors import ParamError, ReproError
 from repro.batch import against as others
 from repro.batch import check as checks
 from repro.batch.report import write_report
 from repro.cli.lines import complain, say
-from repro.errors import ParamError, ReproError
 from repro.figures import params
 
 Ids = Annotated[

@@ -11,16 +11,16 @@ import numpy as np
 import pandas as pd
 import typer
 
+from repro.base.errors import ParamError
 from repro.cli.settings import DropOption, parse_settings
-from repro.errors import ParamError
 from repro.figures.data import open_trace
 from repro.figures.saved import to_json
 from repro.files import public
 from repro.files.whole import write_whole
+from repro.papers.pcs.fronts import Method
+from repro.papers.pcs.objectives import Objective, parse
+from repro.papers.pcs.preferences import CONFIGURATION, Preferences
 from repro.perf.speedup import load_speedups
-from repro.preferences.interface import CONFIGURATION, Preferences
-from repro.preferences.objectives import Objective, parse
-from repro.search.fronts import Method
 from repro.trace.load import load
 
 _FORM = "give METRIC=avg or METRIC=PERCENTILE, and :LIMIT if more is not wanted"

@@ -9,7 +9,7 @@ from typing import Any
 
 import typer
 
-from repro.errors import ParamError
+from repro.base.errors import ParamError
 
 #: Control characters, marks that turn the direction of text, bytes that were no text.
 _HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")

@@ -8,14 +8,14 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from repro.base.errors import ParamError, TraceError, refuse_unknown
 from repro.cli.lines import complain
 from repro.cli.settings import parse_settings
-from repro.cluster.spec import Cluster
-from repro.core.policy import make, policies
-from repro.errors import ParamError, TraceError, refuse_unknown
 from repro.figures.saved import to_json
 from repro.files.guess import renames
 from repro.files.table import Document, Table
+from repro.model.cluster.spec import Cluster
+from repro.model.policy import make, policies
 from repro.perf.parameter_server import PlanTimes, named
 from repro.placement.network import Gang, Scoring, Site
 from repro.policies.liquid._containers import Containers, Plan

@@ -9,10 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
-from repro import paths
-from repro.core.policy import policies, spellings
-from repro.errors import ParamError
+from repro.base import paths
+from repro.base.errors import ParamError
 from repro.files.whole import write_whole
+from repro.model.policy import policies, spellings
 
 _TEMPLATES = paths.PACKAGE / "cli" / "templates"
 

@@ -14,12 +14,12 @@ from typing import Annotated, Any
 import typer
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from repro import paths
+from repro.base import paths
+from repro.base.errors import ParamError, refuse_unknown
 from repro.batch import check, plan
 from repro.batch.report import write_report
 from repro.batch.task import FAILED, Begun, Outcome, Task, Watch
 from repro.cli.lines import say, visible
-from repro.errors import ParamError, refuse_unknown
 from repro.figures import params
 from repro.figures.saved import ERROR, read_error
 from repro.files.strict_yaml import parse_value

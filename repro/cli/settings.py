@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from repro.core.policy import Order, policies, spellings
-from repro.errors import ParamError, refuse_unknown
-from repro.sim.rounds.settings import RoundSettings
+from repro.base.errors import ParamError, refuse_unknown
+from repro.engine.rounds.settings import RoundSettings
+from repro.model.policy import Order, policies, spellings
 from repro.trace.formats import FORMATS
 
 DropOption = Annotated[

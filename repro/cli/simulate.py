@@ -10,22 +10,22 @@ import pandas as pd
 import typer
 
 import repro
+from repro.base.compiled import compile_watch
+from repro.base.errors import InputWarning, ParamError
 from repro.cli.lines import compiling_line, complain, ignored_lines
 from repro.cli.settings import DropOption, format_settings, parse_settings, round_settings
-from repro.cluster.spec import Cluster
-from repro.compiled import compile_watch
-from repro.core.policy import Policy, make
-from repro.core.records import Result
-from repro.errors import InputWarning, ParamError
+from repro.engine.inputs import stand_ins
 from repro.figures.data import open_trace
 from repro.figures.saved import to_json
 from repro.files import public
 from repro.files.spreadsheet import safe_cells
 from repro.files.whole import write_whole
+from repro.model.cluster.spec import Cluster
+from repro.model.policy import Policy, make
+from repro.model.records import Result
 from repro.perf.speedup import SpeedUp, load_speedups
 from repro.perf.throughput import ThroughputTable
 from repro.perf.throughput_files import load_throughputs, throughputs_of
-from repro.sim.inputs import stand_ins
 from repro.trace import synth
 from repro.trace.load import load
 

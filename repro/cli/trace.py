@@ -9,11 +9,11 @@ from typing import Annotated, Any
 import pandas as pd
 import typer
 
+from repro.base.errors import ParamError
 from repro.cli.lines import complain, ignored_lines, say
 from repro.cli.settings import DropOption
-from repro.cluster.spec import Cluster
-from repro.errors import ParamError
 from repro.files import public
+from repro.model.cluster.spec import Cluster
 from repro.trace.formats import FORMATS
 from repro.trace.load import describe, load, write
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from repro import paths
-from repro.errors import ParamError
+from repro.base import paths
+from repro.base.errors import ParamError
 from repro.files.whole import read_small
 
 #: Bytes of a notebook.

@@ -20,13 +20,13 @@ from typing import Any
 
 import pandas as pd
 
-from repro import paths
+from repro.base import paths
+from repro.base.errors import ParamError, ReproError
+from repro.base.release import VERSION
 from repro.course.assignments import Cell, merge, points_of, read, sources
 from repro.course.handed import Submission, submissions
-from repro.errors import ParamError, ReproError
 from repro.files.spreadsheet import safe_cells
 from repro.files.whole import write_whole
-from repro.release import VERSION
 
 _MEMORY = ".graded.json"
 #: Changes with what the memory holds and with the meaning of its notes.

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
+from repro.base.errors import ParamError
 from repro.course.assignments import LARGEST, grade_mark, parse, read, sources, text_of
-from repro.errors import ParamError
 
 #: What is looked at of one student.
 MOST_FILES = 2_000

@@ -6,8 +6,8 @@ from typing import Any
 
 import nbformat
 
+from repro.base.errors import ParamError
 from repro.course.assignments import sources
-from repro.errors import ParamError
 from repro.files.whole import write_whole
 
 _PAGE = "README.md"

@@ -17,20 +17,18 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from repro import paths
-from repro.core.records import Result
-from repro.errors import CacheWarning, ReproError
+from repro.base import paths
+from repro.base.errors import CacheWarning, ReproError
+from repro.base.release import STARTED, VERSION
 from repro.files.whole import write_whole
-from repro.release import STARTED, VERSION
+from repro.model.records import Result
 
 T = TypeVar("T")
 
 PACKAGE = Path(__file__).resolve().parent.parent
 #: What a simulation's records depend on, besides its arguments: all that these import, too.
 SIMULATION_SOURCES = (
-    *("cluster", "compiled.py", "core", "errors.py", "estimate", "files", "matching", "optimise"),
-    *("paths.py", "perf", "placement", "policies", "release.py", "search", "sim", "trace"),
-    "typing.py",
+    *("base", "engine", "files", "model", "perf", "placement", "policies", "solve", "trace"),
     *(f"figures/{name}.py" for name in ("cache", "data", "progress", "sweep")),
 )
 #: Libraries whose version can move a number or a line of a picture, those that are installed.

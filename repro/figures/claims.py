@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pydantic import ValidationInfo, field_validator, model_validator
 
-from repro.errors import ClaimError
+from repro.base.errors import ClaimError
 from repro.figures.points import Point
 from repro.figures.tolerance import (
     Accept,

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from repro import paths
-from repro.errors import DataMissingError, ParamError, StandInWarning
+from repro.base import paths
+from repro.base.errors import DataMissingError, ParamError, StandInWarning
 from repro.figures.cache import content_hash
 from repro.files import public
 from repro.trace import synth

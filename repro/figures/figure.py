@@ -10,11 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pandas as pd
 
-from repro import paths
-from repro.cluster.spec import FILE_SUFFIXES, Cluster
-from repro.core.policy import Policy
-from repro.core.records import Result
-from repro.errors import ParamError
+from repro.base import paths
+from repro.base.errors import ParamError
 from repro.figures import data, params, saved, sweep
 from repro.figures.claims import judge_all, points_of
 from repro.figures.fingerprint import fingerprint
@@ -24,6 +21,9 @@ from repro.figures.progress import tell_points
 from repro.figures.sweep import Case, MeasuredJobs
 from repro.files import public
 from repro.files.whole import write_whole
+from repro.model.cluster.spec import FILE_SUFFIXES, Cluster
+from repro.model.policy import Policy
+from repro.model.records import Result
 from repro.perf.throughput import ThroughputTable
 from repro.perf.throughput_files import is_stand_in, load_throughputs
 from repro.plot.style import Chart, caption, render

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from repro.errors import DataMissingError
+from repro.base.errors import DataMissingError
 from repro.figures.cache import PACKAGE, files_hash, key, tables_hash, versions
 from repro.figures.data import OWN, PUBLIC, STAND_IN, own_file
 from repro.figures.notebook import accepted, cells

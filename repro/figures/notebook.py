@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from repro.errors import ParamError, refuse_unknown
+from repro.base.errors import ParamError, refuse_unknown
 from repro.figures.params import Entry
 
 #: How papermill begins the cell it adds below the parameters cell.

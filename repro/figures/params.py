@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
-from repro import paths
-from repro.errors import ClaimError, ParamError, ReproError, near, refuse_unknown
+from repro.base import paths
+from repro.base.errors import ClaimError, ParamError, ReproError, near, refuse_unknown
 from repro.figures.claims import Claim
 from repro.figures.points import Data
 from repro.figures.tolerance import Strict

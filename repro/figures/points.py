@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from pydantic import ValidationError, field_validator
 
-from repro.errors import ClaimError
+from repro.base.errors import ClaimError
 from repro.figures.tolerance import Strict, Text, is_number, plain
 
 Certainty = Literal["paper", "artifact", "plot", "text"]

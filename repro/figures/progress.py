@@ -4,7 +4,7 @@ import contextlib
 import os
 from pathlib import Path
 
-from repro.errors import ReproError
+from repro.base.errors import ReproError
 from repro.files.whole import write_whole
 
 #: Address of the dask scheduler on whose workers a notebook may run its simulations.

@@ -14,8 +14,8 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from repro import paths
-from repro.errors import ReproError
+from repro.base import paths
+from repro.base.errors import ReproError
 from repro.figures.cache import RECORDED, versions
 from repro.figures.claims import MISSED, OUTCOMES, PARTIAL, REPRODUCED, Said, Verdict, worst
 from repro.figures.params import FigureSpec, judged_rules

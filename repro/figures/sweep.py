@@ -20,15 +20,15 @@ import pandas as pd
 from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-from repro.cluster.spec import Cluster
-from repro.core.policy import Policy, make
-from repro.core.records import Result
-from repro.errors import InputWarning, ReproError, refuse_unknown
+from repro.base.errors import InputWarning, ReproError, refuse_unknown
+from repro.engine.simulate import simulate
 from repro.figures import cache, data
 from repro.figures.progress import ENV_SCHEDULER, tell_points
 from repro.files import public
+from repro.model.cluster.spec import Cluster
+from repro.model.policy import Policy, make
+from repro.model.records import Result
 from repro.perf import throughput_files
-from repro.sim.simulate import simulate
 from repro.trace.load import load
 
 _SAY_EVERY_S = 10.0
@@ -184,7 +184,7 @@ def _sources(module: str) -> tuple[str | None, str]:
     """Return hashes of the code that a measure of another module may run, and of its tables."""
     if module == __name__ or not module.startswith("repro."):
         return None, cache.simulated_tables_hash()
-    from repro.compiled import sources
+    from repro.base.compiled import sources
 
     files = sources(module).values()
     return cache.files_hash(files), cache.simulated_tables_hash(files)

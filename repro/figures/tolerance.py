@@ -18,7 +18,7 @@ from pydantic import (
     model_validator,
 )
 
-from repro.errors import ClaimError
+from repro.base.errors import ClaimError
 
 _CLOSE = 1e-9
 #: A bound beyond this leaves hardly a number that could break it.

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from repro.errors import TraceError
+from repro.base.errors import TraceError
+from repro.base.typing import Flags, Floats
 from repro.files.guess import ADD_COLUMNS, rename_hint
-from repro.typing import Flags, Floats
 
 # control characters, ends of lines, marks that turn the direction of text, halves of characters
 _HIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")

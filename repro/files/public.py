@@ -11,8 +11,8 @@ from functools import cache
 from pathlib import Path
 from urllib.parse import quote
 
-from repro import paths
-from repro.errors import DataMissingError, TraceError, near
+from repro.base import paths
+from repro.base.errors import DataMissingError, TraceError, near
 from repro.files.whole import read_small
 
 HOST = "https://raw.githubusercontent.com"

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from repro.errors import TraceError
+from repro.base.errors import TraceError
 from repro.files.checks import shown
 from repro.files.table import Document
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from repro.errors import ParamError, ReproError
+from repro.base.errors import ParamError, ReproError
 
 MAX_BYTES = 1 << 20
 MAX_NODES = 100_000

@@ -20,7 +20,8 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from repro.errors import TraceError
+from repro.base.errors import TraceError
+from repro.base.typing import Flags, Floats
 from repro.files.checks import BadRows, Origin, is_plain, numbers, refuse, shown
 from repro.files.guess import (
     ADD_COLUMNS,
@@ -29,7 +30,6 @@ from repro.files.guess import (
     other_kind,
     packed_as,
 )
-from repro.typing import Flags, Floats
 
 _DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "pipe", " ": "space"}
 _MISSING = ["", "nan", "NaN", "NA", "N/A", "n/a", "null", "NULL", "None", "<NA>", "#N/A"]

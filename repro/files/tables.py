@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from repro import paths
-from repro.errors import DataMissingError, ParamError, ReproError, TraceError
-from repro.typing import Floats
+from repro.base import paths
+from repro.base.errors import DataMissingError, ParamError, ReproError, TraceError
+from repro.base.typing import Floats
 
 #: Columns of each table of ``traces/`` that must be there, units in the names.
 MEASURED = {
@@ -27,7 +27,7 @@ MEASURED = {
     "gavel_speeds": ("quantity", "model", "gpu_type", "gpus", "constant", "slope", "curvature"),
 }
 _RESTORE = "restore it from the checkout"
-_REMEASURE = f"{_RESTORE} or write it anew with python -m repro.trace.calibrate"
+_REMEASURE = f"{_RESTORE} or write it anew with python -m tools.calibrate"
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import secrets
 import stat
 from pathlib import Path
 
-from repro.errors import ReproError
+from repro.base.errors import ReproError
 
 #: Names of files that this process already has open, such as what ``/dev/stdout`` points to.
 _OPEN_FILE = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")

@@ -5,9 +5,9 @@ from functools import lru_cache
 import numpy as np
 import pandas as pd
 
-from repro.errors import ParamError, near
+from repro.base.errors import ParamError, near
+from repro.base.typing import Floats
 from repro.files.tables import ModelTable
-from repro.typing import Floats
 
 #: GPU counts the lists of the table are for, in order.
 GPU_COUNTS = (1, 2, 4, 8, 16, 32)

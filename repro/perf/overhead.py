@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from repro.core.jobs import JobTable
-from repro.core.performance import Overhead
-from repro.errors import ParamError, TraceError
+from repro.base.errors import ParamError, TraceError
+from repro.model.jobs import JobTable
+from repro.model.performance import Overhead
 from repro.perf.muri_models import start_overhead
 
 

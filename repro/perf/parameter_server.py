@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from repro.core.decision import Run
-from repro.core.jobs import JobTable
-from repro.core.records import Nodes
-from repro.errors import ParamError, TraceError, refuse_unknown
+from repro.base.errors import ParamError, TraceError, refuse_unknown
 from repro.files.tables import ModelTable
+from repro.model.decision import Run
+from repro.model.jobs import JobTable
+from repro.model.records import Nodes
 
 #: Performance models by name, see `named`.
 TIMES = ("measured", "k80", "t4")

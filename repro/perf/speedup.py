@@ -8,14 +8,14 @@ from pathlib import Path
 
 import numpy as np
 
-from repro.core.decision import Run
-from repro.core.jobs import MAX_GPUS_PER_JOB, JobTable
-from repro.core.records import Nodes
-from repro.errors import ParamError, TraceError
+from repro.base.errors import ParamError, TraceError
+from repro.base.typing import Floats, Ints
 from repro.files.checks import refuse_strange, shown
 from repro.files.table import Document, Table
 from repro.files.tables import ModelTable
-from repro.typing import Floats, Ints
+from repro.model.decision import Run
+from repro.model.jobs import MAX_GPUS_PER_JOB, JobTable
+from repro.model.records import Nodes
 
 _PUBLISHED = ModelTable("pcs_speedups.csv", ("model", "us_per_iteration"))
 #: Columns of which a file of curves has one, and what they hold.

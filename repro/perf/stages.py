@@ -10,11 +10,11 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from repro.core.decision import Run
-from repro.core.jobs import JobTable
-from repro.core.records import Nodes
-from repro.errors import ParamError, TraceError
-from repro.typing import Floats
+from repro.base.errors import ParamError, TraceError
+from repro.base.typing import Floats
+from repro.model.decision import Run
+from repro.model.jobs import JobTable
+from repro.model.records import Nodes
 
 #: Time on each resource per iteration, in the order in which an iteration passes them.
 Stages = tuple[float, ...]

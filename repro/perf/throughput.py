@@ -10,11 +10,11 @@ from functools import cached_property
 
 import numpy as np
 
-from repro.core.decision import Run
-from repro.core.jobs import JobTable
-from repro.core.records import Nodes
-from repro.errors import ParamError
-from repro.typing import Floats
+from repro.base.errors import ParamError
+from repro.base.typing import Floats
+from repro.model.decision import Run
+from repro.model.jobs import JobTable
+from repro.model.records import Nodes
 
 Row = Mapping[str, float]
 #: GPU type to the steps per second of the first and of the second model.

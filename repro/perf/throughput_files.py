@@ -9,8 +9,8 @@ from typing import Any
 
 import pandas as pd
 
-from repro import paths
-from repro.errors import DataMissingError, StandInWarning, TraceError
+from repro.base import paths
+from repro.base.errors import DataMissingError, StandInWarning, TraceError
 from repro.files import public
 from repro.files.table import Document
 from repro.perf.synthetic_throughputs import gavel_like

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from repro.core.jobs import MAX_GPUS_PER_JOB
-from repro.errors import TraceError
+from repro.base.errors import TraceError
+from repro.base.typing import Floats
 from repro.files.checks import is_plain, refuse_strange, shown
 from repro.files.strict_json import parse
 from repro.files.table import Document, Table
+from repro.model.jobs import MAX_GPUS_PER_JOB
 from repro.perf.throughput import UNCONSOLIDATED
-from repro.typing import Floats
 
 #: (job type, GPUs of the gang) to GPU type to steps per second.
 Rows = dict[tuple[str, int], dict[str, float]]

@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from repro.cluster.spec import Cluster
-from repro.core.registry import Registry
-from repro.errors import PolicyError, refuse_unknown
+from repro.base.errors import PolicyError, refuse_unknown
+from repro.model.cluster.spec import Cluster
+from repro.model.registry import Registry
 
 Allocation = tuple[tuple[int, int], ...]
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from repro.cluster.spec import Cluster
-from repro.errors import PolicyError
+from repro.base.errors import PolicyError
+from repro.model.cluster.spec import Cluster
 from repro.placement.base import Allocation, Placement, Placer
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from itertools import islice
 
-from repro.cluster.spec import Cluster
+from repro.model.cluster.spec import Cluster
 
 
 class FirstFit:

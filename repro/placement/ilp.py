@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from repro.cluster.spec import Cluster
-from repro.errors import ParamError
-from repro.optimise.placement_ilp import MAX_NODES, MAX_WORKERS, node_traffic, solve
+from repro.base.errors import ParamError
+from repro.model.cluster.spec import Cluster
 from repro.placement.base import Allocation, Placement, Placer, register
 from repro.placement.skew import by_model, look_up
 from repro.placement.yarn import YarnPlacer
+from repro.solve.placement_ilp import MAX_NODES, MAX_WORKERS, node_traffic, solve
 
 
 def server_sizes(model_mb: float, servers: int, largest_share: float = 0.0) -> list[float]:

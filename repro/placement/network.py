@@ -10,10 +10,10 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from repro.cluster.spec import Cluster
-from repro.compiled import njit
-from repro.errors import ParamError, refuse_unknown
-from repro.typing import Flags, Floats, Ints
+from repro.base.compiled import njit
+from repro.base.errors import ParamError, refuse_unknown
+from repro.base.typing import Flags, Floats, Ints
+from repro.model.cluster.spec import Cluster
 
 #: What a container is thought to need before there is a model that estimates it: GPU memory (MB),
 #: bandwidth (MB/s). The public scheduler's values.

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from repro.cluster.spec import Cluster
+from repro.model.cluster.spec import Cluster
 from repro.placement.base import Allocation, Placement, Placer, register
 
 

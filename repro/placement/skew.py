@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from repro.cluster.spec import Cluster
-from repro.errors import ParamError
-from repro.perf.tiresias_models import MODELS
+from repro.base.errors import ParamError
+from repro.model.cluster.spec import Cluster
 from repro.placement.base import Allocation, Placement, Placer, register
 from repro.placement.idle_nodes import NodeSet, take_by_level
+from repro.placement.tiresias_models import MODELS
 
 
 def by_model(given: Mapping[str, float] | None, column: str) -> dict[str, float]:

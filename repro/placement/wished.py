@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from repro.cluster.spec import Cluster
-from repro.errors import PolicyError
+from repro.base.errors import PolicyError
+from repro.model.cluster.spec import Cluster
 from repro.placement.base import Allocation, Placement, Placer, register
 
 
@@ -53,7 +53,7 @@ class WishedPlacer(Placer):
 @register("wished")
 @dataclass(frozen=True)
 class Wished(Placement):
-    """Tasks go where `repro.core.decision.Run.tasks` says; gangs without a wish fill up nodes.
+    """Tasks go where `repro.model.decision.Run.tasks` says; gangs without a wish fill up nodes.
 
     For policies that decide on jobs and places together (Liquid).
     """

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from repro.cluster.spec import Cluster
-from repro.errors import ParamError
+from repro.base.errors import ParamError
+from repro.model.cluster.spec import Cluster
 from repro.placement.base import Allocation, Placement, Placer, register
 from repro.placement.idle_nodes import NodeSet, take_by_level
 

@@ -10,11 +10,11 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
+from repro.base.typing import Floats
 from repro.plot.panel import Panel, finish, owner, panel_axes, turn_long_labels
 from repro.plot.published import halo, published_style
 from repro.plot.series_styles import Look, by_series, look
 from repro.plot.style import styled
-from repro.typing import Floats
 
 #: Part of a group's place that its bars fill.
 _ROOM = 0.8

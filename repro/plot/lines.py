@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from repro.base.typing import Floats
 from repro.plot.panel import Panel, finish, panel_axes
 from repro.plot.published import draw_published
 from repro.plot.series_styles import Look, by_series
 from repro.plot.style import styled
-from repro.typing import Floats
 
 Band = tuple[str, str]
 #: More points than a figure has pixels only make its file bigger.

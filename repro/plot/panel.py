@@ -11,7 +11,7 @@ from matplotlib.legend_handler import HandlerTuple
 from matplotlib.markers import CARETDOWN, CARETUP
 from matplotlib.transforms import ScaledTranslation
 
-from repro.errors import ParamError
+from repro.base.errors import ParamError
 from repro.plot.published import legend_keys
 from repro.plot.style import Chart, styled
 

@@ -8,8 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patheffects import AbstractPathEffect, withStroke
 
+from repro.base.typing import Floats
 from repro.plot.style import styled
-from repro.typing import Floats
 
 _DARK = "#262626"
 #: What marks published values among the artists; a leading underscore keeps it out of legends.

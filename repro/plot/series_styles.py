@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from repro import paths
+from repro.base import paths
 
 Dash = str | tuple[float, tuple[float, ...]]
 Parts = list[tuple["Look", pd.DataFrame]]

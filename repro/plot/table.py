@@ -15,7 +15,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from matplotlib.textpath import text_to_path
 
-from repro.errors import ParamError
+from repro.base.errors import ParamError
 from repro.plot.panel import COLUMN_INCHES, Panel, owner, panel_axes
 from repro.plot.series_styles import look
 from repro.plot.style import RC, styled

@@ -7,9 +7,9 @@ from typing import Any, NoReturn
 import numpy as np
 import pandas as pd
 
-from repro.cluster.spec import Cluster
-from repro.core.records import Result
-from repro.errors import PolicyError
+from repro.base.errors import PolicyError
+from repro.model.cluster.spec import Cluster
+from repro.model.records import Result
 
 TOLERANCE = 1e-6
 

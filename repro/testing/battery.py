@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 import pandas as pd
 
-from repro.cluster.spec import Cluster
-from repro.core.policy import Policy, make
-from repro.core.records import Result
-from repro.core.rules import rules_named
-from repro.core.view import View
-from repro.errors import PolicyError
+from repro.base.errors import PolicyError
+from repro.engine.loop import Engine
+from repro.engine.simulate import simulate
+from repro.model.cluster.spec import Cluster
+from repro.model.policy import Policy, make
+from repro.model.records import Result
+from repro.model.rules import rules_named
+from repro.model.view import View
 from repro.placement import base as placement_base
-from repro.sim.engine import Engine
-from repro.sim.simulate import simulate
 from repro.testing.audit import check_records
 
 if TYPE_CHECKING:
-    from repro.sim.rounds.mechanism import RoundMechanism
+    from repro.engine.rounds.mechanism import RoundMechanism
 
 Traces = Mapping[str, pd.DataFrame]
 

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from repro.errors import ReproError, TraceError, refuse_unknown
+from repro.base.errors import ReproError, TraceError, refuse_unknown
+from repro.base.typing import Floats
 from repro.files import public
 from repro.files.checks import BadRows
 from repro.files.spreadsheet import safe_cells
@@ -18,7 +19,6 @@ from repro.files.table import Document, no_job_left
 from repro.files.whole import write_whole
 from repro.trace.formats import FORMATS
 from repro.trace.schema import COLUMNS, REQUIRED, validate
-from repro.typing import Floats
 
 TENTHS = 10
 ANY_TYPE = "any type"

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from repro.base.typing import Flags
 from repro.files.table import Parsed
 from repro.trace.schema import refuse_repeats
-from repro.typing import Flags
 
 #: A recorded duration within a second of end - start is rounded, not wrong.
 ROUNDING_S = 1.0

@@ -8,10 +8,10 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from repro.core.jobs import MAX_GPUS_PER_JOB
-from repro.errors import TraceError
+from repro.base.errors import TraceError
+from repro.base.typing import Flags
 from repro.files.checks import Origin, numbers, refuse, refuse_strange, shown
-from repro.typing import Flags
+from repro.model.jobs import MAX_GPUS_PER_JOB
 
 MAX_EXACT = 2**53  # whole numbers beyond are not exact as float64
 MAX_TIME_S = 2.0**33  # beyond, a float64 does not resolve a microsecond

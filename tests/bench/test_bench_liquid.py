@@ -6,7 +6,7 @@ import pytest
 from costs import measure
 
 from repro import make, simulate
-from repro.cluster import Cluster
+from repro.model.cluster import Cluster
 from repro.placement.network import Gang, Site
 from repro.trace import synth
 

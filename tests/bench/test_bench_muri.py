@@ -12,7 +12,7 @@ from costs import OUT, measure
 from unit import unit
 
 from repro import make, simulate
-from repro.errors import ReproError
+from repro.base.errors import ReproError
 from repro.perf.muri_models import muri_profiles
 from repro.trace.load import load
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from costs import measure
 
-from repro.estimate.throughput import complete
-from repro.optimise.pairs.makespan import makespan_pairs
-from repro.optimise.pairs.programme import PairCrowd, programme, shares, spread_evenly
-from repro.sim.rounds.mechanism import Ledger
+from repro.engine.rounds.mechanism import Ledger
+from repro.policies.gavel.estimator import complete
+from repro.solve.pairs.makespan import makespan_pairs
+from repro.solve.pairs.programme import PairCrowd, programme, shares, spread_evenly
 
 
 def workload(types, jobs, widths=(1,), seed=0):

@@ -6,7 +6,7 @@ import pytest
 from costs import measure
 
 from repro import load, simulate
-from repro.experiments.pcs import published
+from repro.papers.pcs import published
 
 TRACES = "abdullahfsm+PCS/simulation/traces"
 

@@ -5,7 +5,7 @@ import re
 import chromium
 import pytest
 
-from repro import paths
+from repro.base import paths
 from repro.batch.check import stored
 from repro.batch.report import write_report
 from repro.figures import params

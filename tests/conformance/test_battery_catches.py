@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 
 from repro import simulate
-from repro.cluster.spec import Cluster
-from repro.core.decision import Run, RunSet, Shares
-from repro.core.policy import Order, Policy, make
-from repro.errors import PolicyError
+from repro.base.errors import PolicyError
+from repro.model.cluster.spec import Cluster
+from repro.model.decision import Run, RunSet, Shares
+from repro.model.policy import Order, Policy, make
 from repro.policies.baselines.known_durations import SRTF
 from repro.policies.tiresias.las_2d import Las2D
 from repro.testing import check_policy, scaled, small_trace, stress_traces

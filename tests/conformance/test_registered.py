@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from repro.core.performance import Overhead
-from repro.core.policy import make, policies
+from repro.model.performance import Overhead
+from repro.model.policy import make, policies
 from repro.perf import ThroughputTable
 from repro.perf.stages import STAGE_COLUMNS
 from repro.testing import check_policy, stress_traces

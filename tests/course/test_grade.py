@@ -13,14 +13,14 @@ import pandas as pd
 import pytest
 from sheets import TEST, answered, cell, notebook, page, tiny, write
 
+from repro.base.errors import ParamError, ReproError
+from repro.base.paths import PACKAGE
 from repro.cli import main
 from repro.course import grade as grading
 from repro.course import pytest_plugin
 from repro.course.assignments import read, sources
 from repro.course.grade import Limits, grade
-from repro.errors import ParamError, ReproError
 from repro.files.whole import write_whole
-from repro.paths import PACKAGE
 
 LIMITS = Limits(cell=20, wall=40, cpu=40)
 RIGHT = "def service(seconds, gpus):\n    return gpus * seconds\n"

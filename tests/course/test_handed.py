@@ -10,9 +10,9 @@ import zipfile
 import pytest
 from sheets import answered, cell, notebook, page, tiny, write
 
+from repro.base.errors import ParamError
 from repro.course.assignments import LARGEST
 from repro.course.handed import submissions
-from repro.errors import ParamError
 
 RIGHT = "def service(seconds, gpus):\n    return gpus * seconds\n"
 

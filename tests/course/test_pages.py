@@ -6,9 +6,9 @@ import nbclient
 import nbformat
 import pytest
 
+from repro.base.paths import PACKAGE
 from repro.course.assignments import read, sources
 from repro.course.release import release
-from repro.paths import PACKAGE
 
 PAGES = {name: path for name, path in sources(ungraded=True).items() if name not in sources()}
 

@@ -8,9 +8,9 @@ import sys
 import pytest
 from sheets import page, tiny, write
 
+from repro.base.errors import ParamError
 from repro.cli import main
 from repro.course.release import release
-from repro.errors import ParamError
 
 
 def test_the_folder_of_a_student(tmp_path, capsys):

@@ -23,8 +23,8 @@ from gavel_reference import Job
 
 from repro import load, make, simulate
 from repro.cli.settings import parse_settings
-from repro.experiments.pcs import published
 from repro.files import public
+from repro.papers.pcs import published
 from repro.perf.throughput_files import PUBLIC, is_stand_in, load_throughputs
 from repro.trace import synth
 

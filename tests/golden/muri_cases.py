@@ -8,7 +8,7 @@ import muri_reference as reference
 import numpy as np
 
 import repro
-from repro.core.policy import make
+from repro.model.policy import make
 from repro.perf.muri_models import muri_profiles
 from repro.trace.load import load
 

@@ -8,7 +8,7 @@ import end_times
 import pandas as pd
 import pytest
 
-from repro.errors import InputWarning
+from repro.base.errors import InputWarning
 
 KEPT = pd.read_csv(end_times.TABLE, dtype=str).set_index("run")
 

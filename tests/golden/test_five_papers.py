@@ -9,16 +9,16 @@ import pandas as pd
 import pytest
 
 from repro import make, simulate
-from repro.core.decision import Run, Shares
-from repro.core.policy import Policy
-from repro.core.records import prediction_errors
-from repro.experiments.gavel.rounds import choose, priorities, realised
-from repro.experiments.tour.five_papers import group_efficiency
-from repro.matching.jobs import best_pairs
-from repro.metrics import time_by_type, unfairness
+from repro.model.decision import Run, Shares
+from repro.model.metrics import time_by_type, unfairness
+from repro.model.policy import Policy
+from repro.model.records import prediction_errors
+from repro.papers.gavel.rounds import choose, priorities, realised
+from repro.papers.tour.five_papers import group_efficiency
 from repro.perf import Interleaving, IterationModel, MeasuredPlans, ThroughputTable, TrainedModel
 from repro.perf.stages import efficiency, interleaving_time
 from repro.policies.baselines.scripted import Given
+from repro.solve.matching import best_pairs
 
 
 def trace(names, submit, duration, gpus=1, **columns):

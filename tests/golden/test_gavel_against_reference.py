@@ -11,8 +11,8 @@ import pytest
 from gavel_reference import Job, Reference
 
 from repro import simulate
-from repro.core.decision import Shares
-from repro.core.policy import Policy
+from repro.model.decision import Shares
+from repro.model.policy import Policy
 from repro.perf.throughput import ThroughputTable
 
 GPUS = {"k80": 3, "p100": 2, "v100": 4}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import repro
-from repro.core.policy import make
+from repro.model.policy import make
 
 SIMPLE = ("srtf", "srsf", "tiresias-l", "antman")
 

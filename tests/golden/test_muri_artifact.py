@@ -9,8 +9,8 @@ from __future__ import annotations
 import pytest
 
 import repro
-from repro.core.policy import make
-from repro.core.records import by_index
+from repro.model.policy import make
+from repro.model.records import by_index
 from repro.trace.load import load
 
 FOLDER = "Rivendile+Muri/simulator/trace-data"

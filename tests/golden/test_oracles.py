@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from repro import simulate
-from repro.core.decision import Shares
-from repro.core.policy import Policy, make
+from repro.model.decision import Shares
+from repro.model.policy import Policy, make
 
 LOAD = 0.7
 BATCHES = 20

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 from repro import load, make, simulate
-from repro.core.records import finish_time_unfairness, prediction_errors
-from repro.experiments.pcs import published
+from repro.model.records import finish_time_unfairness, prediction_errors
+from repro.papers.pcs import published
 from repro.trace import synth
 
 FIFO = "fifo-elastic"

@@ -7,7 +7,7 @@ import reference_simulator as reference
 from tiresias_cases import HISTORY, rows_of, trace_of
 
 from repro import simulate
-from repro.core.policy import make
+from repro.model.policy import make
 
 SEEDS = range(12)
 NODES = 6

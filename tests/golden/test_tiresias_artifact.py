@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from repro import simulate
-from repro.core.policy import make, policies
+from repro.model.policy import make, policies
 from repro.policies.tiresias._gittins import TotalServiceTable
 from repro.trace.load import load
 

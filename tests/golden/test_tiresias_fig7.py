@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from repro import simulate
-from repro.core.policy import Order, Ordering, make
+from repro.engine.select.resort import Resort
+from repro.model.policy import Order, Ordering, make
 from repro.policies.tiresias._gittins import GittinsIndex, MeanServiceIndex
-from repro.sim.select.resort import Resort
 
 HISTORY = (4, 8, 12)
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from repro.core.decision import Shares
-from repro.core.policy import Policy
+from repro.model.decision import Shares
+from repro.model.policy import Policy
 from repro.perf import ThroughputTable
 
 MODELS = {"even": (8.0, 2.0), "slow": (1.0, 0.5), "odd": (7.0, 2.0), "part": (0.05, 0.05)}

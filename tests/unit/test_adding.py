@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from repro import load, simulate
-from repro.cluster.spec import Cluster
-from repro.core.policy import policies
+from repro.model.cluster.spec import Cluster
+from repro.model.policy import policies
 from repro.placement import placements
 from repro.testing import check_policy, small_trace
 from repro.trace.formats import FORMATS

@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "repro"
 #: What else is imported where it is used: numba's own house, and papermill, which takes 2 s.
-SLOW = {"repro.compiled.sources", "repro.batch.execute.run"}
+SLOW = {"repro.base.compiled.sources", "repro.batch.execute.run"}
 
 
 @pytest.fixture(scope="module")
@@ -54,5 +54,5 @@ def is_compiled(name):
         path = ROOT / f"{module.replace('.', '/')}.py"
         if module.startswith("repro.") and path.is_file():
             names = [one for node in ast.parse(path.read_text()).body for one in imported(node)]
-            return "repro.compiled.njit" in names or any(map(is_compiled, names))
+            return "repro.base.compiled.njit" in names or any(map(is_compiled, names))
     return False

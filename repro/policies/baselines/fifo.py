@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from repro.core.policy import Order, register
-from repro.core.view import View
+from repro.model.policy import Order, register
+from repro.model.view import View
 
 
 @register("best-effort")

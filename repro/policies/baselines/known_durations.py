@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
-from repro.core.policy import Order, Ordering, Steady, register
-from repro.core.view import View
-from repro.sim.select.refill import Refill
-from repro.sim.select.resort import Resort
+from repro.engine.select.refill import Refill
+from repro.engine.select.resort import Resort
+from repro.model.policy import Order, Ordering, Steady, register
+from repro.model.view import View
 
 
 @dataclass(frozen=True)

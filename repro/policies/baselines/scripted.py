@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass, replace
 
-from repro.core.decision import Run, RunSet
-from repro.core.policy import Policy
-from repro.core.view import View
+from repro.model.decision import Run, RunSet
+from repro.model.policy import Policy
+from repro.model.view import View
 
 
 @dataclass(frozen=True)

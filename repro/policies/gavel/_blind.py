@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from repro.core.typed_shares import TypedShares
-from repro.core.view import View
-from repro.typing import Floats
+from repro.base.typing import Floats
+from repro.model.typed_shares import TypedShares
+from repro.model.view import View
 
 
 @dataclass(frozen=True)

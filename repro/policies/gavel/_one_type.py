@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from repro.core.typed_shares import Kinds, TypedShares
-from repro.typing import Floats
+from repro.base.typing import Floats
+from repro.model.typed_shares import Kinds, TypedShares
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,13 @@ from typing import Literal
 
 import numpy as np
 
-from repro.core.typed_shares import KindTable, TypedShares
-from repro.core.view import View
-from repro.errors import ParamError
-from repro.estimate.throughput import PairEstimator
+from repro.base.errors import ParamError
+from repro.base.typing import Floats, Ints
+from repro.model.typed_shares import KindTable, TypedShares
+from repro.model.view import View
 from repro.perf.synthetic_throughputs import job_types
 from repro.perf.throughput import ThroughputTable
-from repro.typing import Floats, Ints
+from repro.policies.gavel.estimator import PairEstimator
 
 Pairs = Literal["all", "working", "useful"]
 

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from repro.core.policy import register
-from repro.core.typed_shares import Kinds, TypedShares
-from repro.core.view import View
-from repro.errors import PolicyError
-from repro.matching.slots import start_now
+from repro.base.errors import PolicyError
+from repro.base.typing import Floats
+from repro.model.policy import register
+from repro.model.typed_shares import Kinds, TypedShares
+from repro.model.view import View
 from repro.policies.gavel._one_type import remaining_s, whole_time
-from repro.typing import Floats
+from repro.solve.slots import start_now
 
 
 @register("allox")

@@ -7,11 +7,11 @@ from typing import Literal
 
 import numpy as np
 
-from repro.core.policy import register
-from repro.core.typed_shares import Kinds
-from repro.optimise.linear import best_shares
+from repro.base.typing import Floats
+from repro.model.policy import register
+from repro.model.typed_shares import Kinds
 from repro.policies.gavel._one_type import InOrder, whole_time
-from repro.typing import Floats
+from repro.solve.linear import best_shares
 
 
 @register("gavel-fifo")

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
-from repro.core.decision import Shares
-from repro.core.policy import register
-from repro.core.typed_shares import Kinds
-from repro.core.view import View
+from repro.base.typing import Floats
+from repro.model.decision import Shares
+from repro.model.policy import register
+from repro.model.typed_shares import Kinds
+from repro.model.view import View
 from repro.policies.gavel._one_type import InOrder, whole_time
-from repro.typing import Floats
 
 
 @register("fifo-agnostic")

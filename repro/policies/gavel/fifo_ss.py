@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from repro.core.baseline import Baseline
-from repro.core.decision import Shares
-from repro.core.policy import Policy, register
-from repro.core.view import View
+from repro.base.typing import Floats
+from repro.model.baseline import Baseline
+from repro.model.decision import Shares
+from repro.model.policy import Policy, register
+from repro.model.view import View
 from repro.policies.gavel.fifo import fastest_with_room
-from repro.typing import Floats
 
 
 @register("gavel-fifo-ss")

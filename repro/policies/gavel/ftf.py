@@ -6,15 +6,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from repro.core.baseline import Baseline
-from repro.core.policy import register
-from repro.core.typed_shares import Kinds
-from repro.core.view import View
-from repro.optimise.ecos import ecos_ratio
-from repro.optimise.max_min import Backend, Crowd, central_ratio, vertex_ratio
+from repro.base.typing import Floats
+from repro.model.baseline import Baseline
+from repro.model.policy import register
+from repro.model.typed_shares import Kinds
+from repro.model.view import View
 from repro.policies.gavel._blind import Blind, MayBeBlind
 from repro.policies.gavel.isolated import isolated_shares
-from repro.typing import Floats
+from repro.solve.ecos import ecos_ratio
+from repro.solve.max_min import Backend, Crowd, central_ratio, vertex_ratio
 
 
 @register("gavel-ftf")

@@ -8,11 +8,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from repro.core.decision import Decision, Shares
-from repro.core.policy import Policy, register
-from repro.core.view import View
+from repro.base.typing import Ints
+from repro.model.decision import Decision, Shares
+from repro.model.policy import Policy, register
+from repro.model.view import View
 from repro.policies.gavel.isolated import isolated_shares
-from repro.typing import Ints
 
 
 @register("gandiva-ss")

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from repro.core.policy import register
-from repro.core.typed_shares import Kinds, TypedShares
-from repro.typing import Floats
+from repro.base.typing import Floats
+from repro.model.policy import register
+from repro.model.typed_shares import Kinds, TypedShares
 
 
 @register("isolated")

@@ -6,14 +6,14 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from repro.core.policy import register
-from repro.core.typed_shares import Kinds, TypedShares
-from repro.core.view import View
-from repro.errors import ParamError
-from repro.optimise.ecos import worth_as_written
-from repro.optimise.max_min import Backend, Crowd, level_shares
+from repro.base.errors import ParamError
+from repro.base.typing import Floats
+from repro.model.policy import register
+from repro.model.typed_shares import Kinds, TypedShares
+from repro.model.view import View
 from repro.perf.throughput import ThroughputTable
-from repro.typing import Floats
+from repro.solve.ecos import worth_as_written
+from repro.solve.max_min import Backend, Crowd, level_shares
 
 
 @register("gavel-las")

@@ -6,11 +6,13 @@ from typing import Literal
 
 import numpy as np
 
-from repro.core.decision import Shares
-from repro.core.policy import register
-from repro.core.typed_shares import Kinds, Solved, TypedShares
-from repro.core.view import View
-from repro.optimise.pairs.programme import (
+from repro.base.typing import Floats
+from repro.model.decision import Shares
+from repro.model.policy import register
+from repro.model.typed_shares import Kinds, Solved, TypedShares
+from repro.model.view import View
+from repro.policies.gavel._pair_table import EstimatedPairs, Pairs, PairTable
+from repro.solve.pairs.programme import (
     KindShares,
     PairCrowd,
     programme,
@@ -18,8 +20,6 @@ from repro.optimise.pairs.programme import (
     spread_evenly,
     spread_thinly,
 )
-from repro.policies.gavel._pair_table import EstimatedPairs, Pairs, PairTable
-from repro.typing import Floats
 
 
 @register("gavel-las-ss")

@@ -5,12 +5,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from repro.core.baseline import Baseline
-from repro.core.policy import register
-from repro.core.typed_shares import Kinds
-from repro.errors import ParamError
-from repro.optimise.ecos import ecos_point
-from repro.optimise.max_min import (
+from repro.base.errors import ParamError
+from repro.base.typing import Floats
+from repro.model.baseline import Baseline
+from repro.model.policy import register
+from repro.model.typed_shares import Kinds
+from repro.policies.gavel._blind import Blind, MayBeBlind
+from repro.solve.ecos import ecos_point
+from repro.solve.max_min import (
     LONGEST,
     SHORTEST,
     Backend,
@@ -19,8 +21,6 @@ from repro.optimise.max_min import (
     central_point,
     level_shares,
 )
-from repro.policies.gavel._blind import Blind, MayBeBlind
-from repro.typing import Floats
 
 #: Tolerance of the makespan by rules: 5 % is where the public simulator stops.
 TOLERANCES = {"paper": {"tolerance": 0.0}, "gavel": {"tolerance": 0.05}}

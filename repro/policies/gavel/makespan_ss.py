@@ -6,14 +6,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from repro.core.decision import Shares
-from repro.core.policy import register
-from repro.core.typed_shares import TypedShares
-from repro.core.view import View
-from repro.optimise.pairs.makespan import SHORT, makespan_pairs
-from repro.optimise.pairs.programme import PairCrowd
+from repro.model.decision import Shares
+from repro.model.policy import register
+from repro.model.typed_shares import TypedShares
+from repro.model.view import View
 from repro.policies.gavel._pair_table import Pairs, PairTable
 from repro.policies.gavel.makespan import TOLERANCES, check_tolerance
+from repro.solve.pairs.makespan import SHORT, makespan_pairs
+from repro.solve.pairs.programme import PairCrowd
 
 
 @register("gavel-makespan-ss")

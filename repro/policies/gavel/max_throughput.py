@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from repro.core.policy import register
-from repro.core.typed_shares import Kinds, TypedShares
-from repro.optimise.ecos import ecos_sum
-from repro.optimise.linear import best_shares
-from repro.optimise.max_min import Crowd
-from repro.typing import Floats
+from repro.base.typing import Floats
+from repro.model.policy import register
+from repro.model.typed_shares import Kinds, TypedShares
+from repro.solve.ecos import ecos_sum
+from repro.solve.linear import best_shares
+from repro.solve.max_min import Crowd
 
 
 @register("gavel-max-throughput")

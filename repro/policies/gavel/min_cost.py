@@ -6,12 +6,12 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from repro.core.policy import register
-from repro.core.typed_shares import Kinds, TypedShares
-from repro.core.view import View
-from repro.optimise.linear import best_shares
-from repro.perf.prices import usd_per_hour
-from repro.typing import Floats
+from repro.base.typing import Floats
+from repro.model.policy import register
+from repro.model.typed_shares import Kinds, TypedShares
+from repro.model.view import View
+from repro.policies.gavel.prices import usd_per_hour
+from repro.solve.linear import best_shares
 
 Objective = Literal["ratio", "normalised"]
 
@@ -32,7 +32,7 @@ class GavelMinCost(TypedShares):
         ``normalised``, as the public simulator: maximise sum_ij X_ij T_ij / price_j. Default:
         ``ratio`` under the paper's rules, ``normalised`` under Gavel's.
     market : {"preemptible", "on-demand"}
-        Which prices, see `repro.perf.prices`.
+        Which prices, see `repro.policies.gavel.prices`.
 
     Reference: Gavel, OSDI 2020, section 4.2 (minimise cost).
     """

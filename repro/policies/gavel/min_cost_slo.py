@@ -6,14 +6,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from repro.core.baseline import Baseline
-from repro.core.policy import register
-from repro.core.typed_shares import Kinds
-from repro.core.view import View
-from repro.errors import PolicyError
-from repro.perf.prices import usd_per_hour
+from repro.base.errors import PolicyError
+from repro.base.typing import Floats
+from repro.model.baseline import Baseline
+from repro.model.policy import register
+from repro.model.typed_shares import Kinds
+from repro.model.view import View
 from repro.policies.gavel.min_cost import GavelMinCost, Objective, cheapest
-from repro.typing import Floats
+from repro.policies.gavel.prices import usd_per_hour
 
 
 @register("gavel-min-cost-slo")

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from repro.core.policy import register
-from repro.core.typed_shares import Kinds, TypedShares
+from repro.base.typing import Floats
+from repro.model.policy import register
+from repro.model.typed_shares import Kinds, TypedShares
 from repro.policies.gavel._one_type import remaining_s, whole_time
-from repro.typing import Floats
 
 
 @register("gavel-sjf")

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from repro.core.policy import register
-from repro.core.typed_shares import Kinds, TypedShares
-from repro.optimise.nash import strategy_proof_shares
-from repro.typing import Floats
+from repro.base.typing import Floats
+from repro.model.policy import register
+from repro.model.typed_shares import Kinds, TypedShares
+from repro.solve.nash import strategy_proof_shares
 
 
 @register("gavel-strategy-proof")

@@ -6,13 +6,13 @@ from typing import Literal
 
 import numpy as np
 
-from repro.core.policy import register
-from repro.core.typed_shares import Kinds
-from repro.core.view import View
-from repro.optimise.entities import Hierarchy, Inner, hierarchical_shares
-from repro.optimise.max_min import Backend, Filling, fill, normalised
+from repro.base.typing import Floats
+from repro.model.policy import register
+from repro.model.typed_shares import Kinds
+from repro.model.view import View
 from repro.policies.gavel._blind import MayBeBlind
-from repro.typing import Floats
+from repro.solve.entities import Hierarchy, Inner, hierarchical_shares
+from repro.solve.max_min import Backend, Filling, fill, normalised
 
 
 @register("gavel-water-filling")

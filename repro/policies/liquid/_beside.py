@@ -7,14 +7,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from repro.core.decision import Run, RunSet
-from repro.core.performance import Overhead, Performance
-from repro.core.view import View
-from repro.errors import ParamError, PolicyError
+from repro.base.errors import ParamError, PolicyError
+from repro.model.decision import Run, RunSet
+from repro.model.performance import Overhead, Performance
+from repro.model.view import View
 from repro.perf.overhead import Phases
-from repro.perf.side_by_side import ByUtilisation
 from repro.placement.network import Gang, Site
 from repro.policies.liquid._containers import PACK, Chooser, Containers
+from repro.policies.liquid.side_by_side import ByUtilisation
 
 #: Trace columns with estimates of a job alone: mean utilisation (%); run time, and of it before
 #: and after training (s).

@@ -8,12 +8,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from repro.core.baseline import Baseline
-from repro.core.decision import Run, RunSet
-from repro.core.performance import Performance
-from repro.core.policy import Policy
-from repro.core.view import View
-from repro.errors import PolicyError, refuse_unknown
+from repro.base.errors import PolicyError, refuse_unknown
+from repro.model.baseline import Baseline
+from repro.model.decision import Run, RunSet
+from repro.model.performance import Performance
+from repro.model.policy import Policy
+from repro.model.view import View
 from repro.perf.parameter_server import TIMES, named, num_servers
 from repro.placement.network import DEFAULT_BANDWIDTH_MB_S, DEFAULT_GPU_MEM_MB, Gang, Site
 

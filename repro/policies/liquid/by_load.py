@@ -7,11 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from repro.core.baseline import Baseline
-from repro.core.policy import register
+from repro.base.typing import Floats
+from repro.model.baseline import Baseline
+from repro.model.policy import register
 from repro.placement.network import TIE, Gang, Site
 from repro.policies.liquid._containers import Containers, Plan
-from repro.typing import Floats
 
 
 @dataclass(frozen=True)

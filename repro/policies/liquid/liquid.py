@@ -5,7 +5,7 @@ from typing import Literal
 
 import numpy as np
 
-from repro.core.policy import register
+from repro.model.policy import register
 from repro.placement.network import Gang, Scoring, Site
 from repro.policies.liquid._beside import Beside
 from repro.policies.liquid._containers import Plan

@@ -6,11 +6,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from repro.core.policy import register
-from repro.errors import ParamError
+from repro.base.errors import ParamError
+from repro.model.policy import register
 from repro.placement.network import Gang, Scoring, Site
 from repro.policies.liquid._containers import PACK, Containers, Plan
-from repro.search.grouping import Genetic, search
+from repro.policies.liquid.grouping import Genetic, search
 
 
 @register("liquid-batch")
@@ -36,7 +36,7 @@ class LiquidBatch(Containers):
 
     Notes
     -----
-    Liquid, TPDS 2022, section 5.3 and Eqs 7 and 8; `repro.search.grouping`.
+    Liquid, TPDS 2022, section 5.3 and Eqs 7 and 8; `repro.policies.liquid.grouping`.
     """
 
     lambda_: float = 0.5

@@ -6,14 +6,14 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from repro.core.baseline import Baseline
-from repro.core.decision import Run, RunSet
-from repro.core.policy import register
-from repro.core.view import View
+from repro.base.typing import Floats
+from repro.model.baseline import Baseline
+from repro.model.decision import Run, RunSet
+from repro.model.policy import register
+from repro.model.view import View
 from repro.placement.network import Gang, Site
 from repro.policies.liquid._containers import PACK, Plan
 from repro.policies.liquid.by_load import ByLoad, Pack
-from repro.typing import Floats
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,12 @@ from typing import Any
 import numpy as np
 from sortedcontainers import SortedList
 
-from repro.cluster.spec import Cluster
-from repro.core.grouped import Group
-from repro.matching.jobs import (
+from repro.base.typing import Floats, Ints
+from repro.model.cluster.spec import Cluster
+from repro.model.grouped import Group
+from repro.perf.stages import Interleaving, Stages
+from repro.placement.first_fit import FirstFit
+from repro.solve.matching import (
     RESOLUTION,
     KindMatcher,
     below_diagonal,
@@ -20,9 +23,6 @@ from repro.matching.jobs import (
     counted_pairs,
     first_pairs,
 )
-from repro.perf.stages import Interleaving, Stages
-from repro.placement.first_fit import FirstFit
-from repro.typing import Floats, Ints
 
 #: Value, rank among equal values, row.
 Entry = tuple[float, int, int]

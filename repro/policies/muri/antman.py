@@ -4,12 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from repro.core.decision import Run, RunSet
-from repro.core.grouped import Grouped
-from repro.core.policy import register
-from repro.core.view import View
-from repro.errors import PolicyError, TraceError
-from repro.perf.sharing import Sharing
+from repro.base.errors import PolicyError, TraceError
+from repro.model.decision import Run, RunSet
+from repro.model.grouped import Grouped
+from repro.model.policy import register
+from repro.model.view import View
+from repro.policies.muri.sharing import Sharing
 
 Use = tuple[float, float, float, float, float]
 
@@ -31,7 +31,8 @@ class AntMan(Grouped):
     does. A guaranteed job goes to the first node with enough GPUs that no other guaranteed job
     owns; if there is none, it takes the most any node has and waits for the rest of that node. A
     job wider than a node collects whole nodes. An opportunistic job takes the least used GPUs of
-    the cluster, at most one such job per GPU; its speed follows `repro.perf.sharing.Sharing`.
+    the cluster, at most one such job per GPU; its speed follows
+    `repro.policies.muri.sharing.Sharing`.
 
     Parameters
     ----------

@@ -11,11 +11,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from repro.core.decision import Run, RunSet
-from repro.core.grouped import Group, Grouped
-from repro.core.policy import register
-from repro.core.view import View
-from repro.errors import ParamError
+from repro.base.errors import ParamError
+from repro.base.typing import Floats, Ints
+from repro.model.decision import Run, RunSet
+from repro.model.grouped import Group, Grouped
+from repro.model.policy import register
+from repro.model.view import View
 from repro.perf.stages import RESOURCES, STAGE_COLUMNS, Interleaving, StageOrder, stage_columns
 from repro.placement.first_fit import FirstFit
 from repro.policies.muri._grouping import (
@@ -25,7 +26,6 @@ from repro.policies.muri._grouping import (
     GroupsByList,
     Profiles,
 )
-from repro.typing import Floats, Ints
 
 #: Measured period over T of groups of 2, 3 and 4 jobs; grouping without matching was given another
 #: value for 4 (Muri's simulator: factors on the CSV's times, over the 1.015 of a job alone).

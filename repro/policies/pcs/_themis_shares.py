@@ -4,12 +4,12 @@ import math
 
 import numpy as np
 
-from repro.core.decision import RunSet
-from repro.core.elastic import total_gpus
-from repro.core.view import View
-from repro.errors import TraceError
+from repro.base.errors import TraceError
+from repro.base.typing import Array, Ints
+from repro.model.decision import RunSet
+from repro.model.elastic import total_gpus
+from repro.model.view import View
 from repro.placement.first_fit import FirstFit
-from repro.typing import Array, Ints
 
 #: Seconds of work a job is taken to have left at least, so that its share is above 0.
 LEAST_S = 1e-6

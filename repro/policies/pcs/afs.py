@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from repro.compiled import njit
-from repro.core.elastic import HOLDERS, PRESENT, Elastic, Jobs, State, give, speed
-from repro.core.policy import register
+from repro.base.compiled import njit
+from repro.engine.elastic import ruled
+from repro.model.elastic import HOLDERS, PRESENT, Elastic, Jobs, State, give, speed
+from repro.model.policy import register
 from repro.policies.pcs.in_order import (
     KEY,
     NUMBERS,
@@ -18,7 +19,6 @@ from repro.policies.pcs.in_order import (
     leave,
     sort_holders,
 )
-from repro.sim.elastic import ruled
 
 #: Seconds added to a remaining time before it is divided by, as in PCS's artifact.
 _EPSILON_S = 1e-7

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from repro.compiled import njit
-from repro.core.assign import assign
-from repro.core.elastic import HOLDERS, Elastic, Jobs, State, give, pop, push
-from repro.core.policy import register
-from repro.sim.elastic import ruled
+from repro.base.assign import assign
+from repro.base.compiled import njit
+from repro.engine.elastic import ruled
+from repro.model.elastic import HOLDERS, Elastic, Jobs, State, give, pop, push
+from repro.model.policy import register
 
 #: Rows of own memory: the key of each job; the heap of waiting jobs, what decides between equal
 #: keys, how many wait, and who was pushed back last.

@@ -5,11 +5,11 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from repro.compiled import njit
-from repro.core.elastic import HOLDERS, NOW, PRESENT, Elastic, Jobs, State, give, pop, push
-from repro.core.policy import register
-from repro.sim.elastic import ruled
-from repro.typing import Ints
+from repro.base.compiled import njit
+from repro.base.typing import Ints
+from repro.engine.elastic import ruled
+from repro.model.elastic import HOLDERS, NOW, PRESENT, Elastic, Jobs, State, give, pop, push
+from repro.model.policy import register
 
 #: Rows of own memory. Of jobs: what its kind will have done per job when it ends; a heap by that
 #: for each kind, one after the other. Of kinds: done so far per job, speed; number of jobs.

@@ -6,13 +6,13 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from repro.compiled import njit
-from repro.core.baseline import Baseline
-from repro.core.elastic import HOLDERS, NO_GPUS, Elastic, Jobs, State, give
-from repro.core.policy import register
-from repro.errors import ParamError
-from repro.sim.elastic import ruled
-from repro.typing import Floats, Ints
+from repro.base.compiled import njit
+from repro.base.errors import ParamError
+from repro.base.typing import Floats, Ints
+from repro.engine.elastic import ruled
+from repro.model.baseline import Baseline
+from repro.model.elastic import HOLDERS, NO_GPUS, Elastic, Jobs, State, give
+from repro.model.policy import register
 
 #: Rows of own memory. Of jobs: those present of each class in order of arrival, one class after the
 #: other. Of classes: where these begin, how many they are, how many of them hold GPUs, the GPUs

@@ -5,8 +5,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from repro.compiled import njit
-from repro.core.elastic import (
+from repro.base.compiled import njit
+from repro.engine.elastic import ruled
+from repro.model.elastic import (
     ASKED,
     HOLDERS,
     NOW,
@@ -20,9 +21,8 @@ from repro.core.elastic import (
     push,
     speed,
 )
-from repro.core.policy import register
+from repro.model.policy import register
 from repro.policies.pcs.in_order import leave
-from repro.sim.elastic import ruled
 
 #: Rows of own memory: where a job's interval begins and ends as far as is known, and where it ended
 #: when it was reserved (instants). Then the heap of waiting jobs, their rows, how many they are.

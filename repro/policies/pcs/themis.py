@@ -5,16 +5,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from repro.compiled import njit
-from repro.core.assign import assign
-from repro.core.decision import Decision
-from repro.core.elastic import EVENTS, HOLDERS, NOW, SHOWN, Elastic, Jobs, Rule, State, give
-from repro.core.policy import register
-from repro.core.view import View
-from repro.errors import ParamError
+from repro.base.assign import assign
+from repro.base.compiled import njit
+from repro.base.errors import ParamError
+from repro.base.typing import Floats, Ints
+from repro.engine.elastic import ruled
+from repro.model.decision import Decision
+from repro.model.elastic import EVENTS, HOLDERS, NOW, SHOWN, Elastic, Jobs, Rule, State, give
+from repro.model.policy import register
+from repro.model.view import View
 from repro.policies.pcs._themis_shares import FairShares
-from repro.sim.elastic import ruled
-from repro.typing import Floats, Ints
 
 LEASES, SHARES = FORMS = ("leases", "shares")
 #: Rows of own memory. By place in the list of those present: their rows in the trace; places of the

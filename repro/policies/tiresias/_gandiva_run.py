@@ -5,12 +5,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from repro.cluster.spec import Cluster
-from repro.compiled import njit
-from repro.core.jobs import JobTable, State
-from repro.core.records import Intervals
+from repro.base.compiled import njit
+from repro.base.typing import Flags, Floats, Ints
+from repro.model.cluster.spec import Cluster
+from repro.model.jobs import JobTable, State
+from repro.model.records import Intervals
 from repro.policies.tiresias._gandiva_simulator import Sets, empty, ends_slice, heads, step
-from repro.typing import Flags, Floats, Ints
 
 #: Intervals that are recorded in one call at most, or GPUs of the cluster if more.
 _AT_ONCE = 100_000

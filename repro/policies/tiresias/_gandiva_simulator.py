@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from repro.cluster.spec import Cluster
-from repro.compiled import njit
-from repro.core.decision import RunSet
-from repro.core.view import View
-from repro.typing import Flags, Floats, Ints
+from repro.base.compiled import njit
+from repro.base.typing import Flags, Floats, Ints
+from repro.model.cluster.spec import Cluster
+from repro.model.decision import RunSet
+from repro.model.view import View
 
 #: Gang sizes in the order in which the simulator visits them, that of a dictionary of Python 2.
 #: Other sizes, at which it stops with an error, come after these in ascending order.

@@ -6,7 +6,7 @@ from decimal import ROUND_HALF_UP, Decimal
 
 import numpy as np
 
-from repro.typing import Array
+from repro.base.typing import Array
 
 #: Index of a job by its attained service (GPU-seconds), larger first; 0 beyond the last sample.
 Index = Callable[[float], float]

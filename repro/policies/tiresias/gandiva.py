@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import ClassVar, Literal
 
-from repro.cluster.spec import Cluster
-from repro.core.decision import Decision, RunSet
-from repro.core.policy import Play, Policy, register
-from repro.core.view import View
-from repro.errors import ParamError
+from repro.base.errors import ParamError
+from repro.model.cluster.spec import Cluster
+from repro.model.decision import Decision, RunSet
+from repro.model.policy import Play, Policy, register
+from repro.model.view import View
 from repro.policies.tiresias._gandiva_run import play
 from repro.policies.tiresias._gandiva_simulator import stepper
 

@@ -3,18 +3,18 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from repro.core.policy import Key, Order, Ordering, register
-from repro.core.view import View
-from repro.errors import ParamError, refuse_unknown
-from repro.estimate.history import PUBLIC_SAMPLE, history
+from repro.base.errors import ParamError, refuse_unknown
+from repro.base.typing import Array
+from repro.engine.select.resort import Resort
+from repro.model.policy import Key, Order, Ordering, register
+from repro.model.view import View
 from repro.policies.tiresias._gittins import (
     GittinsIndex,
     Index,
     MeanServiceIndex,
     TotalServiceIndex,
 )
-from repro.sim.select.resort import Resort
-from repro.typing import Array
+from repro.trace.history import PUBLIC_SAMPLE, history
 
 INDICES: dict[str, Callable[[Array], Index]] = {
     "remaining": GittinsIndex,

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from repro.core.policy import Order, Steady, register
-from repro.core.view import View
-from repro.errors import ParamError
+from repro.base.errors import ParamError
+from repro.model.policy import Order, Steady, register
+from repro.model.view import View
 
 
 @register("las-2d")

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from repro.core.policy import register
-from repro.errors import ParamError
-from repro.estimate.history import PUBLIC_SAMPLE, history
+from repro.base.errors import ParamError
+from repro.model.policy import register
 from repro.policies.tiresias._gittins import GittinsIndex, Index, TotalServiceTable
 from repro.policies.tiresias.tiresias_l import TiresiasL
+from repro.trace.history import PUBLIC_SAMPLE, history
 
 
 @register("tiresias-g")

@@ -8,11 +8,11 @@ from heapq import heappop, heappush
 from itertools import pairwise
 from typing import ClassVar
 
-from repro.core.policy import Key, Order, Ordering, Steady, register
-from repro.core.view import View
-from repro.errors import ParamError
+from repro.base.errors import ParamError
+from repro.engine.select.resort import Resort
+from repro.model.policy import Key, Order, Ordering, Steady, register
+from repro.model.view import View
 from repro.policies.tiresias._gittins import Index
-from repro.sim.select.resort import Resort
 
 _SIMULATOR = {
     "thresholds": (3250.0, 7200.0),

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from repro.core.registry import Registry
-from repro.errors import TraceError
+from repro.base.errors import TraceError
 from repro.files.table import Parsed
+from repro.model.registry import Registry
 
 Format = Callable[..., Parsed]
 

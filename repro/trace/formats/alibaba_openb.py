@@ -3,12 +3,12 @@
 import numpy as np
 import pandas as pd
 
-from repro.errors import ParamError
+from repro.base.errors import ParamError
+from repro.base.typing import Flags
 from repro.files.table import Document, Parsed, Table
 from repro.trace.formats import FORMATS
 from repro.trace.runs import NO_GPU, take_runs
 from repro.trace.schema import MAX_TIME_S
-from repro.typing import Flags
 
 _REQUIRED = ("name", "num_gpu", "gpu_milli", "creation_time", "deletion_time", "scheduled_time")
 _SECONDS = f"a time is seconds from the start of the trace, 0 to {MAX_TIME_S:,.0f}"

@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from repro.base.typing import Floats
 from repro.files.checks import BadRows
 from repro.files.table import Document, Parsed, Table
 from repro.perf.throughput import ThroughputTable
 from repro.perf.throughput_files import PUBLIC, load_throughputs, provenance
 from repro.trace.formats import FORMATS
 from repro.trace.schema import MAX_EXACT
-from repro.typing import Floats
 
 _SHORT = ("job_type", "command", "steps_arg", "needs_data_dir", "steps", "arrival", "scale_factor")
 _LONG = (

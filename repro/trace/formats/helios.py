@@ -2,9 +2,9 @@
 
 import pandas as pd
 
-from repro.core.jobs import MAX_GPUS_PER_JOB
-from repro.errors import ParamError
+from repro.base.errors import ParamError
 from repro.files.table import Document, Parsed, Table
+from repro.model.jobs import MAX_GPUS_PER_JOB
 from repro.trace.formats import FORMATS
 from repro.trace.runs import NO_GPU, take_runs
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from repro.core.jobs import MAX_GPUS_PER_JOB
-from repro.errors import ParamError, TraceError
+from repro.base.errors import ParamError, TraceError
 from repro.files.table import Document, Parsed, Table
+from repro.model.jobs import MAX_GPUS_PER_JOB
 from repro.perf.parameter_server import PlanTimes, named
 from repro.trace.formats import FORMATS
 from repro.trace.schema import MAX_EXACT

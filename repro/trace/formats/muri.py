@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from repro.errors import near
+from repro.base.errors import near
 from repro.files.checks import refuse
 from repro.files.table import Document, Parsed, Table
 from repro.perf.muri_models import muri_profiles

@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from repro.base.typing import Floats
 from repro.files.table import Document, Parsed, Table
 from repro.perf.speedup import load_speedups, pcs_speedups
 from repro.trace.formats import FORMATS
 from repro.trace.schema import MAX_TIME_S
-from repro.typing import Floats
 
 _GAP = f"a gap is 0 to {MAX_TIME_S:,.0f} s"
 

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 import pandas as pd
 
-from repro.errors import TraceError
+from repro.base.errors import TraceError
 from repro.files.checks import BadRows, Origin, is_plain, shown
 from repro.files.strict_json import elements
 from repro.files.table import (

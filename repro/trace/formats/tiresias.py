@@ -1,6 +1,6 @@
 """The Tiresias simulator's job CSV: times in seconds, one row per job."""
 
-from repro.errors import TraceError
+from repro.base.errors import TraceError
 from repro.files.table import Document, Parsed, Table
 from repro.trace.formats import FORMATS
 

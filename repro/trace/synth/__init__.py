@@ -12,9 +12,9 @@ from typing import Any, get_args, get_type_hints
 import numpy as np
 import pandas as pd
 
-from repro.core.registry import Registry
-from repro.errors import ParamError, refuse_unknown
+from repro.base.errors import ParamError, refuse_unknown
 from repro.files import public
+from repro.model.registry import Registry
 
 #: A generator: ``(rng, **options) -> trace``; one that repeats the random streams of a public
 #: simulator calls its first argument ``seed`` and gets a whole number instead.

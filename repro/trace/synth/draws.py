@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from repro.typing import Floats, Ints
+from repro.base.typing import Floats, Ints
 
 
 def scaled(counts: Ints, wanted: int) -> Ints:

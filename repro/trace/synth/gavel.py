@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from repro.errors import ParamError
+from repro.base.errors import ParamError
 from repro.perf.synthetic_throughputs import REFERENCE, JobType, job_types
 from repro.perf.throughput_files import PUBLIC, load_throughputs, provenance
 from repro.trace.synth import generators

@@ -3,11 +3,11 @@
 import numpy as np
 import pandas as pd
 
-from repro.errors import ParamError
+from repro.base.errors import ParamError
+from repro.base.typing import Floats
 from repro.files.tables import measured
 from repro.trace.synth import generators
 from repro.trace.synth.draws import inverse_cdf, jobs_apart, strata
-from repro.typing import Floats
 
 
 @generators.register("philly-gpu-time")

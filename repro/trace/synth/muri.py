@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from repro.errors import ParamError
+from repro.base.errors import ParamError
+from repro.base.typing import Floats
 from repro.files.tables import measured
 from repro.perf.muri_models import muri_profiles
 from repro.trace.synth import generators
 from repro.trace.synth.draws import inverse_cdf, scaled, spread
-from repro.typing import Floats
 
 #: Traces as the generator names them.
 TRACES = ("1", "2", "3", "4", "testbed")

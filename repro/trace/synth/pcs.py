@@ -3,12 +3,12 @@
 import numpy as np
 import pandas as pd
 
-from repro.errors import ParamError
+from repro.base.errors import ParamError
+from repro.base.typing import Floats, Ints
 from repro.files.tables import measured
 from repro.perf.speedup import pcs_speedups
 from repro.trace.synth import generators
 from repro.trace.synth.draws import inverse_cdf, jobs_apart, strata
-from repro.typing import Floats, Ints
 
 #: GPU counts of trials that every workload draws; each trial then picks one of them.
 _POOL = 100

@@ -3,12 +3,12 @@
 import numpy as np
 import pandas as pd
 
-from repro.errors import ParamError
+from repro.base.errors import ParamError
+from repro.base.typing import Floats, Ints
 from repro.files.tables import measured
 from repro.trace.synth import generators
 from repro.trace.synth.draws import inverse_cdf, spread, strata
 from repro.trace.synth.gpu_time import at_load
-from repro.typing import Floats, Ints
 
 HOUR_S = 3600
 #: A service of one virtual cluster submits a short single-GPU job every ten minutes: one job in
@@ -54,7 +54,7 @@ def philly_like(
     shorter than ``min_duration`` (s; the Tiresias paper keeps jobs of at least 60 s).
 
     Jeon et al., "Analysis of Large-Scale Multi-Tenant GPU Clusters for DNN Training Workloads",
-    ATC 2019; measured tables ``traces/philly_*.csv``, written by ``repro.trace.calibrate``.
+    ATC 2019; measured tables ``traces/philly_*.csv``, written by ``tools.calibrate``.
     """
     if load is not None and num_gpus is None:
         raise ParamError(f"load={load}: give num_gpus too, the GPUs the load refers to")

@@ -3,10 +3,10 @@
 import numpy as np
 import pandas as pd
 
-from repro.errors import ParamError
+from repro.base.errors import ParamError
+from repro.base.typing import Floats
 from repro.trace.synth import generators
 from repro.trace.synth.draws import jobs_apart
-from repro.typing import Floats
 
 
 @generators.register("mm")

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from repro.errors import ParamError
+from repro.base.errors import ParamError
+from repro.base.typing import Floats, Ints
 from repro.trace.synth import generators
 from repro.trace.synth.draws import scaled
-from repro.typing import Floats, Ints
 
 #: Ten models, in the order of the paper's figures.
 MODELS = (

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from repro.base.errors import ParamError
 from repro.batch import execute, plan
 from repro.batch.task import Task
-from repro.errors import ParamError
 from repro.figures import data, params, saved
 from repro.figures import fingerprint as fp
 from repro.figures.saved import to_json

@@ -17,9 +17,10 @@ import numpy as np
 import pytest
 
 import repro
-from repro import paths, simulate
+from repro import simulate
+from repro.base import paths
+from repro.base.errors import ParamError
 from repro.cli import app
-from repro.errors import ParamError
 from repro.figures.saved import to_json
 from repro.testing import small_trace
 
@@ -520,7 +521,7 @@ def test_wrong_use(capsys, root):
 
 
 def test_debug_shows_the_traceback(root, capsys):
-    from repro.errors import ParamError
+    from repro.base.errors import ParamError
 
     with pytest.raises(ParamError):
         app.main(["list", "--paper", "muri", "--debug"])

@@ -112,8 +112,8 @@ def test_generators_are_there(place):
 EVERY = """\
 import warnings
 from repro import simulate
-from repro.core.policy import policies
-from repro.errors import ReproError
+from repro.model.policy import policies
+from repro.base.errors import ReproError
 from repro.testing import small_trace
 warnings.simplefilter("ignore")
 ran, refused = 0, []
@@ -186,11 +186,11 @@ plain = "plain_things"
 [tool.hatch.build.targets.wheel]
 only-include = ["plain_things.py", "plain_broken.py"]
 """,
-    "plain_broken.py": "from repro.core.policy import register\nnme\n",
+    "plain_broken.py": "from repro.model.policy import register\nnme\n",
     "plain_things.py": """\
 from dataclasses import dataclass
 from typing import ClassVar
-from repro.core.policy import Order, register
+from repro.model.policy import Order, register
 from repro.files.table import Table
 from repro.placement.count import Count
 from repro.placement import register as place

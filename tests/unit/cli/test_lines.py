@@ -19,12 +19,12 @@ def test_a_list_stands_below_its_line_and_keeps_its_columns(capsys):
 def test_on_a_terminal_one_line_says_what_compiles(monkeypatch, capsys):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     tell = compiling_line()
-    tell("repro.sim.loop")
-    tell("repro.sim.other")
+    tell("repro.engine.loop")
+    tell("repro.engine.other")
     err = capsys.readouterr().err
-    assert err.startswith("repro: compiling repro.sim.loop ") and err.count("\n") == 1
+    assert err.startswith("repro: compiling repro.engine.loop ") and err.count("\n") == 1
 
 
 def test_elsewhere_nothing_is_said(capsys):
-    compiling_line()("repro.sim.loop")
+    compiling_line()("repro.engine.loop")
     assert capsys.readouterr().err == ""

@@ -6,8 +6,8 @@ import re
 import pytest
 from typer.testing import CliRunner
 
+from repro.base.errors import DataMissingError, ParamError, TraceError
 from repro.cli.app import trace as app
-from repro.errors import DataMissingError, ParamError, TraceError
 from repro.files.table import Document
 from repro.trace.formats import FORMATS
 from repro.trace.load import load

@@ -11,13 +11,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from repro import paths
-from repro.cluster.spec import Cluster
-from repro.core.policy import Order, make
-from repro.core.records import Result
-from repro.errors import CacheWarning, ParamError
+from repro.base import paths
+from repro.base.errors import CacheWarning, ParamError
+from repro.engine.simulate import simulate
 from repro.figures import cache, sweep
-from repro.sim.simulate import simulate
+from repro.model.cluster.spec import Cluster
+from repro.model.policy import Order, make
+from repro.model.records import Result
 from repro.testing import small_trace
 
 

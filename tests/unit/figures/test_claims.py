@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from repro.errors import ClaimError
+from repro.base.errors import ClaimError
 from repro.figures import params
 from repro.figures.claims import MISSED, REPRODUCED, Claim, judge, judge_all, worst
 from repro.figures.tolerance import Accept, Relation, flat, is_number, show

@@ -13,9 +13,7 @@ import pandas as pd
 import pytest
 
 import repro
-from repro.batch import check
-from repro.batch.report import write_report
-from repro.errors import (
+from repro.base.errors import (
     ClaimError,
     DataMissingError,
     ParamError,
@@ -23,6 +21,8 @@ from repro.errors import (
     StandInWarning,
     TraceError,
 )
+from repro.batch import check
+from repro.batch.report import write_report
 from repro.figures import data, params, sweep
 from repro.figures.saved import damaged, title_line
 from repro.figures.sweep import Case, named_files

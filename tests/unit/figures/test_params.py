@@ -2,7 +2,7 @@
 
 import pytest
 
-from repro.errors import ClaimError, ParamError
+from repro.base.errors import ClaimError, ParamError
 from repro.figures import params
 from repro.files.strict_yaml import parse_value
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from repro.errors import ClaimError
+from repro.base.errors import ClaimError
 from repro.figures.claims import Claim, judge, judge_all, points_of
 from repro.figures.points import COLUMNS, Point, read_points, shares, thinned
 

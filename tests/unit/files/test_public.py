@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from repro.errors import DataMissingError, TraceError
+from repro.base.errors import DataMissingError, TraceError
 from repro.files import public
 
 NAME = "pcs-toy"

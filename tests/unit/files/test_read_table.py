@@ -5,8 +5,8 @@ import hashlib
 
 import pytest
 
-from repro.cluster.spec import Cluster
-from repro.errors import TraceError
+from repro.base.errors import TraceError
+from repro.model.cluster.spec import Cluster
 from repro.trace.load import load
 
 HEAD = "job_id,submit_time,duration,num_gpus"

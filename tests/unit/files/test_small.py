@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from repro.errors import ParamError
+from repro.base.errors import ParamError
 from repro.files.whole import read_small
 
 

@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from repro.errors import TraceError
+from repro.base.errors import TraceError
 from repro.files.strict_json import elements, parse
 from repro.files.table import Document
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from repro.errors import ParamError, TraceError
+from repro.base.errors import ParamError, TraceError
 from repro.files.strict_yaml import parse_value, parse_yaml
 
 

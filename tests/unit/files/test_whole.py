@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from repro.errors import ReproError
+from repro.base.errors import ReproError
 from repro.files.whole import write_whole
 
 HERE = Path(__file__).resolve().parents[3]

@@ -7,10 +7,10 @@ from functools import partial
 import pandas as pd
 import pytest
 
-from repro.core.decision import Run
-from repro.core.jobs import JobTable
-from repro.core.rules import Rules
-from repro.errors import TraceError
+from repro.base.errors import TraceError
+from repro.model.decision import Run
+from repro.model.jobs import JobTable
+from repro.model.rules import Rules
 from repro.perf.stages import Interleaving, interleaving_time, stage_columns
 
 three_stage_time = partial(interleaving_time, merged=True)

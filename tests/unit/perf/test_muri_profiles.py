@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from repro import paths
-from repro.errors import ParamError
+from repro.base import paths
+from repro.base.errors import ParamError
 from repro.perf import muri_models
 
 STAGES = ["stage_data", "stage_gpu", "stage_network"]

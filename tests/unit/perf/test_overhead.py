@@ -5,9 +5,9 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from repro.core.jobs import JobTable
-from repro.core.performance import Overhead
-from repro.errors import TraceError
+from repro.base.errors import TraceError
+from repro.model.jobs import JobTable
+from repro.model.performance import Overhead
 from repro.perf.muri_models import muri_profiles
 from repro.perf.overhead import CheckpointOverhead, StartOverhead
 

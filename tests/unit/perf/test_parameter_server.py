@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 from repro import simulate
-from repro.core.decision import Run
-from repro.errors import ParamError, PolicyError, TraceError
+from repro.base.errors import ParamError, PolicyError, TraceError
+from repro.model.decision import Run
 from repro.perf import IterationModel, MeasuredPlans, TrainedModel
 from repro.perf.parameter_server import pattern
 from repro.policies.baselines.scripted import Given

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from repro import make, simulate
-from repro.errors import ParamError
+from repro.base.errors import ParamError
 from repro.perf import SpeedUp
 
 CURVES = SpeedUp({"vgg": (1.0, 1.5, 1.8, 2.0)})

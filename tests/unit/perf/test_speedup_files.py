@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from repro import make, paths, simulate
-from repro.errors import ParamError, TraceError
+from repro import make, simulate
+from repro.base import paths
+from repro.base.errors import ParamError, TraceError
 from repro.files import tables
 from repro.perf import SpeedUp, load_speedups, pcs_speedups, speedup
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from repro import simulate
-from repro.core.decision import Run
-from repro.errors import ParamError, TraceError
+from repro.base.errors import ParamError, TraceError
+from repro.model.decision import Run
 from repro.perf import Interleaving
 from repro.perf.stages import efficiency, interleaving_time
 from repro.policies.baselines.scripted import Given

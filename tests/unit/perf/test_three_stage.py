@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from repro.errors import ParamError
+from repro.base.errors import ParamError
 from repro.perf.muri_models import muri_profiles
 from repro.perf.stages import ThreeStages, interleaving_time
 

@@ -6,10 +6,10 @@ import pandas as pd
 import pytest
 
 from repro import make, simulate
-from repro.core.decision import Run
-from repro.core.jobs import JobTable
-from repro.errors import ParamError
+from repro.base.errors import ParamError
 from repro.figures import cache
+from repro.model.decision import Run
+from repro.model.jobs import JobTable
 from repro.perf import ThroughputTable
 from repro.perf.throughput_files import load_throughputs
 

@@ -10,7 +10,7 @@ import warnings
 import pandas as pd
 import pytest
 
-from repro.errors import StandInWarning, TraceError
+from repro.base.errors import StandInWarning, TraceError
 from repro.files import public
 from repro.perf import ThroughputTable
 from repro.perf.throughput_files import is_stand_in, load_throughputs, provenance, throughputs_of

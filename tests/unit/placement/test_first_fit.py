@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from repro.cluster.spec import Cluster
+from repro.model.cluster.spec import Cluster
 from repro.placement.first_fit import FirstFit
 from repro.placement.yarn import Yarn
 

@@ -5,11 +5,11 @@ import itertools
 import numpy as np
 import pytest
 
-from repro.cluster import Cluster
-from repro.errors import ParamError, PolicyError
-from repro.optimise.placement_ilp import IlpPlacement, node_traffic, solve
+from repro.base.errors import ParamError, PolicyError
+from repro.model.cluster import Cluster
 from repro.placement import make
 from repro.placement.ilp import server_sizes
+from repro.solve.placement_ilp import IlpPlacement, node_traffic, solve
 
 
 def exhaustive(workers, sizes, free, traffic):

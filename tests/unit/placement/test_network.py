@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from repro.cluster import Cluster, Node
-from repro.errors import ParamError
+from repro.base.errors import ParamError
+from repro.model.cluster import Cluster, Node
 from repro.placement.network import Gang, Scoring, Site
 
 RACKS = Cluster(

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from repro.cluster import Cluster
-from repro.errors import ParamError, PolicyError
+from repro.base.errors import ParamError, PolicyError
+from repro.model.cluster import Cluster
 from repro.placement import Placement, make, placements
 
 NAMES = ("count", "ilp", "random", "skew", "yarn")

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from repro.cluster import Cluster, Node
+from repro.model.cluster import Cluster, Node
 from repro.placement import make
 from repro.placement.idle_nodes import NodeSet
 

@@ -2,9 +2,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from repro.cluster import Cluster, Node
-from repro.perf.tiresias_models import tiresias_models
+from repro.model.cluster import Cluster, Node
 from repro.placement import make
+from repro.placement.tiresias_models import tiresias_models
 
 SKEWS = {"VGG16": 0.743, "ResNet50": 0.092, "edge": 0.5}
 

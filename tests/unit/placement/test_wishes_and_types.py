@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from repro.cluster.spec import Cluster
-from repro.errors import PolicyError
+from repro.base.errors import PolicyError
+from repro.model.cluster.spec import Cluster
 from repro.placement import make
 from repro.placement.by_type import by_type
 

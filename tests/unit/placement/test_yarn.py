@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from repro.cluster import Cluster, Node
-from repro.errors import PolicyError
+from repro.base.errors import PolicyError
+from repro.model.cluster import Cluster, Node
 from repro.placement import make
 
 

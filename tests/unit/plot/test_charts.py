@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from repro.errors import ParamError
+from repro.base.errors import ParamError
 from repro.plot import (
     bar_chart,
     cdf_chart,

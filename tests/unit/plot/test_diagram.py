@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
-from repro.experiments.diagrams import parts
 from repro.figures import params
+from repro.papers.diagrams import parts
 from repro.plot.diagram import diagram_chart
 from repro.plot.style import render
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from repro.core.policy import policies
+from repro.model.policy import policies
 from repro.plot.series_styles import _COLORS, _SOLE, _known, look
 
 ROOT = Path(__file__).resolve().parents[3]

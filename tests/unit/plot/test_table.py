@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from matplotlib.colors import to_rgb
 
-from repro.errors import ParamError
+from repro.base.errors import ParamError
 from repro.plot import new_figure, table_chart
 from repro.plot.style import render
 from repro.plot.table import FAR, LEVELS, NEAR, OURS_ONLY, PUBLISHED_ONLY

@@ -9,13 +9,13 @@ import sys
 import pytest
 
 from repro import simulate
-from repro.core.policy import Order, Policy, make, policies, register
-from repro.errors import ParamError, PolicyError
-from repro.estimate.history import history
+from repro.base.errors import ParamError, PolicyError
+from repro.model.policy import Order, Policy, make, policies, register
 from repro.policies.tiresias.gandiva import Gandiva
 from repro.policies.tiresias.tiresias_g import TiresiasG
 from repro.policies.tiresias.tiresias_l import TiresiasL
 from repro.testing import small_trace
+from repro.trace.history import history
 
 NAMES = ["best-effort", "gandiva", "las-2d", "sf", "srsf", "srtf", "tiresias-g", "tiresias-l"]
 

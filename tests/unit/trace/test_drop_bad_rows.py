@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from repro.errors import TraceError
+from repro.base.errors import TraceError
 from repro.trace.formats import FORMATS
 from repro.trace.load import load
 from repro.trace.schema import validate

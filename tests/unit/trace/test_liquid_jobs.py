@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from repro import load
-from repro.errors import ParamError, TraceError
+from repro.base.errors import ParamError, TraceError
 from repro.perf.parameter_server import named
 from repro.trace import synth
 

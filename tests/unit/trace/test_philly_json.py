@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from repro.errors import TraceError
+from repro.base.errors import TraceError
 from repro.trace.load import load
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from repro.errors import ParamError, TraceError
+from repro.base.errors import ParamError, TraceError
 from repro.trace.load import load
 
 HELIOS = "job_id,gpu_num,state,submit_time,start_time,end_time,duration\n"

@@ -10,14 +10,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from repro.errors import ParamError, StandInWarning
+from repro.base.errors import ParamError, StandInWarning
 from repro.figures import data
 from repro.files import public as public_files
 from repro.files import tables
 from repro.perf import synthetic_throughputs
 from repro.perf.throughput_files import load_throughputs, throughputs_of
 from repro.trace import synth
-from repro.trace.calibrate import gavel
+from tools.calibrate import gavel
 
 LIKE = "gavel-like-throughputs"
 KINDS = ("k80", "p100", "v100")

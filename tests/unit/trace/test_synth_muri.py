@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy.stats import ks_2samp
 
-from repro.errors import ParamError, StandInWarning
+from repro.base.errors import ParamError, StandInWarning
 from repro.figures.data import STAND_IN, open_trace
 from repro.files import public
 from repro.perf.muri_models import muri_profiles

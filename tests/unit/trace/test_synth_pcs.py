@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from repro.errors import ParamError
+from repro.base.errors import ParamError
 from repro.files import tables
 from repro.files.public import entries
 from repro.perf import pcs_speedups

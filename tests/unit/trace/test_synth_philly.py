@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import ks_2samp
 
 from repro import simulate
-from repro.errors import ParamError
+from repro.base.errors import ParamError
 from repro.trace import load, synth
 from repro.trace.synth.gpu_time import history_quantiles
 

@@ -9,8 +9,8 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from repro import paths
-from repro.errors import DataMissingError, ParamError, TraceError
+from repro.base import paths
+from repro.base.errors import DataMissingError, ParamError, TraceError
 from repro.files import public, tables
 from repro.trace import schema, synth
 
@@ -63,7 +63,7 @@ def test_the_same_state_gives_the_same_trace(name):
     assert not draws[0].equals(draws[2])
 
 
-@pytest.mark.filterwarnings("ignore::repro.errors.StandInWarning")
+@pytest.mark.filterwarnings("ignore::repro.base.errors.StandInWarning")
 @settings(max_examples=25, deadline=None)
 @given(st.sampled_from(sorted(SMALL)), st.integers(1, 700), st.integers(0, 2**32))
 def test_any_number_of_jobs(name, jobs, seed):

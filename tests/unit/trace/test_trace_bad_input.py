@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from repro.errors import TraceError
+from repro.base.errors import TraceError
 from repro.trace.load import DROP_HINT, load
 
 HEAD = "job_id,num_gpu,submit_time,iterations,model_name,duration,interval"

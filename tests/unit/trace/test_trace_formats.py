@@ -5,7 +5,7 @@ import json
 import pandas as pd
 import pytest
 
-from repro.errors import ParamError, TraceError
+from repro.base.errors import ParamError, TraceError
 from repro.trace.formats import FORMATS
 from repro.trace.load import load
 

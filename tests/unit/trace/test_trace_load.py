@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from repro.errors import TraceError
+from repro.base.errors import TraceError
 from repro.trace.load import describe, load, write
 from repro.trace.schema import COLUMNS, REQUIRED, STAGES, Column, validate
 

@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from repro import simulate
-from repro.errors import TraceError
+from repro.base.errors import TraceError
 from repro.files.checks import Origin
 from repro.trace.schema import COLUMNS, MAX_TIME_S, MIN_DURATION_S, check_fits, validate
 

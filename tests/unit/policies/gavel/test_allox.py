@@ -8,9 +8,9 @@ import pytest
 from scipy.optimize import linear_sum_assignment
 
 from repro import simulate
-from repro.errors import PolicyError
-from repro.matching.slots import start_now
+from repro.base.errors import PolicyError
 from repro.perf.throughput_files import load_throughputs
+from repro.solve.slots import start_now
 from repro.trace.synth.gavel import PUBLIC, gavel_single
 
 

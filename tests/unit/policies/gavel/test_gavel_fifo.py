@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from repro import simulate
-from repro.core.typed_shares import Kinds
+from repro.model.typed_shares import Kinds
 from repro.perf.throughput import ThroughputTable
 from repro.perf.throughput_files import load_throughputs
 from repro.policies.gavel.fifo import GavelFifo

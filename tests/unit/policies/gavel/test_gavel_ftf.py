@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 
 from repro import make, simulate
-from repro.optimise.max_min import Crowd
 from repro.perf import ThroughputTable
 from repro.policies.gavel.ftf import ftf_shares
 from repro.policies.gavel.isolated import isolated_shares
+from repro.solve.max_min import Crowd
 
 TABLE = ThroughputTable.of(
     {"a": {"v100": 8.0, "k80": 1.0}, "b": {"v100": 3.0, "k80": 2.0}}, reference="v100"

@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 
 from repro import make, simulate
-from repro.errors import ParamError
-from repro.optimise.max_min import Crowd
+from repro.base.errors import ParamError
 from repro.perf import ThroughputTable
 from repro.policies.gavel.makespan import makespan_shares
+from repro.solve.max_min import Crowd
 
 TABLE = ThroughputTable.of(
     {"a": {"v100": 8.0, "k80": 1.0}, "b": {"v100": 3.0, "k80": 2.0}}, reference="v100"

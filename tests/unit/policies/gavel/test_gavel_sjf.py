@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from repro.core.typed_shares import Kinds
+from repro.model.typed_shares import Kinds
 from repro.policies.gavel.sjf import GavelSjf
 
 

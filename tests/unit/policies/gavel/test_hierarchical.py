@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from repro import make, simulate
-from repro.errors import ParamError
-from repro.optimise.entities import Hierarchy, hierarchical_shares
-from repro.optimise.max_min import normalised
+from repro.base.errors import ParamError
+from repro.solve.entities import Hierarchy, hierarchical_shares
+from repro.solve.max_min import normalised
 
 #: Steps/s on K80, P100, V100 of the 18 jobs of Gavel's Figure 11, to four digits.
 SPEEDS = np.array(

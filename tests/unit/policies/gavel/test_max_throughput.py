@@ -10,9 +10,9 @@ import pytest
 from scipy.optimize import linprog
 
 from repro import simulate
-from repro.optimise.linear import best_shares
 from repro.perf.throughput import ThroughputTable
 from repro.policies.gavel.max_throughput import GavelMaxThroughput
+from repro.solve.linear import best_shares
 
 
 def instance(seed):

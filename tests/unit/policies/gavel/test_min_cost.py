@@ -7,13 +7,13 @@ import pandas as pd
 import pytest
 
 from repro import simulate
-from repro.core.policy import make
-from repro.core.typed_shares import Kinds
-from repro.errors import ParamError, PolicyError
-from repro.optimise.linear import best_shares
-from repro.perf.prices import usd_per_hour
+from repro.base.errors import ParamError, PolicyError
+from repro.model.policy import make
+from repro.model.typed_shares import Kinds
 from repro.perf.throughput import ThroughputTable
 from repro.policies.gavel.min_cost import cheapest
+from repro.policies.gavel.prices import usd_per_hour
+from repro.solve.linear import best_shares
 
 # steps per USD: "cheap" is best on K80, "keen" on V100
 SPEEDS = {"cheap": {"k80": 3.0, "v100": 4.0}, "keen": {"k80": 1.0, "v100": 12.0}}

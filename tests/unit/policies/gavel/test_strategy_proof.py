@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from repro.optimise.nash import nash_shares, strategy_proof_shares
+from repro.solve.nash import nash_shares, strategy_proof_shares
 
 
 def instance(seed):

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from repro import make, simulate
-from repro.optimise.max_min import Crowd, fill
 from repro.perf import ThroughputTable
+from repro.solve.max_min import Crowd, fill
 
 TABLE = ThroughputTable.of(
     {"a": {"v100": 8.0, "k80": 1.0}, "b": {"v100": 3.0, "k80": 2.0}}, reference="v100"

@@ -6,13 +6,13 @@ import pandas as pd
 import pytest
 
 from repro import make, simulate
-from repro.cluster import Cluster, Node
-from repro.core.decision import Run
-from repro.errors import ParamError, PolicyError, TraceError
+from repro.base.errors import ParamError, PolicyError, TraceError
+from repro.model.cluster import Cluster, Node
+from repro.model.decision import Run
 from repro.perf.overhead import Phases
-from repro.perf.side_by_side import ByUtilisation, slow_down
 from repro.perf.throughput import ThroughputTable
 from repro.policies.baselines.scripted import Given
+from repro.policies.liquid.side_by_side import ByUtilisation, slow_down
 from repro.testing import check_policy, stress_traces
 
 

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from repro import make, simulate
-from repro.cluster import Cluster, Node
-from repro.errors import ParamError, PolicyError, TraceError
+from repro.base.errors import ParamError, PolicyError, TraceError
+from repro.model.cluster import Cluster, Node
 from repro.placement.network import Gang, Site
 
 #: the batch of Fig 19: model, batch size, batches

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from repro import make, simulate
-from repro.errors import PolicyError, TraceError
+from repro.base.errors import PolicyError, TraceError
 from repro.testing import check_policy, stress_traces
 from repro.trace.load import load
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from repro.cluster.spec import Cluster
+from repro.model.cluster.spec import Cluster
 from repro.placement.yarn import Yarn
 from repro.policies.muri._grouping import Candidates
 

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from repro import simulate
-from repro.core.policy import make
-from repro.errors import ParamError, TraceError
+from repro.base.errors import ParamError, TraceError
+from repro.model.policy import make
 from repro.perf.muri_models import muri_profiles
 
 BOTH = ("muri-s", "muri-l")

@@ -10,10 +10,10 @@ import pytest
 from scipy.optimize import linprog
 
 from repro import make, simulate
-from repro.core.policy import Policy
-from repro.errors import ParamError
-from repro.optimise.max_min import Crowd, vertex_level
+from repro.base.errors import ParamError
+from repro.model.policy import Policy
 from repro.perf import ThroughputTable
+from repro.solve.max_min import Crowd, vertex_level
 
 KINDS = ["v100", "p100", "k80"]
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from repro import make, simulate
-from repro.errors import ParamError
+from repro.base.errors import ParamError
 from repro.perf import SpeedUp
 from repro.policies.pcs.pcs import caps, class_thresholds, decaying_weights
 

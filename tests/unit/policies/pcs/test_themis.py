@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from repro import make, simulate
-from repro.errors import ParamError, TraceError
+from repro.base.errors import ParamError, TraceError
 from repro.policies.pcs._themis_shares import fair_shares
 from repro.policies.pcs.themis import Themis
 from repro.testing import check_policy, small_trace

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from repro import simulate
-from repro.errors import ParamError
+from repro.base.errors import ParamError
 from repro.policies.tiresias import _gandiva_run, _gandiva_simulator, gandiva
 from repro.policies.tiresias.gandiva import Gandiva
 

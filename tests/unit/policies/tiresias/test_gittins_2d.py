@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from repro import make, simulate
-from repro.errors import ParamError
-from repro.experiments.tiresias.examples import gittins_by_definition
+from repro.base.errors import ParamError
+from repro.papers.tiresias.examples import gittins_by_definition
 from repro.policies.tiresias._gittins import TotalServiceIndex
 from repro.policies.tiresias.gittins_2d import INDICES
 from repro.testing import small_trace

@@ -1,0 +1,1 @@
+"""What every room uses: errors, folders, types of arrays, compiled loops."""

@@ -1,1 +1,0 @@
-"""The words every part uses: decisions, jobs, views, records, policies, their registry."""

@@ -1,0 +1,1 @@
+"""The simulator: its clock, who holds which GPUs, rounds, orders, divisible GPUs."""

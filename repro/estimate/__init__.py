@@ -1,1 +1,0 @@
-"""Learned and measured inputs of policies: service-time histories and estimators."""

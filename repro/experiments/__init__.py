@@ -1,1 +1,0 @@
-"""What single figures compute beyond the general metrics, one module per group of figures."""

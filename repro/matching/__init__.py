@@ -1,1 +1,0 @@
-"""Maximum-weight matching over jobs and over classes of equal jobs."""

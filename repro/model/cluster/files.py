@@ -1,0 +1,192 @@
+"""Cluster files: the Tiresias CSV, the Alibaba openb node list and YAML."""
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from repro.base.errors import TraceError, near
+from repro.files.guess import SENSES, renames
+from repro.files.strict_yaml import MAX_BYTES as MAX_YAML_BYTES
+from repro.files.strict_yaml import parse_yaml
+from repro.files.whole import read_small
+from repro.model.cluster.node import MAX_GPUS_PER_NODE, MAX_NODES, Node
+
+#: Largest cluster file that is read, in bytes: a million nodes take some 40 MB.
+MAX_BYTES = 64 << 20
+MAX_NAME = 60
+MAX_NUMBER = 10**12 - 1
+#: Columns that are read, and those that may also be there.
+TIRESIAS = ("num_switch", "num_node_p_switch", "num_gpu_p_node"), ("num_cpu_p_node", "mem_p_node")
+OPENB = ("sn", "gpu", "model"), ("cpu_milli", "memory_mib")
+#: What columns of node lists mean, by their names.
+_NODE_SENSES = SENSES | dict.fromkeys(("model", "gpumodel", "gputype", "gpuspec"), "a GPU type")
+YAML_KEYS = (
+    "count",
+    "gpus",
+    "type",
+    "switch",
+    "domain",
+    "used",
+    "gpu_mem_mb",
+    "bandwidth_mb_s",
+)
+YAML_EXAMPLE = "e.g. nodes: [{count: 4, gpus: 8, type: v100, switch: 0}]"
+
+
+def read_nodes(path: Path) -> tuple[Node, ...]:
+    """Read the nodes of a cluster file."""
+    suffix = path.suffix.lower()
+    if suffix not in (".csv", ".yaml", ".yml"):
+        raise TraceError(
+            f"cluster file {path}: the name must end in .csv or .yaml; for a spec such as 8x8 "
+            "use no slash"
+        )
+    tabular = suffix == ".csv"
+    text = read_small(path, MAX_BYTES if tabular else MAX_YAML_BYTES, TraceError)
+    if not text.strip():
+        raise TraceError(f"{path}: the file is empty")
+    nodes: list[Node] = []
+    for where, count, node in (_csv_nodes if tabular else _yaml_nodes)(path, text):
+        if node.total > MAX_GPUS_PER_NODE or len(nodes) + count > MAX_NODES:
+            raise TraceError(
+                f"{where}: {len(nodes) + count} nodes, {node.total} GPUs in one; at most "
+                f"{MAX_NODES} nodes of {MAX_GPUS_PER_NODE} GPUs are accepted"
+            )
+        nodes += [node] * count
+    if not any(node.gpus for node in nodes):
+        raise TraceError(f"{path}: no node with a GPU that jobs can get; at least one is needed")
+    return tuple(nodes)
+
+
+def _csv_nodes(path: Path, text: str) -> Iterator[tuple[str, int, Node]]:
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        raise TraceError(f"{path}:{line}: a byte is zero; a cluster file is text")
+    lines = csv.reader(io.StringIO(text, newline=""), strict=True)
+    rows = _rows(lines, path)
+    header = [name.strip() for name in next(rows)]
+    where = f"{path}:{lines.line_num}"
+    columns = next((known for known in (TIRESIAS, OPENB) if set(known[0]) <= set(header)), None)
+    if columns is None:
+        raise TraceError(
+            f"{where}: columns {','.join(header)[:80]!r} are neither those of a Tiresias cluster "
+            f"({','.join(TIRESIAS[0])},...) nor of an openb node list "
+            f"(sn,cpu_milli,memory_mib,gpu,model), separated by commas{_rename_hint(header)}"
+        )
+    used, unused = columns
+    for name in header:
+        if header.count(name) > 1:
+            raise TraceError(f"{where}: column {name[:40]!r} stands twice; keep one")
+        if name not in used + unused:
+            raise TraceError(
+                f"{where}: column {name[:40]!r} has no meaning in a cluster file; accepted are "
+                f"{','.join(used + unused)}"
+            )
+    next_switch = 0
+    for row in rows:
+        where = f"{path}:{lines.line_num}"
+        if len(row) != len(header):
+            raise TraceError(f"{where}: {len(row)} values under {len(header)} columns")
+        value = dict(zip(header, row, strict=True))
+        if columns is OPENB:
+            gpus = _whole(_digits(value["gpu"]), f"{where}: column gpu", least=0)
+            model = value["model"].strip()
+            if gpus:
+                gpu_type = _type(model, f"{where}: column model") if model else None
+                yield where, 1, Node(gpus, gpu_type)
+            continue
+        switches, nodes, gpus = (
+            _whole(_digits(value[key]), f"{where}: column {key}") for key in used
+        )
+        if switches * nodes > MAX_NODES:
+            raise TraceError(f"{where}: {switches * nodes} nodes; at most {MAX_NODES} are accepted")
+        for switch in range(next_switch, next_switch + switches):
+            yield where, nodes, Node(gpus, None, switch)
+        next_switch += switches
+
+
+def _rename_hint(header: list[str]) -> str:
+    """Say how a list of nodes with other names becomes one of openb, if it has a column of GPUs."""
+    absent = [name for name in OPENB[0] if name not in header]
+    found = renames(absent, [name for name in header if name not in OPENB[0]], _NODE_SENSES)
+    if "gpu" not in found and "gpu" not in header:
+        return ""
+    hint = [f"rename {name} to {wanted}" for wanted, name in found.items()]
+    hint += [f"add {name} (may be empty)" for name in absent if name not in found]
+    known = {*OPENB[0], *OPENB[1], *found.values()}
+    if rest := [name for name in header if name not in known]:
+        hint.append(f"leave out {', '.join(rest)}")
+    return f"; to be read as one: {', '.join(hint)[:300]}"
+
+
+def _rows(lines: Any, path: Path) -> Iterator[list[str]]:
+    """Yield the rows that are not blank; what is no CSV ends in one line."""
+    try:
+        yield from filter(None, lines)
+    except csv.Error as error:
+        raise TraceError(f"{path}:{lines.line_num}: not CSV ({error}); check the quotes") from None
+
+
+def _yaml_nodes(path: Path, text: str) -> Iterator[tuple[str, int, Node]]:
+    located = parse_yaml(text, str(path), TraceError)
+    content = located.value
+    listed = content.get("nodes") if isinstance(content, dict) else None
+    if not isinstance(listed, list):
+        raise TraceError(f"{path}:1: needs a list under the key nodes, {YAML_EXAMPLE}")
+    for key in content:
+        if key != "nodes":
+            line = located.line((str(key),))
+            raise TraceError(f"{path}:{line}: unknown key {str(key)[:40]!r} (accepted: nodes)")
+    for number, entry in enumerate(listed):
+        where = f"{path}:{located.line(('nodes', number))}: nodes[{number}]"
+        if not isinstance(entry, dict) or "gpus" not in entry:
+            raise TraceError(f"{where} is not a mapping with the key gpus; {YAML_EXAMPLE}")
+        for key in entry:
+            if key not in YAML_KEYS:
+                hint = f"{near(key, YAML_KEYS)} (accepted: {', '.join(YAML_KEYS)})"
+                raise TraceError(f"{where} has the unknown key {str(key)[:40]!r}{hint}")
+        gpu_type = entry.get("type")
+        if gpu_type is not None:
+            gpu_type = _type(gpu_type, f"{where}.type")
+        count = _whole(entry.get("count", 1), f"{where}.count")
+        gpus = _whole(entry["gpus"], f"{where}.gpus")
+        switch, domain, used = (
+            _whole(entry.get(key, 0), f"{where}.{key}", least=0)
+            for key in ("switch", "domain", "used")
+        )
+        if used > gpus:
+            raise TraceError(f"{where}.used is {used}, but gpus is {gpus}; at most all are taken")
+        limits = {
+            key: float(_whole(entry[key], f"{where}.{key}"))
+            for key in ("gpu_mem_mb", "bandwidth_mb_s")
+            if key in entry
+        }
+        yield where, count, Node(gpus - used, gpu_type, switch, domain, used, **limits)
+
+
+def _type(name: Any, where: str) -> str:
+    if not isinstance(name, str):
+        raise TraceError(f"{where} is {name!r:.40}; a name is needed, quote it if numeric")
+    if not name.isprintable() or not name.strip() or name != name.strip() or len(name) > MAX_NAME:
+        raise TraceError(
+            f"{where} is {name[:40]!r}; a name of 1 to {MAX_NAME} printable characters without "
+            "blanks around it is needed"
+        )
+    return name
+
+
+def _digits(text: str) -> int | str:
+    """Return a CSV cell as a number if it is one of a length that can be accepted."""
+    digits = text.strip()
+    return int(digits) if re.fullmatch(f"[0-9]{{1,{len(str(MAX_NUMBER))}}}", digits) else text
+
+
+def _whole(value: Any, where: str, least: int = 1) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MAX_NUMBER:
+        raise TraceError(
+            f"{where} is {str(value)[:40]!r}; a whole number from {least} to {MAX_NUMBER} is needed"
+        )
+    return value

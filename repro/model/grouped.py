@@ -1,0 +1,47 @@
+"""Base of policies whose jobs share GPUs: groups that take turns, or guests of other jobs."""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from repro.model.decision import RunSet
+from repro.model.policy import Policy
+from repro.model.view import View
+
+#: Row numbers of the members of a group.
+Group = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Grouped(Policy):
+    """A policy that lets jobs share GPUs; a subclass returns the function that decides one run.
+
+    A group is a `Run` of several jobs with the GPUs of one; a guest is a `Run` that names its
+    ``hosts``. How fast the members run is the performance model's, `performance`. What remembers
+    groups learns who left and who came from `View.finished` and `View.fresh`.
+
+    Reference: Muri, SIGCOMM 2022, Algorithm 1; AntMan, OSDI 2020.
+
+    Examples
+    --------
+    >>> from repro import simulate
+    >>> from repro.model.decision import Run
+    >>> from repro.perf import Interleaving
+    >>> from repro.testing import small_trace
+    >>> def neighbours(view):
+    ...     single = [job for job in view.jobs if view.gpus(job) == 1]
+    ...     pairs = [tuple(single[i : i + 2]) for i in range(0, len(single), 2)]
+    ...     return RunSet([Run(pair, 1) for pair in pairs])
+    >>> @dataclass(frozen=True)
+    ... class TwoByTwo(Grouped):
+    ...     def session(self, view):
+    ...         return neighbours
+    >>> trace = small_trace().assign(num_gpus=1, stage_cpu=[2, 1] * 3, stage_gpu=[1, 2] * 3)
+    >>> turns = Interleaving(("stage_cpu", "stage_gpu"))
+    >>> simulate(trace, "1x4", TwoByTwo(), perf=turns).summary()["n_finished"]
+    6
+    """
+
+    @abstractmethod
+    def session(self, view: View) -> Callable[[View], RunSet]:
+        """Return the function that decides one run."""

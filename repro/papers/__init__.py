@@ -1,0 +1,1 @@
+"""What only the figures of one paper need, a folder for each paper."""

@@ -1,0 +1,68 @@
+"""Gavel's worked examples: allocation matrices, their rounds, and what they satisfy."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from repro.base.typing import Floats
+from repro.papers.gavel.rounds import choose
+
+
+def cells(matrix: npt.ArrayLike, rows: Sequence[str], columns: Sequence[str]) -> pd.DataFrame:
+    """Return a matrix as one row per entry for a heat map: row, column, value, text."""
+    frame = pd.DataFrame(
+        [(one, other) for one in rows for other in columns], columns=["row", "column"]
+    )
+    flat = np.asarray(matrix, dtype=float).ravel()
+    texts = ["∞" if np.isinf(number) else f"{round(number, 2):g}" for number in flat]
+    return frame.assign(value=flat, text=texts)
+
+
+def played(
+    fractions: npt.ArrayLike, widths: Sequence[int], capacity: Sequence[int], rounds: int
+) -> pd.DataFrame:
+    """Return who runs where in each round of one allocation X (Gavel, section 5)."""
+    shares = np.asarray(fractions, dtype=float)
+    received = np.zeros_like(shares)
+    records = []
+    for number in range(rounds):
+        for job, place in sorted(choose(shares, received, widths, capacity)):
+            received[job, place] += 1
+            records.append((number, job, place))
+    return pd.DataFrame(records, columns=["round", "job", "type"], dtype=int)
+
+
+def bars_of_rounds(
+    rounds: pd.DataFrame, jobs: Sequence[str], types: Sequence[str], minutes: float
+) -> pd.DataFrame:
+    """Return `played` rounds as bars: lane (GPU type), job, start, end and minutes."""
+    ordered = rounds.sort_values(["type", "round"], kind="stable", ignore_index=True)
+    start = ordered["round"] * minutes
+    lane = ordered["type"].map(types.__getitem__)
+    job = ordered["job"].map(jobs.__getitem__)
+    bars = {"lane": lane, "job": job, "start": start, "end": start + minutes, "minutes": minutes}
+    return pd.DataFrame(bars)
+
+
+def received_rounds(rounds: pd.DataFrame, shape: tuple[int, int]) -> Floats:
+    """Return how many `played` rounds each job received on each type, shape (jobs, GPU types)."""
+    matrix = np.zeros(shape)
+    np.add.at(matrix, (rounds["job"].to_numpy(), rounds["type"].to_numpy()), 1.0)
+    return matrix
+
+
+def constraint_sums(
+    fractions: npt.ArrayLike, widths: Sequence[int], capacity: Sequence[int]
+) -> dict[str, list[float]]:
+    """Return each job's time and each type's GPUs in use, at most 1 (Gavel, section 3.1)."""
+    shares = np.asarray(fractions, dtype=float)
+    used = np.asarray(widths, dtype=float) @ shares / np.asarray(capacity, dtype=float)
+    return {"time": shares.sum(axis=1).tolist(), "gpus": used.tolist()}
+
+
+def effective(fractions: npt.ArrayLike, steps_per_s: Mapping[str, Mapping[str, float]]) -> Floats:
+    """Return each job's steps/s under X: sum_j X_ij T_ij (Gavel, section 3.1)."""
+    speeds = np.array([list(row.values()) for row in steps_per_s.values()], dtype=float)
+    return np.asarray((np.asarray(fractions, dtype=float) * speeds).sum(axis=1))

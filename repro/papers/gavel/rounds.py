@@ -1,0 +1,51 @@
+"""Rounds by hand: the priorities and choices of Gavel, section 5, for one allocation matrix X."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from repro.base.typing import Floats
+from repro.engine.rounds.kernel import ranks, walk
+
+
+def priorities(fractions: Floats, rounds: Floats) -> Floats:
+    """Return X / rounds received, infinite where a positive share has received nothing."""
+    received = np.asarray(rounds, dtype=float)
+    found: Floats = ranks(np.asarray(fractions, dtype=float), received, received.sum(axis=0), True)
+    return found
+
+
+def choose(
+    fractions: Floats, rounds: Floats, widths: Sequence[int], capacity: Sequence[int]
+) -> list[tuple[int, int]]:
+    """Return (job, GPU type) of the next round, greedily by priority; each job at most once.
+
+    Ties: larger X, then order of types, then of jobs.
+    """
+    x = np.asarray(fractions, dtype=float)
+    jobs, types = x.shape
+    chosen = walk(
+        members=np.column_stack([np.arange(jobs), np.full(jobs, -1)]),
+        widths=np.asarray(widths, dtype=np.int64),
+        able=np.ones(x.shape, dtype=np.bool_),
+        rank=priorities(x, rounds),
+        deficit=np.zeros_like(x),
+        x=x,
+        capacity=np.asarray(capacity, dtype=np.int64),
+        order=np.arange(types),
+        whole_queue=True,
+        idle_ok=True,
+        taken=np.zeros(jobs, dtype=np.bool_),
+    )
+    return list(zip(*(part.tolist() for part in chosen), strict=True))
+
+
+def realised(
+    fractions: Floats, rounds: Floats, widths: Sequence[int], capacity: Sequence[int], more: int = 1
+) -> Floats:
+    """Return the rounds received after ``more`` further rounds of the same X."""
+    received = rounds.astype(float)
+    for _ in range(more):
+        for job, column in choose(fractions, received, widths, capacity):
+            received[job, column] += 1
+    return received

@@ -1,0 +1,105 @@
+"""Muri's worked examples: charts of the micro-simulation, grouping plans, offsets."""
+
+import itertools
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from repro.papers.muri.stage_simulation import (
+    busy_shares,
+    simulate_group,
+    simulate_groups,
+    steady_period,
+)
+from repro.perf.stages import efficiency, interleaving_time
+
+Stages = Mapping[str, Sequence[float]]
+
+
+def bars(rows: pd.DataFrame, resources: Sequence[str], until: float | None = None) -> pd.DataFrame:
+    """Return the rows of a micro-simulation before ``until``, a lane per group and resource."""
+    lasting = rows[rows["end"] > rows["start"]]
+    if until is not None:
+        lasting = lasting[lasting["start"] < until]
+    lanes = [
+        f"{group} {resource}".strip()
+        for group, resource in itertools.product(sorted(set(rows["group"])), resources)
+    ]
+    shown = lasting.assign(
+        lane=(lasting["group"] + " " + lasting["resource"]).str.strip(),
+        text=lasting["job"] + lasting["iteration"].astype(str),
+    )
+    order = shown["lane"].map(lanes.index).sort_values(kind="stable")
+    return shown.loc[order.index].reset_index(drop=True)
+
+
+def stalls(
+    rows: pd.DataFrame,
+    groups: Mapping[str, Mapping[str, int]],
+    stages: Stages,
+    resources: Sequence[str],
+) -> pd.DataFrame:
+    """Return when the lanes of some groups wait for other groups, as rows of job ``stalled``.
+
+    That is what the start of each stage loses against a run of its group alone.
+    """
+    key = ["group", "resource", "job", "iteration"]
+    times = int(rows["iteration"].max())
+    alone = pd.concat(
+        simulate_groups({name: members}, stages, resources=resources, iterations=times)
+        for name, members in groups.items()
+    )
+    late = rows.join(alone.set_index(key)["start"].rename("alone"), on=key).sort_values("start")
+    behind = late["start"] - late.pop("alone")
+    lost = behind.groupby([late["group"], late["resource"]]).diff().fillna(behind)
+    gaps = late.assign(start=late["start"] - lost, end=late["start"], job="stalled")
+    return gaps[lost > 1e-9]
+
+
+def offset_period(stages: Stages, offsets: Mapping[str, int]) -> float:
+    """Return the period of a group whose members are ``offsets`` stages ahead (Eq 3)."""
+    resources = len(stages[next(iter(offsets))])
+    steps = range(resources)
+    return float(
+        sum(max(stages[job][(at + j) % resources] for job, at in offsets.items()) for j in steps)
+    )
+
+
+def simulate_plans(
+    plans: Mapping[str, Sequence[Sequence[str]]], stages: Stages, resources: Sequence[str]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Run the groups of some plans, and set the closed forms (Eq 3 and 4) beside each."""
+    frames = []
+    records = []
+    for plan, groups in plans.items():
+        for members in groups:
+            group = "+".join(members)
+            rows = simulate_group({job: stages[job] for job in members}, resources=resources)
+            frames.append(rows.assign(plan=plan, group=group))
+            busy = busy_shares(rows, resources)
+            times = [tuple(stages[job]) for job in members]
+            records.append(
+                {
+                    "plan": plan,
+                    "group": group,
+                    "period": float(steady_period(rows).max()),
+                    "gamma": float(busy.mean()),
+                    **{f"idle {name}": 1 - float(share) for name, share in busy.items()},
+                    "period_closed": interleaving_time(times),
+                    "gamma_closed": efficiency(times),
+                }
+            )
+    return pd.concat(frames, ignore_index=True), pd.DataFrame(records)
+
+
+def pair_plans(jobs: Sequence[str]) -> dict[str, list[list[str]]]:
+    """Return every way to split an even number of jobs into pairs, named ``A+B, C+D``."""
+    if not jobs:
+        return {"": []}
+    found = {}
+    for other in jobs[1:]:
+        rest = [job for job in jobs if job not in (jobs[0], other)]
+        for groups in pair_plans(rest).values():
+            plan = [[jobs[0], other], *groups]
+            found[", ".join("+".join(pair) for pair in plan)] = plan
+    return found

@@ -1,0 +1,189 @@
+"""Micro-simulation of interleaved jobs: every stage of every iteration, resource by resource."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from typing import Any, Literal
+
+import pandas as pd
+import simpy
+
+from repro.base.errors import ParamError
+
+#: Resources in the order in which an iteration passes through them.
+RESOURCES = ("storage", "CPU", "GPU", "network")
+Sharing = Literal["barrier", "queue", "alone"]
+
+
+class _Meeting:
+    """A point that nobody passes until all parties are there, again and again."""
+
+    def __init__(self, env: simpy.Environment, parties: int) -> None:
+        self._env = env
+        self._parties = parties
+        self._here = 0
+        self._gate = env.event()
+
+    def wait(self) -> simpy.Event:
+        """Return the event of the last party's arrival."""
+        gate = self._gate
+        self._here += 1
+        if self._here == self._parties:
+            self._here = 0
+            self._gate = self._env.event()
+            gate.succeed()
+        return gate
+
+
+def simulate_group(
+    stages: Mapping[str, Sequence[float]],
+    offsets: Mapping[str, int] | None = None,
+    *,
+    resources: Sequence[str] = RESOURCES,
+    iterations: int = 3,
+    sharing: Sharing = "barrier",
+) -> pd.DataFrame:
+    """Run the stages of jobs that share one set of resources (Muri, section 4.1, Figure 1).
+
+    ``stages``: time of a job on each resource (s); ``offsets``: how many stages it is ahead (None:
+    every job is one stage behind the one before). Sharing ``barrier`` (the paper's): in a step
+    every job does one stage and waits for all others; ``queue``: a job goes on as soon as its next
+    resource is free; ``alone``: jobs take turns for whole iterations. One row per stage, in order
+    of start: group, job, iteration (from 1), resource, ready (when the job came), start, end (s).
+    """
+    members = {job: -place for place, job in enumerate(stages)} if offsets is None else offsets
+    return simulate_groups(
+        {"": members}, stages, resources=resources, iterations=iterations, sharing=sharing
+    )
+
+
+def simulate_groups(
+    groups: Mapping[str, Mapping[str, int]],
+    stages: Mapping[str, Sequence[float]],
+    *,
+    resources: Sequence[str] = RESOURCES,
+    iterations: int = 3,
+    sharing: Sharing = "barrier",
+) -> pd.DataFrame:
+    """Run several groups, each on resources of its own; a job may have a worker in several.
+
+    ``groups``: the offsets of the members of each. The workers of one job finish every iteration
+    together, as synchronous training asks (Muri, section 4.2, Figure 7).
+    """
+    _check(groups, stages, resources, iterations)
+    env = simpy.Environment()
+    workers = [job for members in groups.values() for job in members]
+    together = {job: _Meeting(env, workers.count(job)) for job in set(workers)}
+    rows: list[tuple[Any, ...]] = []
+    for group, members in groups.items():
+        run = _Group(env, group, members, resources, sharing)
+        for job in members:
+            env.process(run.worker(job, stages[job], iterations, together[job], rows))
+    env.run()
+    if len(rows) < len(workers) * len(resources) * iterations:
+        raise ParamError(
+            f"groups {', '.join(groups)} wait for each other for ever: the jobs they share finish "
+            f"their iterations in another order in each; change the offsets"
+        )
+    columns = ["group", "job", "iteration", "resource", "ready", "start", "end"]
+    table = pd.DataFrame(rows, columns=columns)
+    return table.sort_values(["start", "end", "group", "job"], kind="stable", ignore_index=True)
+
+
+class _Group:
+    """The resources, the barrier and the members of one group."""
+
+    def __init__(
+        self,
+        env: simpy.Environment,
+        name: str,
+        members: Mapping[str, int],
+        resources: Sequence[str],
+        sharing: Sharing,
+    ) -> None:
+        self._env = env
+        self._name = name
+        self._sharing = sharing
+        self._resources = {resource: simpy.Resource(env) for resource in resources}
+        self._machine = simpy.Resource(env)
+        self._barrier = _Meeting(env, len(members))
+        self._delays = {job: -offset % len(resources) for job, offset in members.items()}
+
+    def worker(
+        self,
+        job: str,
+        stages: Sequence[float],
+        iterations: int,
+        together: _Meeting,
+        rows: list[tuple[Any, ...]],
+    ) -> Generator[simpy.Event, Any, None]:
+        """Do all iterations of a job, noting every stage."""
+        barrier = self._sharing == "barrier"
+        for _ in range(self._delays[job]):
+            # without a barrier a step of no time still keeps the order of the offsets.
+            yield self._barrier.wait() if barrier else self._env.timeout(0)
+        for iteration in range(1, iterations + 1):
+            machine = self._machine.request() if self._sharing == "alone" else None
+            if machine is not None:
+                yield machine
+            for place, (name, resource) in enumerate(self._resources.items(), start=1):
+                ready = self._env.now
+                with resource.request() as turn:
+                    yield turn
+                    start = self._env.now
+                    yield self._env.timeout(float(stages[place - 1]))
+                rows.append((self._name, job, iteration, name, ready, start, self._env.now))
+                if place == len(stages):
+                    yield together.wait()
+                if barrier:
+                    yield self._barrier.wait()
+            if machine is not None:
+                self._machine.release(machine)
+        for _ in range(max(self._delays.values()) - self._delays[job] if barrier else 0):
+            yield self._barrier.wait()
+
+
+def steady_period(rows: pd.DataFrame) -> pd.Series[float]:
+    """Return the mean seconds per iteration of each job of one group, without the first one."""
+    last = int(rows["iteration"].max())
+    if last < 3:
+        raise ParamError(f"{last} iterations; a steady period needs at least 3")
+    begun = rows.groupby(["job", "iteration"])["ready"].min()
+    return (begun.xs(last, level="iteration") - begun.xs(2, level="iteration")) / (last - 2)
+
+
+def steady_window(rows: pd.DataFrame) -> tuple[float, float]:
+    """Return start and end (s) of one period in which every job is past its first iteration."""
+    period = float(steady_period(rows).max())
+    begun = rows.loc[rows["iteration"] == 2].groupby("job")["ready"].min()
+    since = float(begun.max())
+    return since, since + period
+
+
+def busy_shares(rows: pd.DataFrame, resources: Sequence[str] = RESOURCES) -> pd.Series[float]:
+    """Return the share of one steady period in which each resource works; the mean is gamma."""
+    since, until = steady_window(rows)
+    period = until - since
+    inside = rows["end"].clip(upper=until) - rows["start"].clip(lower=since)
+    busy = inside.clip(lower=0).groupby(rows["resource"]).sum() / period
+    return busy.reindex(list(resources), fill_value=0.0)
+
+
+def _check(
+    groups: Mapping[str, Mapping[str, int]],
+    stages: Mapping[str, Sequence[float]],
+    resources: Sequence[str],
+    iterations: int,
+) -> None:
+    """Refuse groups without members, unequal stages and negative times."""
+    if not groups or not all(groups.values()):
+        raise ParamError("a group without members; give at least one job per group")
+    if iterations < 1:
+        raise ParamError(f"iterations is {iterations}; give 1 or more")
+    for job in {job for members in groups.values() for job in members}:
+        times = stages.get(job, ())
+        if len(times) != len(resources) or not all(0 <= time < float("inf") for time in times):
+            raise ParamError(
+                f"job {job!r} has stages {tuple(times)}; give one time of 0 or more for each of "
+                f"{', '.join(resources)}"
+            )

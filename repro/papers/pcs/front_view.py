@@ -1,0 +1,143 @@
+"""One configuration of PCS, chosen on a front: its place there, its jobs, its classes."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from repro.base.typing import Floats
+from repro.plot import bar_chart, cdf_chart, line_chart, new_figure, shared_legend
+from repro.policies.pcs.pcs import Pcs
+
+#: Axes of errors begin here (%): a logarithm knows no 0.
+_LEAST_ERROR = 0.001
+_HOUR_S = 3600.0
+
+
+def classes(policy: Pcs, work: Floats) -> pd.DataFrame:
+    """Return what each class of a configuration has, in % of all: jobs, work, weight.
+
+    Parameters
+    ----------
+    policy : Pcs
+        The configuration.
+    work : array, shape (jobs,)
+        Sizes of the jobs (s on one GPU).
+
+    Examples
+    --------
+    >>> classes(Pcs((10.0,), (0.75, 0.25)), np.array([1.0, 3.0, 36.0]))["work"].tolist()
+    [10.0, 90.0]
+    """
+    bounds = [*policy.bounds(work), math.inf]
+    of_job = np.searchsorted(bounds[:-1], work)
+    number = np.bincount(of_job, minlength=len(bounds))
+    held = np.bincount(of_job, weights=work, minlength=len(bounds))
+    names = [f"to {bound / _HOUR_S:,.3g} h" for bound in bounds[:-1]]
+    return pd.DataFrame(
+        {
+            "class": [*names, f"above {bounds[-2] / _HOUR_S:,.3g} h" if names else "all jobs"],
+            "jobs": 100 * number / len(work),
+            "work": 100 * held / work.sum(),
+            "weight": 100 * policy.class_weights(len(bounds)),
+        }
+    )
+
+
+def front_view(
+    front: pd.DataFrame,
+    chosen: int,
+    jobs: pd.DataFrame,
+    shares: pd.DataFrame,
+    worlds: pd.DataFrame,
+) -> Figure:
+    """Draw a front with one configuration marked, distributions of its jobs, and its classes.
+
+    Parameters
+    ----------
+    front : DataFrame
+        Columns avg_jct_s and avg_pred_err_pct.
+    chosen : int
+        Label of a row of the front.
+    jobs : DataFrame
+        Columns jct_s, pred_err_pct and series, of each job under each of some policies.
+    shares : DataFrame
+        `classes` of the chosen configuration.
+    worlds : DataFrame
+        Columns solution (a row of the front), avg_jct_s and avg_pred_err_pct: what becomes of it
+        in other worlds; their range is drawn as bars.
+    """
+    plot, (top, *panels) = new_figure(4, columns=2, height=4.8, rows=2)
+    rows = _on_axes(front.assign(series="pcs"))
+    line_chart(
+        rows,
+        x="error",
+        y="jct",
+        series="series",
+        axes=top,
+        log="x",
+        joined=False,
+        title="(a) circle: chosen; bars: in other worlds",
+        xlabel="average prediction error (%)",
+        ylabel="average JCT (h)",
+    )
+    top.lines[0].set(markersize=3.5)
+    low, high = (getattr(_on_axes(worlds).groupby("solution"), how)() for how in ("min", "max"))
+    middle = rows.loc[low.index]
+    bars: dict[str, Any] = {"linewidths": 0.8, "zorder": 0}
+    # those of the others would hide it
+    bars["colors"] = ["#1c1c1c" if row == chosen else "#c9c9c9" for row in middle.index]
+    top.hlines(middle["jct"], low["error"], high["error"], **bars)
+    top.vlines(middle["error"], low["jct"], high["jct"], **bars)
+    top.plot(
+        *rows.loc[chosen, ["error", "jct"]],
+        "o",
+        color="#b23a2e",
+        markersize=9,
+        markerfacecolor="none",
+        markeredgewidth=1.6,
+    )
+    each = jobs.assign(
+        jct=jobs["jct_s"] / _HOUR_S, error=jobs["pred_err_pct"].clip(lower=_LEAST_ERROR)
+    )
+    cdf_chart(
+        each,
+        value="jct",
+        series="series",
+        axes=panels[0],
+        log="x",
+        title="(b) its jobs",
+        xlabel="JCT (h)",
+    )
+    cdf_chart(
+        each,
+        value="error",
+        series="series",
+        axes=panels[1],
+        log="x",
+        title="(c) its errors",
+        xlabel="prediction error (%, 0.001: none)",
+    )
+    parts = shares.melt("class", var_name="share", value_name="percent")
+    bar_chart(
+        parts.assign(text=parts["percent"].map("{:.3g}".format)),
+        group="class",
+        value="percent",
+        series="share",
+        axes=panels[2],
+        text="text",
+        ylabel="share (%)",
+        xlabel="class by size (on one GPU)",
+        title="(d) its classes",
+    )
+    shared_legend(plot)
+    return plot
+
+
+def _on_axes(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return rows with what the axes show: hours, and errors that a logarithm knows."""
+    error = rows["avg_pred_err_pct"].clip(lower=_LEAST_ERROR)
+    kept = rows.drop(columns="world", errors="ignore")
+    return kept.assign(jct=rows["avg_jct_s"] / _HOUR_S, error=error)

@@ -1,0 +1,278 @@
+"""Searches for a Pareto front in a box: SPEA2, NSGA-II, a Gaussian process, random points."""
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.stats import norm, rankdata
+
+from repro.base.errors import ParamError
+from repro.base.typing import Flags, Floats
+
+#: Points (rows) to objectives (rows), all to be minimised; infinite where a point is not possible.
+#: Rows that some row of the second argument (None: no such rows) is as good as in every objective
+#: are hopeless: a lower bound of their objectives is as good as these.
+Evaluate = Callable[[Floats, Floats | None], Floats]
+#: Yields points and is sent their objectives.
+Proposals = Generator[Floats, Floats, None]
+
+#: Draws among which the Gaussian process chooses, and the points it proposes at once.
+_DRAWN = 400
+_AT_ONCE = 10
+#: Of its choices this share of the draws lies near points of the front, so far away (of the box).
+_NEAR_SHARE = 0.5
+_NEAR = 0.05
+#: Eta of crossover and mutation.
+_ETA = 20.0
+
+
+@dataclass(frozen=True)
+class Method:
+    """How to search, and how long.
+
+    Parameters
+    ----------
+    name : {"spea2", "nsga2", "gaussian-process", "random"}
+        Two evolutionary algorithms, a model of the objectives that is asked for the best of many
+        draws (Thompson sampling), and points drawn evenly from the box.
+    budget : int
+        Evaluations.
+    population, offspring : int
+        Points of the first generation, of which as many survive, and of each later one; the other
+        methods begin with the first and, if random, go on with the second.
+
+    Examples
+    --------
+    >>> Method("nsga2", budget=10).population
+    Traceback (most recent call last):
+    repro.base.errors.ParamError: budget is 10; give at least the population, which is 70
+    """
+
+    name: str = "spea2"
+    budget: int = 370
+    population: int = 70
+    offspring: int = 100
+
+    def __post_init__(self) -> None:
+        if self.name not in _METHODS:
+            raise ParamError(f"no search {self.name!r}; accepted: {', '.join(_METHODS)}")
+        for field in ("population", "offspring"):
+            if getattr(self, field) < 2:
+                raise ParamError(f"{field} is {getattr(self, field)}; give 2 or more")
+        if self.budget < self.population:
+            raise ParamError(
+                f"budget is {self.budget}; give at least the population, which is {self.population}"
+            )
+
+    @property
+    def learns(self) -> bool:
+        """Whether later points depend on the objectives of earlier ones."""
+        return self.name != "random"
+
+
+class Searched(NamedTuple):
+    """All points in order of evaluation, and their objectives."""
+
+    points: Floats
+    values: Floats
+
+
+def search_front(
+    evaluate: Evaluate,
+    low: Floats,
+    high: Floats,
+    method: Method | None = None,
+    *,
+    seed: int = 0,
+    watch: Callable[[Searched], None] | None = None,
+) -> Searched:
+    """Look for points of a box that no other beats in all objectives.
+
+    Parameters
+    ----------
+    evaluate : callable
+        Points, shape (number, variables), and the front so far to objectives; see `Evaluate`.
+        The front is given where later points do not depend on what is hopeless.
+    low, high : array, shape (variables,)
+        The box.
+    method : Method, optional
+        How to search, and how long.
+    seed : int
+        Of all draws; with the same objectives the same seed gives the same points.
+    watch : callable, optional
+        Told all points so far after each generation.
+
+    Returns
+    -------
+    Searched
+        As many points as the budget has; `nondominated` tells which are the front.
+
+    Notes
+    -----
+    PCS, arXiv 2401.10354, section 3.4, searches with SPEA2.
+
+    Examples
+    --------
+    >>> def both(points, front):
+    ...     return np.column_stack([points[:, 0], 1 - points[:, 0] + points[:, 1]])
+    >>> found = search_front(both, np.zeros(2), np.ones(2), Method(budget=470))
+    >>> bool(found.points[nondominated(found.values), 1].max() < 0.1)
+    True
+    """
+    method = method or Method()
+    low = np.asarray(low, float)
+    high = np.asarray(high, float)
+    proposals = _METHODS[method.name](low, high, method, np.random.default_rng(seed))
+    batch = next(proposals)
+    known = Searched(np.empty((0, len(low))), np.empty((0, 0)))
+    while True:
+        batch = batch[: method.budget - len(known.points)]
+        last = len(known.points) + len(batch) == method.budget
+        settled = len(known.points) and (last or not method.learns)
+        front = known.values[nondominated(known.values)] if settled else None
+        found = np.asarray(evaluate(batch, front), float)
+        earlier = known.values.reshape(-1, found.shape[1])
+        known = Searched(np.vstack([known.points, batch]), np.vstack([earlier, found]))
+        if watch is not None:
+            watch(known)
+        if last:
+            return known
+        batch = proposals.send(found)
+
+
+def nondominated(values: Floats) -> Flags:
+    """Return which rows no other row beats: the front; of equal rows the first.
+
+    Parameters
+    ----------
+    values : array, shape (points, objectives)
+        Smaller is better; rows with an infinite value are never of the front.
+
+    Examples
+    --------
+    >>> nondominated(np.array([[1, 2], [2, 1], [2, 2], [1, 2], [0, np.inf]])).tolist()
+    [True, True, False, False, False]
+    """
+    values = np.asarray(values, float)
+    first = np.zeros(len(values), bool)
+    first[np.unique(values, axis=0, return_index=True)[1]] = True
+    chosen = np.flatnonzero(first & np.isfinite(values).all(axis=1))
+    kept = values[chosen]
+    beaten = [bool(((kept <= row).all(axis=1) & (kept < row).any(axis=1)).any()) for row in kept]
+    found = np.zeros(len(values), bool)
+    found[chosen[~np.array(beaten, bool)]] = True
+    return found
+
+
+def hypervolume(values: Floats, reference: Floats) -> float:
+    """Return the volume between the rows and a reference point that is worse than all of them.
+
+    Parameters
+    ----------
+    values : array, shape (points, objectives)
+        Smaller is better; rows not better than the reference in every objective add nothing.
+    reference : array, shape (objectives,)
+        The point.
+
+    Examples
+    --------
+    >>> hypervolume(np.array([[0.0, 1.0], [1.0, 0.0]]), np.array([2.0, 2.0]))
+    3.0
+    """
+    from pymoo.indicators.hv import HV
+
+    values = np.asarray(values, float)
+    inside = values[(values < reference).all(axis=1)]
+    return float(HV(ref_point=np.asarray(reference, float))(inside)) if len(inside) else 0.0
+
+
+def _randomly(low: Floats, high: Floats, how: Method, rng: np.random.Generator) -> Proposals:
+    """Propose points drawn evenly."""
+    number = how.population
+    while True:
+        yield rng.uniform(low, high, (number, len(low)))
+        number = how.offspring
+
+
+def _evolving(low: Floats, high: Floats, how: Method, rng: np.random.Generator) -> Proposals:
+    """Propose generations of pymoo's SPEA2 or NSGA-II."""
+    # pymoo takes half a second to import
+    from pymoo.algorithms.moo.nsga2 import NSGA2
+    from pymoo.algorithms.moo.spea2 import SPEA2, SPEA2Survival
+    from pymoo.core.problem import Problem
+    from pymoo.core.termination import NoTermination
+    from pymoo.operators.crossover.sbx import SBX
+    from pymoo.operators.mutation.pm import PM
+
+    points = rng.uniform(low, high, (how.population, len(low)))
+    values = yield points
+    # the default survival of SPEA2 remembers the scale of earlier searches
+    own = {"survival": SPEA2Survival(normalize=True)} if how.name == "spea2" else {}
+    algorithm = {"spea2": SPEA2, "nsga2": NSGA2}[how.name](
+        pop_size=how.population,
+        n_offsprings=how.offspring,
+        sampling=points,
+        crossover=SBX(prob=1.0, eta=_ETA),
+        mutation=PM(prob=1.0, prob_var=1.0 / len(low), eta=_ETA),
+        **own,
+    )
+    problem = Problem(n_var=len(low), n_obj=values.shape[1], n_ieq_constr=1, xl=low, xu=high)
+    algorithm.setup(problem, termination=NoTermination(), seed=int(rng.integers(1 << 31)))
+    asked = algorithm.ask()
+    while True:
+        possible = np.asarray(np.isfinite(values).all(axis=1))
+        asked.set("F", np.where(possible[:, None], values, 0.0))
+        asked.set("G", np.where(possible, -1.0, 1.0)[:, None])
+        for one in asked:
+            one.evaluated.update(["F", "G"])
+        algorithm.tell(infills=asked)
+        asked = algorithm.ask()
+        values = yield asked.get("X")
+
+
+def _modelled(low: Floats, high: Floats, how: Method, rng: np.random.Generator) -> Proposals:
+    """Propose what is best in functions drawn from a Gaussian process of each objective.
+
+    The process learns normal scores of ranks, so that neither unit nor outliers matter; each
+    proposal is best in another weighting of the objectives.
+    """
+    from sklearn.gaussian_process import GaussianProcessRegressor
+    from sklearn.gaussian_process.kernels import Matern, WhiteKernel
+    from threadpoolctl import threadpool_limits
+
+    points = rng.uniform(size=(how.population, len(low)))
+    values = yield low + points * (high - low)
+    kernel = Matern(np.ones(len(low)), (0.05, 20.0), nu=2.5) + WhiteKernel(0.01, (1e-4, 1.0))
+    while True:
+        top = points[nondominated(values)]
+        near = top[rng.integers(len(top), size=int(_NEAR_SHARE * _DRAWN))] if len(top) else top
+        drawn = np.vstack(
+            [
+                np.clip(near + rng.normal(0.0, _NEAR, near.shape), 0.0, 1.0),
+                rng.uniform(size=(_DRAWN - len(near), len(low))),
+            ]
+        )
+        samples = []
+        for column in values.T:
+            score = norm.ppf((rankdata(column) - 0.5) / len(column))
+            model = GaussianProcessRegressor(kernel, random_state=int(rng.integers(1 << 31)))
+            # sums of several threads would differ in their last digits, and then the whole search
+            with threadpool_limits(1):
+                model.fit(points, score)
+                drawn_from = int(rng.integers(1 << 31))
+                samples.append(model.sample_y(drawn, _AT_ONCE, random_state=drawn_from))
+        weights = rng.dirichlet(np.ones(len(samples)), _AT_ONCE)
+        worst = np.max([s * w for s, w in zip(samples, weights.T, strict=True)], axis=0)
+        chosen = drawn[np.unique(worst.argmin(axis=0))]
+        found = yield low + chosen * (high - low)
+        points = np.vstack([points, chosen])
+        values = np.vstack([values, found])
+
+
+_METHODS: dict[str, Any] = {
+    "spea2": _evolving,
+    "nsga2": _evolving,
+    "gaussian-process": _modelled,
+    "random": _randomly,
+}

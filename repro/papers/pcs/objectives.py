@@ -1,0 +1,128 @@
+"""Objectives of a preference: an average or a percentile of what happens to jobs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from repro.base.errors import ParamError
+from repro.model.records import finish_time_unfairness, prediction_errors
+
+#: Metric to what it is of every job, and its unit.
+_METRICS: dict[str, tuple[Any, str]] = {
+    "jct": (lambda jobs: jobs["jct"], "s"),
+    "pred_err": (prediction_errors, "pct"),
+    "unfairness": (finish_time_unfairness, "pct"),
+}
+#: The metric that takes longest to know, and whose values are 0 at least.
+PREDICTED = "pred_err"
+
+
+@dataclass(frozen=True)
+class Objective:
+    """A metric of all jobs, or of some, as one number; less is better.
+
+    Parameters
+    ----------
+    metric : {"jct", "pred_err", "unfairness"}
+        JCT (s), prediction error (%), by how much a job ends later than in a fair share (%).
+    measure : "avg" or float
+        Average, or a percentile, 0 to 100.
+    limit : float, optional
+        A configuration of which it is more is not wanted.
+    among : str
+        Only jobs whose column ``prefers`` says so; by default all.
+
+    Reference: PCS, arXiv 2401.10354, section 3.1.
+
+    Examples
+    --------
+    >>> Objective("pred_err", 99).name
+    'p99_pred_err_pct'
+    """
+
+    metric: str
+    measure: str | float = "avg"
+    limit: float | None = None
+    among: str = ""
+
+    def __post_init__(self) -> None:
+        if self.metric not in _METRICS:
+            raise ParamError(f"no metric {self.metric!r}; accepted: {', '.join(_METRICS)}")
+        if self.measure != "avg" and (
+            not isinstance(self.measure, int | float) or not 0 <= self.measure <= 100
+        ):
+            raise ParamError(
+                f"{self.metric}: the measure is {self.measure!r}; give avg or a percentile, 0 to "
+                f"100"
+            )
+        if self.limit is not None and not self.limit > 0:
+            raise ParamError(f"{self.metric}: the limit is {self.limit!r}; give a number above 0")
+
+    @property
+    def name(self) -> str:
+        """Name of a column, with the unit."""
+        how = "avg" if self.measure == "avg" else f"p{self.measure:g}"
+        among = f"_{self.among}" if self.among else ""
+        return f"{how}_{self.metric}{among}_{_METRICS[self.metric][1]}"
+
+    def of(self, jobs: pd.DataFrame) -> float:
+        """Return the value; what is not predicted counts as predicted without error.
+
+        Parameters
+        ----------
+        jobs : DataFrame
+            Records, with the column ``prefers`` for an objective among some jobs.
+        """
+        if self.among:
+            if self.among not in set(jobs.get("prefers", ())):
+                raise ParamError(
+                    f"no job prefers {self.among!r}; name it in the trace's column prefers"
+                )
+            jobs = jobs[jobs["prefers"] == self.among]
+        values = _METRICS[self.metric][0](jobs)
+        if self.metric == PREDICTED:
+            values = values.fillna(0.0)
+        if isinstance(self.measure, str):
+            return float(values.mean())
+        return float(values.quantile(self.measure / 100))
+
+
+def parse(wishes: Sequence[Any]) -> tuple[Objective, ...]:
+    """Return the objectives of a preference.
+
+    Parameters
+    ----------
+    wishes : sequence
+        `Objective`, or (metric, measure), or (metric, measure, limit), the first the most
+        important one where a single configuration is asked for.
+
+    Raises
+    ------
+    ParamError
+        If there is none, one stands twice, or one is not known.
+
+    Examples
+    --------
+    >>> [one.name for one in parse([("jct", "avg"), ("pred_err", 99)])]
+    ['avg_jct_s', 'p99_pred_err_pct']
+    """
+    given = [wishes] if isinstance(wishes, str | Objective) else list(wishes)
+    if not given:
+        raise ParamError("a preference has no objective; give at least one, such as ('jct', 'avg')")
+    found = []
+    for wish in given:
+        if not isinstance(wish, Objective) and not (
+            isinstance(wish, Sequence) and not isinstance(wish, str) and 2 <= len(wish) <= 3
+        ):
+            raise ParamError(
+                f"an objective is {wish!r}; give (metric, measure), such as ('pred_err', 99)"
+            )
+        found.append(wish if isinstance(wish, Objective) else Objective(*wish))
+    names = [one.name for one in found]
+    if twice := {name for name in names if names.count(name) > 1}:
+        raise ParamError(
+            f"a preference names {min(twice)} twice; name each objective once, with one limit"
+        )
+    return tuple(found)

@@ -1,0 +1,94 @@
+"""Tiresias's worked examples: traces of a few jobs, unit slots, queue histories, brute force."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from repro.base.errors import ParamError
+from repro.model.records import Result
+
+
+def job_list(jobs: Mapping[str, Mapping[str, float]]) -> pd.DataFrame:
+    """Return a trace of named jobs (gpus, submit = 0, duration; s) in order of submission."""
+    rows = [
+        (name, float(job.get("submit", 0.0)), float(job["duration"]), int(job["gpus"]))
+        for name, job in jobs.items()
+    ]
+    frame = pd.DataFrame(rows, columns=["job_id", "submit_time", "duration", "num_gpus"])
+    return frame.sort_values("submit_time", kind="stable", ignore_index=True)
+
+
+def slots(result: Result) -> list[str]:
+    """Return which job ran in each second of a schedule of one job at a time (Figure 7)."""
+    spans = result.intervals
+    drawn = []
+    for low in range(math.ceil(float(result.jobs["end_time"].max()))):
+        here = spans[(spans["start"] < low + 1) & (spans["end"] > low)]
+        whole = (here["start"] <= low) & (here["end"] >= low + 1)
+        if len(here) != 1 or not whole.all():
+            raise ParamError(
+                f"slot {low:g} to {low + 1:g} s: {len(here)} intervals; a row of slots needs one "
+                f"job that fills it"
+            )
+        drawn.append(str(here["job_id"].iloc[0]))
+    return drawn
+
+
+def queue_spans(
+    result: Result, thresholds: Sequence[float], promote_knob: float = math.inf
+) -> pd.DataFrame:
+    """Cut the intervals of a run where a job changes queue (section 3.2.3), from its records."""
+    limits = [*thresholds, math.inf]
+    rows: list[tuple[object, float, float, float, int, str]] = []
+    for job, spans in result.intervals.groupby("job_id", sort=False):
+        clock = 0.0
+        queue = 0
+        left = math.nan
+        ordered = spans.sort_values("start")[["start", "end", "gpus"]].to_numpy(float)
+        for at, end, gpus in ordered.tolist():
+            event = "start" if math.isnan(left) else "resume"
+            if at - left >= promote_knob * clock:
+                clock = 0.0
+                queue = 0
+                event = "promoted"
+            while at < end:
+                until = min(end, at + limits[queue] / gpus - clock)
+                if until > at:
+                    rows.append((job, at, until, gpus, queue + 1, event))
+                clock = clock + until - at
+                at = until
+                event = "demoted"
+                queue += clock * gpus >= limits[queue]
+            left = end
+    columns = ["job_id", "start", "end", "gpus", "queue", "event"]
+    return pd.DataFrame(rows, columns=columns).sort_values("start", ignore_index=True)
+
+
+def attained(result: Result, times: Sequence[float]) -> pd.DataFrame:
+    """Return the attained service W_J t_J (GPU-seconds) of each unfinished job at some times."""
+    rows = []
+    jobs = result.jobs
+    alive = zip(jobs["job_id"], jobs["submit_time"], jobs["end_time"], strict=True)
+    for job, submitted, ended in alive:
+        of_job = result.intervals[result.intervals["job_id"] == job]
+        start, end, gpus = of_job[["start", "end", "gpus"]].to_numpy(float).T
+        for time in map(float, times):
+            served = float((np.clip(np.minimum(end, time) - start, 0.0, None) * gpus).sum())
+            rows.append((job, time, served if submitted <= time <= ended else math.nan))
+    return pd.DataFrame(rows, columns=["job_id", "time", "attained"])
+
+
+def gittins_by_definition(
+    samples: Sequence[float], attained_service: float, quanta: npt.ArrayLike
+) -> float:
+    """Return max_D P(S - a <= D | S > a) / E[min(S - a, D) | S > a] (Pseudocode 1), or 0."""
+    remaining = np.asarray(samples, float)[:, None] - attained_service
+    remaining = remaining[remaining[:, 0] > 0]
+    if not len(remaining):
+        return 0.0
+    quantum = np.atleast_1d(np.asarray(quanta, float))[None, :]
+    ending = (remaining <= quantum).mean(axis=0)
+    return float((ending / np.minimum(remaining, quantum).mean(axis=0)).max())

@@ -1,0 +1,42 @@
+"""Speed of jobs that share a GPU, from their utilisation alone (Liquid)."""
+
+from dataclasses import dataclass
+
+from repro.base.errors import TraceError
+from repro.model.decision import Run
+from repro.model.jobs import JobTable
+from repro.model.records import Nodes
+
+#: Slow-down of a pair beyond its utilisation, between the fits of published pairs on K80 and T4.
+DEFAULT_OFFSET = 0.24
+
+
+def slow_down(together: float, offset: float = DEFAULT_OFFSET, capacity: float = 100.0) -> float:
+    """Return how much longer jobs take together than alone: max(1, U / capacity) + offset.
+
+    ``together`` is the sum U of their mean GPU utilisations alone (%).
+
+    >>> slow_down(70.6), slow_down(150.0)
+    (1.24, 1.74)
+    """
+    return max(1.0, together / capacity) + offset
+
+
+@dataclass(frozen=True)
+class ByUtilisation:
+    """Jobs in a group slow down by `slow_down` of their trace column ``gpu_util`` (%)."""
+
+    offset: float = DEFAULT_OFFSET
+    capacity: float = 100.0
+
+    def rates(self, table: JobTable, run: Run, nodes: Nodes) -> list[float]:
+        """Return the speed of every member relative to running alone."""
+        if len(run.jobs) == 1:
+            return [1.0]
+        if "gpu_util" not in table.frame:
+            raise TraceError(
+                f"job {table.ids[run.jobs[0]]!r} is to share a GPU, but the trace has no "
+                f"'gpu_util'; give the mean GPU utilisation of every job alone in %"
+            )
+        together = sum(float(table.column("gpu_util")[job]) for job in run.jobs)
+        return [1.0 / slow_down(together, self.offset, self.capacity)] * len(run.jobs)

@@ -1,1 +1,0 @@
-"""What an operator prefers, and the configurations of PCS that come nearest to it."""

@@ -1,1 +1,0 @@
-"""Searches over plans and configurations."""

@@ -1,1 +1,0 @@
-"""The simulation core: engine, decisions, records."""

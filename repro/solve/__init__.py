@@ -1,0 +1,1 @@
+"""Programmes and matchings; each file names the problem that it solves."""

@@ -1,0 +1,541 @@
+"""The compiled kernel of `repro.solve.max_min`: an interior-point method."""
+
+# The programme. Kind k has c_k equal jobs of w_k GPUs; type j has G_j GPUs. All jobs of a kind have
+# the same shares x_j of their time (x_0 = idle time, of value v_0 = 0); k is left out below:
+#
+#   maximise z                                                          its dual
+#   (1) sum_j x_j = 1                    for each job                   tau
+#   (2) sum_k c w x_j + q_j = G_j        for each type                  pi_j
+#   (3) l u - h / u - t = s z + g        for each job, where u = v x    p
+#   (4) x, q, t >= 0 and, with h, u >= 0                                y_j, pi_j, p, y_u
+#
+# A linear value has l = 1, h = 0; a time, which is to be short, l = 0. With m' = l + h / u^2, the
+# slope of (3), and m = m' p + y_u, what one more unit of u is worth, optimal is what also satisfies
+#
+#   (5) y_j + v_j m - tau - w pi_j = 0   for each job and type; y_0 = tau
+#   (6) sum_k c s p = 1                  for the level, unless z is given
+#   (7) x y = t p = u y_u = b mu, q pi = mu    with mu = 0; b: weight in the barrier, 0 = absent
+#
+# A Newton step (d) eliminates all but d pi and d z, so that its cost is linear in the kinds. By (7)
+# d x = e (r / x - d y), with e = x / y and r what x y lacks. Let pull_j be all of (5) but d m and d
+# tau: pull = r / x + what (5) is off by - w d pi. Then (1), short by gap, gives d tau and
+#
+#   (8)  d x_j = e_j gap / E + e_j (pull_j - <pull>) + f_j d m,  E = sum e, < > = mean by weights e
+#   (9)  f_j = e_j (v_j - <v>) = sum_i e_i e_j (v_j - v_i) / E   (terms: lift)
+#   (10) d u = gain + S d m,  gain = <v> gap + sum_j f_j pull_j,  S = sum_j f_j v_j   (S: spread)
+#
+# (3), short by ``short``, and (7) of t and u give, with rate = p / t and aim = r_t / p - short,
+#
+#   (11) d p = rate (aim + s d z - m' d u)
+#   (12) d m = m' rate (aim + s d z) - (m'^2 rate + bend) d u + beta,
+#        bend = (y_u + 2 p h / u^2) / u,  beta = r_u / u
+#
+# and (10) in these, with own = 1 / (1 + (m'^2 rate + bend) S), stiff = (m'^2 rate + bend) own,
+#
+#   (13) d m = tilt (aim + s d z) + own beta - stiff gain,   tilt = m' rate own
+#   (14) d p = give (aim + s d z) - tilt (gain + S beta),    give = rate own (1 + bend S)
+#
+# (13) goes into (8). Next to the boundary the terms of pull would cancel; as flows between two
+# types they are small there and add up to nothing:
+#
+#   (15) d x_j = e_j gap / E + f_j [tilt (aim + s d z) + own beta - stiff <v> gap]
+#                + sum_i flow_ij (pull_j - pull_i),
+#        flow_ij = e_i e_j / E (own + stiff sum_m e_m (v_i - v_m) (v_j - v_m))
+#
+# (15) in (2) and (14) in (6) are a system of d pi and d z: a row per type and one for the level.
+# Arrays hold a line per quantity and a column per kind; loops over the kinds are short, so that
+# they compile to vectors; a line that is copied by a loop, too, compiles in less time.
+#
+# `repro.solve.pairs.interior` has another method (a homogeneous embedding, without the curve of
+# (3)); the two share only Mehrotra's prediction and correction (SIAM J. Optim. 2, 1992).
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from repro.base.compiled import SUMS, njit
+
+#: Largest number of steps; a well-posed programme takes 10 to 25.
+STEPS = 80
+#: After a step shorter than this the next one only leads back towards the path.
+JAMMED = 0.1
+#: Largest relative distance of a complementarity product from its target at the end.
+CENTRED = 1e-5
+#: Relative addition to the system of the duals.
+DEPENDENT = 1e-13
+#: Rounding error of a sum, relative to its terms.
+ROUNDING = 4e-16
+#: Less than any slack or dual.
+TINY = 1e-300
+#: Lines of `Kinds.job`, by the letters of (1) to (3): c, c w, c s, w, s, g, l, h.
+COUNT, LOAD, LEAD, WIDTH, SCALE, FLOOR, LINEAR, INVERSE = range(8)
+#: Lines of `Elimination.row`: 1 / E, <v> and S of (8) to (10), m', and the names of (10) to (14);
+#: COMMON is the bracket of (15).
+OVER_E, MEAN, SPREAD, SLOPE, OWN, STIFF, TILT, GIVE = range(8)
+GAP, SHORT, AIM, BETA, GAIN, COMMON, DP = range(8, 15)
+
+
+class Kinds(NamedTuple):
+    """Constants of the kinds and types."""
+
+    value: Any  #: v, shape (types + 1, kinds), idle time last
+    job: Any  #: shape (8, kinds)
+    weight: Any  #: b, shape (types + 3, kinds), of x, idle time, t and u
+    gpus: Any  #: G, shape (types,)
+
+
+class Point(NamedTuple):
+    """A point of the path, or a step; x holds x, idle time, t and u, y their duals."""
+
+    x: Any
+    y: Any
+    q: Any
+    pi: Any
+
+
+class Elimination(NamedTuple):
+    """What (8) to (15) name, at one point; 1 / x and 1 / y are 0 where b is."""
+
+    over_x: Any
+    over_y: Any
+    e: Any
+    f: Any
+    lift: Any
+    flow: Any
+    row: Any  #: shape (15, kinds)
+    residual: Any  #: of (5)
+    base: Any  #: pull without w d pi
+    pull: Any
+    matrix: Any
+
+
+@njit(error_model="numpy", fastmath=SUMS)
+def solve(a: Any, b: Any) -> bool:
+    """Overwrite ``b`` by the solution of ``a x = b``; ``a`` is lost."""
+    n = a.shape[0]
+    for c in range(n):
+        best = c
+        for i in range(c + 1, n):
+            if abs(a[i, c]) > abs(a[best, c]):
+                best = i
+        if not abs(a[best, c]) > 0.0:
+            return False
+        if best != c:
+            b[c], b[best] = b[best], b[c]
+            for j in range(n):
+                a[c, j], a[best, j] = a[best, j], a[c, j]
+        for i in range(c + 1, n):
+            g = a[i, c] / a[c, c]
+            if g != 0.0:
+                b[i] -= g * b[c]
+                for j in range(c + 1, n):
+                    a[i, j] -= g * a[c, j]
+    for c in range(n - 1, -1, -1):
+        for j in range(c + 1, n):
+            b[c] -= a[c, j] * b[j]
+        b[c] /= a[c, c]
+    return True
+
+
+@njit(error_model="numpy", fastmath=SUMS)
+def measure(kinds: Any, on: Any, now: Any, z: float, w: Any) -> None:
+    """Write 1 / x, 1 / y, m', and by how much (1), (3) and (5) are missed."""
+    x, y, _, pi = now
+    v = kinds.value
+    job = kinds.job
+    over_x = w.over_x
+    over_y = w.over_y
+    row = w.row
+    residual = w.residual
+    n = pi.size
+    size = v.shape[1]
+    for j in range(n + 3):
+        for k in range(size):
+            over_x[j, k] = on[j, k] / max(x[j, k], TINY)
+        for k in range(size):
+            over_y[j, k] = on[j, k] / max(y[j, k], TINY)
+    for k in range(size):
+        part = job[INVERSE, k] / x[n + 2, k]
+        row[SLOPE, k] = job[LINEAR, k] + part / x[n + 2, k]
+        value = job[LINEAR, k] * x[n + 2, k]
+        due = job[SCALE, k] * z + job[FLOOR, k]
+        short = value - part - due - x[n + 1, k]
+        # a slack may be smaller than the rounding error of what it is the difference of
+        row[SHORT, k] = short if abs(short) > ROUNDING * (value + part + abs(due)) else 0.0
+    for k in range(size):
+        row[GAP, k] = 1.0 - x[n, k]
+    for j in range(n):
+        for k in range(size):
+            row[GAP, k] -= x[j, k]
+        for k in range(size):
+            residual[j, k] = y[j, k] - y[n, k] - job[WIDTH, k] * pi[j]
+        for k in range(size):
+            residual[j, k] += v[j, k] * (row[SLOPE, k] * y[n + 1, k] + y[n + 2, k])
+
+
+@njit(error_model="numpy", fastmath=SUMS)
+def eliminate(kinds: Any, now: Any, free: bool, w: Any) -> None:
+    """Write what (8) to (15) need, and the matrix of the system of d pi and d z."""
+    x, y, q, pi = now
+    v = kinds.value
+    job = kinds.job
+    over_x = w.over_x
+    over_y = w.over_y
+    e = w.e
+    f = w.f
+    lift = w.lift
+    flow = w.flow
+    row = w.row
+    matrix = w.matrix
+    n = q.size
+    size = v.shape[1]
+    row[: SPREAD + 1] = 0.0
+    f[:] = 0.0
+    for j in range(n + 1):
+        for k in range(size):
+            e[j, k] = x[j, k] * over_y[j, k]
+        for k in range(size):
+            row[OVER_E, k] += e[j, k]
+        for k in range(size):
+            row[MEAN, k] += e[j, k] * v[j, k]
+    for k in range(size):
+        row[OVER_E, k] = 1.0 / row[OVER_E, k]
+    for k in range(size):
+        row[MEAN, k] *= row[OVER_E, k]
+    pair = 0
+    for i in range(n):
+        for j in range(i + 1, n + 1):
+            for k in range(size):
+                lift[pair, k] = e[i, k] * e[j, k] * row[OVER_E, k] * (v[i, k] - v[j, k])
+            for k in range(size):
+                f[i, k] += lift[pair, k]
+            for k in range(size):
+                f[j, k] -= lift[pair, k]
+            for k in range(size):
+                row[SPREAD, k] += lift[pair, k] * (v[i, k] - v[j, k])
+            pair += 1
+    for k in range(size):
+        u = over_x[n + 2, k]
+        bend = u * (y[n + 2, k] + 2.0 * y[n + 1, k] * job[INVERSE, k] * u * u)
+        rate = y[n + 1, k] * over_x[n + 1, k]
+        stiff = row[SLOPE, k] * row[SLOPE, k] * rate + bend
+        own = 1.0 / (1.0 + stiff * row[SPREAD, k])
+        row[OWN, k] = own
+        row[STIFF, k] = stiff * own
+        row[TILT, k] = row[SLOPE, k] * rate * own
+        row[GIVE, k] = rate * own * (1.0 + bend * row[SPREAD, k])
+    for j in range(n):
+        matrix[j, j] = q[j] / pi[j]
+    pair = 0
+    for i in range(n):
+        for j in range(i + 1, n + 1):
+            for k in range(size):
+                flow[pair, k] = row[OWN, k]
+            for m in range(n + 1):
+                if m != i and m != j:
+                    for k in range(size):
+                        apart = (v[i, k] - v[m, k]) * (v[j, k] - v[m, k])
+                        flow[pair, k] += row[STIFF, k] * e[m, k] * apart
+            for k in range(size):
+                flow[pair, k] *= e[i, k] * e[j, k] * row[OVER_E, k]
+            add = 0.0
+            for k in range(size):
+                add += job[LOAD, k] * job[WIDTH, k] * flow[pair, k]
+            matrix[i, i] += add
+            if j < n:
+                matrix[j, j] += add
+                matrix[i, j] = matrix[j, i] = -add
+            pair += 1
+    add = 0.0
+    for k in range(size):
+        add += job[LEAD, k] * job[SCALE, k] * row[GIVE, k]
+    matrix[n, n] = add if free else 1.0
+    for j in range(n):
+        # where size and columns are dependent, the duals are not unique: leave them where they are
+        matrix[j, j] *= 1.0 + DEPENDENT
+        add = 0.0
+        for k in range(size):
+            add += job[LEAD, k] * job[WIDTH, k] * f[j, k] * row[TILT, k]
+        matrix[n, j] = add if free else 0.0
+        matrix[j, n] = -matrix[n, j]
+
+
+@njit(error_model="numpy", fastmath=SUMS)
+def lean(kinds: Any, dpi: Any, dz: float, w: Any) -> None:
+    """Write the pulls, d p of (14) and the bracket of (15) for given d pi and d z."""
+    job = kinds.job
+    lift = w.lift
+    row = w.row
+    base = w.base
+    pull = w.pull
+    n = dpi.size
+    size = pull.shape[1]
+    for j in range(n):
+        for k in range(size):
+            pull[j, k] = base[j, k] - job[WIDTH, k] * dpi[j]
+    for k in range(size):
+        row[GAIN, k] = row[MEAN, k] * row[GAP, k]
+    pair = 0
+    for i in range(n):
+        for j in range(i + 1, n + 1):
+            for k in range(size):
+                row[GAIN, k] += lift[pair, k] * (pull[i, k] - pull[j, k])
+            pair += 1
+    for k in range(size):
+        aim = row[AIM, k] + job[SCALE, k] * dz
+        gain = row[GAIN, k] + row[SPREAD, k] * row[BETA, k]
+        row[DP, k] = row[GIVE, k] * aim - row[TILT, k] * gain
+    for k in range(size):
+        aim = row[AIM, k] + job[SCALE, k] * dz
+        row[COMMON, k] = row[TILT, k] * aim + row[OWN, k] * row[BETA, k]
+    for k in range(size):
+        row[COMMON, k] -= row[STIFF, k] * row[MEAN, k] * row[GAP, k]
+
+
+@njit(error_model="numpy", fastmath=SUMS)
+def direction(
+    kinds: Any, now: Any, free: bool, goal: float, second: float, passes: int, w: Any, move: Any
+) -> float:
+    """Write the Newton step towards products of ``goal`` into ``move``; return its d z.
+
+    With ``second`` = 1 the step holds the second-order terms of the step in ``move``.
+    """
+    x, y, q, pi = now
+    dx, dy, dq, dpi = move
+    v, job, weight, gpus = kinds
+    over_x = w.over_x
+    over_y = w.over_y
+    e = w.e
+    f = w.f
+    flow = w.flow
+    row = w.row
+    residual = w.residual
+    base = w.base
+    pull = w.pull
+    matrix = w.matrix
+    n = q.size
+    size = v.shape[1]
+    aim = np.zeros(n + 1)
+    side = np.zeros(n + 1)
+    for j in range(n):
+        dq[j] = goal - q[j] * pi[j] - second * dq[j] * dpi[j]
+        dpi[j] = 0.0
+        add = 0.0
+        for k in range(size):
+            add += job[LOAD, k] * x[j, k]
+        aim[j] = dq[j] / pi[j] - (gpus[j] - q[j] - add)
+    add = 0.0
+    for k in range(size):
+        add += job[LEAD, k] * y[n + 1, k]
+    aim[n] = 1.0 - add
+    for j in range(n + 3):
+        for k in range(size):
+            dy[j, k] = weight[j, k] * goal - x[j, k] * y[j, k] - second * dx[j, k] * dy[j, k]
+    for j in range(n):
+        for k in range(size):
+            base[j, k] = dy[j, k] * over_x[j, k] + residual[j, k]
+    for k in range(size):
+        pull[n, k] = dy[n, k] * over_x[n, k]
+    for k in range(size):
+        row[AIM, k] = dy[n + 1, k] * over_y[n + 1, k] - row[SHORT, k]
+    for k in range(size):
+        row[BETA, k] = dy[n + 2, k] * over_x[n + 2, k]
+    dz = 0.0
+    for number in range(passes + 1):
+        lean(kinds, dpi, dz, w)
+        if number == passes:
+            break
+        # a further pass solves for the rounding errors of the one before
+        for j in range(n):
+            add = 0.0
+            for k in range(size):
+                own = e[j, k] * row[OVER_E, k] * row[GAP, k] + f[j, k] * row[COMMON, k]
+                add += job[LOAD, k] * own
+            side[j] = aim[j] - q[j] / pi[j] * dpi[j] + add
+        pair = 0
+        for i in range(n):
+            for j in range(i + 1, n + 1):
+                add = 0.0
+                for k in range(size):
+                    add += job[LOAD, k] * flow[pair, k] * (pull[i, k] - pull[j, k])
+                side[i] += add
+                if j < n:
+                    side[j] -= add
+                pair += 1
+        add = 0.0
+        for k in range(size):
+            add += job[LEAD, k] * row[DP, k]
+        side[n] = aim[n] - add if free else 0.0
+        if not solve(matrix.copy(), side):
+            return np.nan
+        for j in range(n):
+            dpi[j] += side[j]
+        dz += side[n]
+    for j in range(n + 1):
+        for k in range(size):
+            dx[j, k] = e[j, k] * row[OVER_E, k] * row[GAP, k] + f[j, k] * row[COMMON, k]
+    pair = 0
+    for i in range(n):
+        for j in range(i + 1, n + 1):
+            for k in range(size):
+                dx[i, k] += flow[pair, k] * (pull[i, k] - pull[j, k])
+            for k in range(size):
+                dx[j, k] -= flow[pair, k] * (pull[i, k] - pull[j, k])
+            pair += 1
+    for k in range(size):
+        dx[n + 1, k] = (dy[n + 1, k] - x[n + 1, k] * row[DP, k]) * over_y[n + 1, k]
+    for k in range(size):
+        dy[n + 1, k] = row[DP, k]
+    dx[n + 2] = 0.0
+    for j in range(n):
+        dq[j] = (dq[j] - q[j] * dpi[j]) / pi[j]
+        for k in range(size):
+            dx[n + 2, k] += v[j, k] * dx[j, k]
+    for j in range(n + 3):
+        if j != n + 1:
+            for k in range(size):
+                dy[j, k] = (dy[j, k] - y[j, k] * dx[j, k]) * over_x[j, k]
+    return dz
+
+
+@njit(error_model="numpy", fastmath=True)
+def reach(dx: Any, over_x: Any, dq: Any, q: Any) -> float:
+    """Return the longest step after which x (``over_x`` its inverse) and q are still positive."""
+    most = 1e-9
+    for j in range(q.size):
+        most = max(most, -dq[j] / q[j])
+    lines, size = dx.shape
+    for j in range(lines):
+        for k in range(size):
+            most = max(most, -dx[j, k] * over_x[j, k])
+    return 1.0 / most
+
+
+@njit(error_model="numpy", fastmath=SUMS)
+def follow(kinds: Any, x: Any, z: float, free: bool, end: float) -> tuple[float, Any, int, bool]:
+    """Follow the central path from ``x`` (as in `Point`; overwritten) to complementarity ``end``.
+
+    Without ``free`` the level z stays as given. Returns z, duals, steps, whether it ended well.
+    """
+    v, job, weight, gpus = kinds
+    n = gpus.size
+    size = v.shape[1]
+    slacks = (n + 3, size)
+    types = (n + 1, size)
+    pairs = (n * (n + 1) // 2, size)
+    y = np.zeros(slacks)
+    dx = np.zeros(slacks)
+    dy = np.zeros(slacks)
+    on = np.zeros(slacks)
+    q = gpus.copy()
+    pi = np.zeros(n)
+    dq = np.zeros(n)
+    dpi = np.zeros(n)
+    now = Point(x, y, q, pi)
+    move = Point(dx, dy, dq, dpi)
+    over_x = np.zeros(slacks)
+    over_y = np.zeros(slacks)
+    w = Elimination(
+        over_x, over_y, np.zeros(types), np.zeros(types), np.zeros(pairs), np.zeros(pairs),
+        np.zeros((15, size)), np.zeros(types), np.zeros(types), np.zeros(types),
+        np.zeros((n + 1, n + 1)),
+    )  # fmt: skip
+    total = float(n)
+    push = 0.0
+    for k in range(size):
+        for j in range(n + 3):
+            total += job[COUNT, k] * weight[j, k]
+            on[j, k] = 1.0 if weight[j, k] > 0.0 else 0.0
+        for j in range(n):
+            q[j] -= job[LOAD, k] * x[j, k]
+        if on[n + 1, k] > 0.0:
+            push += job[LEAD, k] * weight[n + 1, k] / x[n + 1, k]
+    mu = 1.0 / push if free else end
+    for j in range(n):
+        pi[j] = mu / q[j]
+    curved = False
+    for k in range(size):
+        for j in range(n + 3):
+            y[j, k] = weight[j, k] * mu / max(x[j, k], TINY)
+        curved |= job[INVERSE, k] > 0.0
+    last = not free
+    done = False
+    a_was = 1.0
+    for number in range(STEPS):
+        measure(kinds, on, now, z, w)
+        eliminate(kinds, now, free, w)
+        # a step to no complementarity foretells; at the end it leads from the path to the optimum
+        goal = 0.0
+        second = 0.0
+        passes = 3 if done else 1
+        if last and not done:
+            goal = end
+            passes = 2
+        elif not last:
+            direction(kinds, now, free, goal, second, passes, w, move)
+            a = min(1.0, reach(dx, over_x, dq, q))
+            d = min(1.0, reach(dy, over_y, dpi, pi))
+            left = 0.0
+            for j in range(n):
+                left += (q[j] + a * dq[j]) * (pi[j] + d * dpi[j])
+            for j in range(n + 3):
+                for k in range(size):
+                    left += job[COUNT, k] * (x[j, k] + a * dx[j, k]) * (y[j, k] + d * dy[j, k])
+            ratio = left / (total * mu)
+            goal = max(end, mu * ratio * ratio * ratio)
+            second = 1.0
+            if a_was < JAMMED:
+                # back towards the path first: next to the boundary no step leads far
+                goal = mu
+                second = 0.0
+        dz = direction(kinds, now, free, goal, second, passes, w, move)
+        if done:
+            small = True
+            for j in range(n):
+                for k in range(size):
+                    small &= abs(dx[j, k]) < 1e-7
+            if small:
+                # else rounding errors say otherwise
+                z += dz
+                for j in range(n + 2):
+                    for k in range(size):
+                        x[j, k] = max(0.0, x[j, k] + dx[j, k])
+            return z, y, number, True
+        a = min(1.0, 0.995 * reach(dx, over_x, dq, q))
+        d = min(1.0, 0.995 * reach(dy, over_y, dpi, pi))
+        if curved or last:
+            a = d = min(a, d)
+        z += a * dz
+        a_was = a
+        mu = 0.0
+        off = 0.0
+        for j in range(n):
+            q[j] += a * dq[j]
+            pi[j] += d * dpi[j]
+            mu += q[j] * pi[j]
+            off = max(off, abs(q[j] * pi[j] / end - 1.0))
+        for j in range(n + 3):
+            for k in range(size):
+                x[j, k] += a * dx[j, k]
+            for k in range(size):
+                y[j, k] += d * dy[j, k]
+            for k in range(size):
+                mu += job[COUNT, k] * x[j, k] * y[j, k]
+        x[n + 2] = 0.0
+        for j in range(n):
+            for k in range(size):
+                x[n + 2, k] += v[j, k] * x[j, k]
+        mu /= total
+        if not mu < 1e30:
+            return z, y, number, False
+        if last and a == 1.0:
+            for j in range(n + 3):
+                for k in range(size):
+                    off = max(off, abs(x[j, k] * y[j, k] / end - weight[j, k]))
+            if off < CENTRED:
+                if not free:
+                    return z, y, number + 1, True
+                done = True
+        if mu < 2.0 * end:
+            last = True
+    return z, y, STEPS, done

@@ -1,0 +1,130 @@
+"""Columns of the programme over single jobs and pairs, and rows of its answer, compiled."""
+
+from typing import Any
+
+import numpy as np
+
+from repro.base.compiled import njit
+
+#: Pairs offered, by the names of `repro.solve.pairs.programme.programme`.
+OFFERS = {"all": 0, "working": 1, "useful": 2}
+
+
+def columns(
+    values: Any, paired: Any, counts: Any, widths: Any, capacity: Any, within: Any, offer: int
+) -> Any:
+    """Return a `Programme`'s names, rows, coefs, weights and blocks; rows of time and of value."""
+    # kinds by width; of each, the rows of its time and value, those of a width side by side
+    order = np.argsort(widths, kind="stable")
+    place_of = np.argsort(order)
+    by_width = widths[order]
+    begin = np.searchsorted(by_width, widths)
+    time = begin + place_of
+    value = np.searchsorted(by_width, widths, side="right") + place_of
+    blocks = 2 * np.append(np.unique(begin), len(widths))
+    given = values, paired, counts, widths, capacity, within, offer
+    return *_offered(given, order, time, value), blocks, time, value
+
+
+@njit(error_model="numpy")
+def _offered(given: Any, order: Any, time: Any, value: Any) -> Any:
+    """Return names, rows, coefs and weights of what is offered."""
+    values, paired, counts, widths, capacity, within, offer = given
+    kinds, types = values.shape
+    most = types * kinds * (kinds + 3) // 2
+    names = np.empty((3, most), dtype=np.int64)
+    first = names[0]
+    second = names[1]
+    column = names[2]
+    rows = np.empty((most, 5), dtype=np.int64)
+    coefs = np.zeros((most, 5))
+    weights = np.empty(most)
+    k = 0
+    for j in range(types):
+        for a in order:
+            if widths[a] > capacity[j] or not (values[a, j] > 0.0 or offer == 0):
+                continue
+            first[k] = a
+            second[k] = -1
+            column[k] = j
+            weights[k] = counts[a]
+            coefs[k, 1] = 1.0
+            coefs[k, 3] = -values[a, j]
+            k += 1
+    alone = k
+    running = False
+    for place in range(kinds):
+        a = order[place]
+        for j in range(types):
+            for b in order[place:]:
+                if widths[a] != widths[b]:
+                    break
+                if a == b and not within[a]:
+                    continue
+                to_a = paired[a, b, j]
+                to_b = paired[b, a, j]
+                runs = to_a > 0.0 and to_b > 0.0
+                if runs and offer == 2:
+                    runs = to_a / values[a, j] + to_b / values[b, j] > 1.0
+                running |= runs
+                if widths[a] > capacity[j] or not (runs or offer == 0):
+                    continue
+                first[k] = a
+                second[k] = b
+                column[k] = j
+                if a == b:
+                    coefs[k, 0] = 2.0
+                    coefs[k, 2] = -to_a - to_b
+                    weights[k] = counts[a] * (counts[a] - 1.0) / 2.0
+                else:
+                    coefs[k, 0] = 1.0
+                    coefs[k, 2] = -to_a
+                    coefs[k, 1] = 1.0
+                    coefs[k, 3] = -to_b
+                    weights[k] = counts[a] * counts[b]
+                k += 1
+    # where no pair runs, none is offered
+    count = k if running else alone
+    lead = 0
+    for k in range(count):
+        a, b = first[k], second[k]
+        if b < 0:
+            # the first rows of a job alone have no coefficient: they only keep runs together
+            lead = a if k == 0 or widths[a] != widths[lead] else lead
+            a, b = lead, a
+        rows[k, 0] = time[a]
+        rows[k, 1] = time[b]
+        rows[k, 2] = value[a]
+        rows[k, 3] = value[b]
+        rows[k, 4] = 2 * kinds + column[k]
+        coefs[k, 4] = widths[b]
+    return names[:, :count], rows[:count], coefs[:count], weights[:count]
+
+
+@njit()
+def spread(jobs: Any, kinds: Any, alone: Any, lookup: Any, each: Any) -> Any:
+    """Return a row per job and per pair of jobs; ``lookup``: row in ``each`` of two kinds or -1."""
+    count = len(jobs)
+    columns = alone.shape[1]
+    size = count
+    for j in range(count):
+        for i in range(j):
+            size += lookup[kinds[i], kinds[j]] >= 0
+    members = np.empty((size, 2), dtype=np.int64)
+    fractions = np.empty((size, columns))
+    k = 0
+    for j in range(count):
+        members[k, 0] = jobs[j]
+        members[k, 1] = -1
+        for c in range(columns):
+            fractions[k, c] = alone[kinds[j], c]
+        k += 1
+        for i in range(j):
+            number = lookup[kinds[i], kinds[j]]
+            if number >= 0:
+                members[k, 0] = jobs[i]
+                members[k, 1] = jobs[j]
+                for c in range(columns):
+                    fractions[k, c] = each[number, c]
+                k += 1
+    return members, fractions

@@ -1,0 +1,484 @@
+"""The compiled kernel of `repro.solve.pairs.programme`: an interior-point method."""
+
+# The programme, with slacks s, is: maximise goal v subject to A x + f v + s = b, x >= 0, s >= 0.
+# With duals y of the rows and y_x of x >= 0, and two unknowns tau, kappa >= 0 more, its homogeneous
+# self-dual embedding has no objective and always a solution:
+#
+#   (1) A x + f v + s = b tau         `primal`
+#   (2) y_x = A' y                    `dual`, with s_x = x (`low`)
+#   (3) goal tau = f' y               `dual_free`
+#   (4) kappa = goal v - b' y         `gap`: left minus right of each
+#   (5) s y = w mu, s_x y_x = w_x mu, kappa tau = mu, all >= 0, with mu -> 0
+#
+# Where tau > 0, x / tau and y / tau are optimal. The weights w and w_x of the barrier are the
+# numbers of jobs or pairs that a row or column stands for, so that the answer over kinds is that
+# over jobs. A Newton step eliminates x and the slacks; with wide = s_x / y_x what is left is
+#
+#   (6) N dy = right-hand side + f dv - b dtau,    N = A diag(wide) A' + diag(s / y)
+#
+# solved for f (`probe`), -b (`y1`) and what (1), (2) and (5) lack (`y2`); (3) then gives dv (`v1`
+# and `v2`), (4) dtau. A step towards mu = 0 foretells the centring, sigma = (1 - its length)^3, and
+# the second-order terms of the step that is taken (S. Mehrotra, SIAM J. Optim. 2, 1992).
+#
+# Every column touches at most five rows: time and value of both members, GPUs of the type. Only
+# kinds of equal width share columns, so that N has one block per width, tied to the others by the
+# rows of types alone. Columns come in runs whose first member and type stay while the second goes
+# through consecutive kinds.
+
+from typing import Any
+
+import numpy as np
+
+from repro.base.assign import assign
+from repro.base.compiled import SUMS, njit
+
+#: Relative addition to the diagonal: near the optimum rows may depend on each other.
+STEADY = 1e-13
+#: Least pivot.
+SINGULAR = 1e-300
+#: Pivots taken at a time.
+_BLOCK = 4
+
+
+@njit(error_model="numpy", fastmath=SUMS)
+def factorise(matrix: Any) -> None:
+    """Overwrite the upper half of a positive definite matrix by its Cholesky factor.
+
+    Columns beyond the square are right-hand sides: they become solutions with the factor's
+    transpose.
+    """
+    size, width = matrix.shape
+    for begin in range(0, size, _BLOCK):
+        end = min(begin + _BLOCK, size)
+        for k in range(begin, end):
+            for above in range(begin, k):
+                factor = matrix[above, k]
+                for j in range(k, width):
+                    matrix[k, j] -= factor * matrix[above, j]
+            inverse = 1.0 / np.sqrt(max(matrix[k, k], SINGULAR))
+            for j in range(k, width):
+                matrix[k, j] *= inverse
+        if end - begin < _BLOCK:
+            break
+        for i in range(end, size):
+            a, b = matrix[begin, i], matrix[begin + 1, i]
+            c = matrix[begin + 2, i]
+            d = matrix[begin + 3, i]
+            for j in range(i, width):
+                matrix[i, j] -= (
+                    a * matrix[begin, j] + b * matrix[begin + 1, j]
+                    + c * matrix[begin + 2, j] + d * matrix[begin + 3, j]
+                )  # fmt: skip
+
+
+@njit(error_model="numpy")
+def find_runs(rows: Any, blocks: Any) -> Any:
+    """Return first column, length and rows of each run; its block, its type's columns there."""
+    runs = np.empty((rows.shape[0], 10), dtype=np.uint64)
+    count = 0
+    block = 0
+    for k in range(rows.shape[0]):
+        same = k > 0 and rows[k, 0] == rows[k - 1, 0] and rows[k, 4] == rows[k - 1, 4]
+        if same and rows[k, 1] == rows[k - 1, 1] + 1:
+            runs[count - 1, 1] += np.uint64(1)
+            continue
+        block = 0 if rows[k, 0] < blocks[block] else block
+        while rows[k, 0] >= blocks[block + 1]:
+            block += 1
+        runs[count, 0] = k
+        runs[count, 1] = 1
+        for p in range(5):
+            runs[count, 2 + p] = rows[k, p]
+        of_type = rows[k, 4] - blocks[-1]
+        runs[count, 7] = blocks[block]
+        runs[count, 9] = of_type
+        runs[count, 8] = blocks[block + 1] - blocks[block] + of_type
+        count += 1
+    return runs[:count]
+
+
+@njit(error_model="numpy", fastmath=SUMS)
+def times(runs: Any, coefs: Any, x: Any, out: Any) -> None:
+    """Set ``out`` to A x."""
+    c0 = coefs[0]
+    c1 = coefs[1]
+    c2 = coefs[2]
+    c3 = coefs[3]
+    c4 = coefs[4]
+    out[:] = 0.0
+    for r in range(runs.shape[0]):
+        begin = runs[r, 0]
+        length = runs[r, 1]
+        r1 = runs[r, 3]
+        r3 = runs[r, 5]
+        s0 = s2 = s4 = 0.0
+        for k in range(begin, begin + length):
+            s0 += c0[k] * x[k]
+            s2 += c2[k] * x[k]
+            s4 += c4[k] * x[k]
+        for q in range(length):
+            out[r1 + q] += c1[begin + q] * x[begin + q]
+        for q in range(length):
+            out[r3 + q] += c3[begin + q] * x[begin + q]
+        out[runs[r, 2]] += s0
+        out[runs[r, 4]] += s2
+        out[runs[r, 6]] += s4
+
+
+@njit(error_model="numpy", fastmath=SUMS)
+def times_transposed(runs: Any, coefs: Any, y: Any, out: Any) -> None:
+    """Set ``out`` to A' y."""
+    c0 = coefs[0]
+    c1 = coefs[1]
+    c2 = coefs[2]
+    c3 = coefs[3]
+    c4 = coefs[4]
+    for r in range(runs.shape[0]):
+        begin = runs[r, 0]
+        r1 = runs[r, 3]
+        r3 = runs[r, 5]
+        y0 = y[runs[r, 2]]
+        y2 = y[runs[r, 4]]
+        y4 = y[runs[r, 6]]
+        for q in range(runs[r, 1]):
+            k = begin + q
+            out[k] = (
+                c0[k] * y0 + c2[k] * y2 + c4[k] * y4 + c1[k] * y[r1 + q] + c3[k] * y[r3 + q]
+            )  # fmt: skip
+
+
+@njit(error_model="numpy", fastmath=SUMS)
+def normal_matrix(
+    runs: Any, blocks: Any, coefs: Any, width: Any, slack: Any, matrix: Any
+) -> None:  # fmt: skip
+    """Set the upper half of A diag(width) A' + diag(slack): columns of a row's block, of types."""
+    c0 = coefs[0]
+    c1 = coefs[1]
+    c2 = coefs[2]
+    c3 = coefs[3]
+    c4 = coefs[4]
+    matrix[:] = 0.0
+    for r in range(runs.shape[0]):
+        begin = runs[r, 0]
+        r1 = runs[r, 3]
+        r3 = runs[r, 5]
+        lo = runs[r, 7]
+        border = runs[r, 8]
+        r0 = runs[r, 2]
+        r2 = runs[r, 4]
+        r4 = runs[r, 6]
+        value_a = r2 - lo
+        s00 = s02 = s04 = s22 = s24 = s44 = 0.0
+        for q in range(runs[r, 1]):
+            k = begin + q
+            time = r1 + q
+            value = r3 + q
+            w0 = c0[k] * width[k]
+            w1 = c1[k] * width[k]
+            w2 = c2[k] * width[k]
+            w3 = c3[k] * width[k]
+            s00 += w0 * c0[k]
+            s02 += w0 * c2[k]
+            s04 += w0 * c4[k]
+            s22 += w2 * c2[k]
+            s24 += w2 * c4[k]
+            s44 += c4[k] * width[k] * c4[k]
+            matrix[r0, time - lo] += w0 * c1[k]
+            matrix[r0, value - lo] += w0 * c3[k]
+            matrix[r2, value - lo] += w2 * c3[k]
+            matrix[time, value_a] += w2 * c1[k]
+            matrix[time, time - lo] += w1 * c1[k]
+            matrix[time, value - lo] += w1 * c3[k]
+            matrix[time, border] += w1 * c4[k]
+            matrix[value, value - lo] += w3 * c3[k]
+            matrix[value, border] += w3 * c4[k]
+        matrix[r0, r0 - lo] += s00
+        matrix[r0, value_a] += s02
+        matrix[r0, border] += s04
+        matrix[r2, value_a] += s22
+        matrix[r2, border] += s24
+        matrix[r4, runs[r, 9]] += s44
+    for block in range(len(blocks)):
+        first = blocks[block]
+        end = blocks[block + 1] if block + 1 < len(blocks) else len(slack)
+        for i in range(end - first):
+            matrix[first + i, i] = (matrix[first + i, i] + slack[first + i]) * (1.0 + STEADY)
+
+
+@njit(error_model="numpy", fastmath=SUMS)
+def factorise_blocks(matrix: Any, blocks: Any, one: Any, two: Any, inverse: Any) -> None:
+    """Overwrite `normal_matrix` by its factor and both vectors by solutions; invert the pivots."""
+    last = blocks[-1]
+    types = len(one) - last
+    corner = matrix[last:, : types + 2]
+    assign(corner[:, types], one[last:])
+    assign(corner[:, types + 1], two[last:])
+    for block in range(len(blocks) - 1):
+        lo = blocks[block]
+        hi = blocks[block + 1]
+        wide = hi - lo
+        part = matrix[lo:hi, : wide + types + 2]
+        assign(part[:, wide + types], one[lo:hi])
+        assign(part[:, wide + types + 1], two[lo:hi])
+        factorise(part)
+        assign(one[lo:hi], part[:, wide + types])
+        assign(two[lo:hi], part[:, wide + types + 1])
+        for i in range(wide):
+            inverse[lo + i] = 1.0 / part[i, i]
+            for g in range(types):
+                for h in range(g, types + 2):
+                    corner[g, h] -= part[i, wide + g] * part[i, wide + h]
+    factorise(corner)
+    assign(one[last:], corner[:, types])
+    assign(two[last:], corner[:, types + 1])
+    for g in range(types):
+        inverse[last + g] = 1.0 / corner[g, g]
+    _backward(matrix, blocks, inverse, one)
+    _backward(matrix, blocks, inverse, two)
+
+
+@njit(error_model="numpy", fastmath=SUMS)
+def _forward(upper: Any, inverse: Any, x: Any, tail: Any) -> None:
+    """Solve with the transpose of one block of the factor, and take its part from the tail."""
+    size = len(x)
+    for i in range(size):
+        value = x[i] * inverse[i]
+        x[i] = value
+        for j in range(i + 1, size):
+            x[j] -= upper[i, j] * value
+        for g in range(len(tail)):
+            tail[g] -= upper[i, size + g] * value
+
+
+@njit(error_model="numpy", fastmath=SUMS)
+def _backward(matrix: Any, blocks: Any, inverse: Any, x: Any) -> None:
+    """Solve with the factor, the GPU types first, which the blocks depend on."""
+    last = blocks[-1]
+    end = len(x)
+    for block in range(len(blocks) - 1, -1, -1):
+        lo = blocks[block]
+        size = (blocks[block + 1] if lo < last else end) - lo
+        for i in range(size - 1, -1, -1):
+            total = x[lo + i]
+            for j in range(i + 1, size):
+                total -= matrix[lo + i, j] * x[lo + j]
+            if lo < last:
+                for g in range(end - last):
+                    total -= matrix[lo + i, size + g] * x[last + g]
+            x[lo + i] = total * inverse[lo + i]
+
+
+@njit(error_model="numpy", fastmath=SUMS)
+def solve_blocks(matrix: Any, blocks: Any, inverse: Any, x: Any) -> None:
+    """Overwrite ``x`` by the solution with the factor of `factorise_blocks`."""
+    last = blocks[-1]
+    for block in range(len(blocks) - 1):
+        lo = blocks[block]
+        hi = blocks[block + 1]
+        _forward(matrix[lo:hi], inverse[lo:hi], x[lo:hi], x[last:])
+    _forward(matrix[last:], inverse[last:], x[last:], x[:0])
+    _backward(matrix, blocks, inverse, x)
+
+
+@njit(error_model="numpy", fastmath=SUMS)
+def largest(values: Any) -> float:
+    """Return the largest absolute value."""
+    most = 0.0
+    for k in range(len(values)):
+        if abs(values[k]) > most:
+            most = abs(values[k])
+    return most
+
+
+@njit(error_model="numpy", fastmath=SUMS)
+def dot(one: Any, other: Any) -> float:
+    """Return the inner product."""
+    total = 0.0
+    for k in range(len(one)):
+        total += one[k] * other[k]
+    return total
+
+
+@njit(error_model="numpy", fastmath=SUMS)
+def turn(
+    target: Any, values: Any, duals: Any, steps: Any, dual_steps: Any, most: float
+) -> float:  # fmt: skip
+    """Set the steps for products to change by ``target``; return the largest part any loses."""
+    for k in range(len(values)):
+        steps[k] = (target[k] - values[k] * dual_steps[k]) / duals[k]
+    for k in range(len(values)):
+        if most * values[k] + steps[k] < 0.0:
+            most = -steps[k] / values[k]
+        if most * duals[k] + dual_steps[k] < 0.0:
+            most = -dual_steps[k] / duals[k]
+    return most
+
+
+@njit(error_model="numpy", fastmath=SUMS)
+def balance(rows: Any, coefs: Any, free: Any, own: Any) -> Any:
+    """Return row scales, of A and of x >= 0, that bring all entries near one (Ruiz, 3 passes)."""
+    count = rows.shape[0]
+    size = len(free)
+    scale = np.ones(size)
+    scale_low = np.ones(count)
+    entries = np.abs(coefs)
+    low = np.ones(count)
+    last = np.abs(free)
+    by_column = np.empty(count)
+    for k in range(count):
+        if own[k]:
+            # touches two rows that are one: each sees half the coefficient
+            entries[k, 0] *= 0.5
+            entries[k, 2] *= 0.5
+    for _ in range(3):
+        by_row = last.copy()
+        by_last = max(last.max(), 1e-12)
+        for k in range(count):
+            most = low[k]
+            for p in range(5):
+                entry = entries[k, p]
+                i = rows[k, p]
+                if entry > most:
+                    most = entry
+                if entry > by_row[i]:
+                    by_row[i] = entry
+            by_column[k] = most
+        for i in range(size):
+            by_row[i] = 1.0 if by_row[i] < 1e-6 else 1.0 / np.sqrt(by_row[i])
+        for k in range(count):
+            by_column[k] = 1.0 / np.sqrt(by_column[k])
+            by_low = np.sqrt(low[k])
+            low[k] *= by_column[k] / by_low
+            scale_low[k] *= by_low
+        for k in range(count):
+            for p in range(5):
+                entries[k, p] *= by_row[rows[k, p]] * by_column[k]
+        last = last * by_row / np.sqrt(by_last)
+        scale /= by_row
+    return scale, scale_low
+
+
+@njit(error_model="numpy", fastmath=SUMS)
+def centre(
+    rows: Any, coefs: Any, free: Any, limits: Any, column_weights: Any, row_weights: Any,
+    own: Any, blocks: Any, goal: float, tolerance: float, most_steps: int,
+) -> Any:  # fmt: skip
+    """Return x, v, duals y and the steps taken (-1: ``tolerance`` was not reached).
+
+    Arguments are as in `Programme`; ``own`` marks columns of two jobs of one kind. ``goal`` is 1,
+    or 0 with ``free`` all 0 for a point amid all that satisfy the constraints.
+    """
+    size = len(limits)
+    count = rows.shape[0]
+    scale, scale_low = balance(rows, coefs, free / row_weights, own)
+    scaled = np.empty((5, count))
+    for k in range(count):
+        for p in range(5):
+            scaled[p, k] = coefs[k, p] * (scale_low[k] / scale[rows[k, p]])
+    free = free / scale
+    limits = limits / scale
+    weights = column_weights.sum() + row_weights.sum() + 1.0
+    norm = max(1.0, np.sqrt(dot(limits, limits)))
+    runs = find_runs(rows, blocks)
+    upper = np.empty((size, (blocks[1:] - blocks[:-1]).max() + size - blocks[-1] + 2))
+    primal, y1, y2, ds, target, inverse = np.empty((6, size))
+    dual, low, wide, t, ahead, dy_low, ds_low, target_low = np.empty((8, count))
+
+    # start: least-squares points, shifted into the positive orthant
+    normal_matrix(runs, blocks, scaled, column_weights, row_weights, upper)
+    probe = free.copy()
+    assign(y1, -limits)
+    factorise_blocks(upper, blocks, probe, y1, inverse)
+    curve = dot(free, probe)
+    v = -dot(free, y1) / curve if curve > 0.0 else 0.0
+    y1 += v * probe
+    times_transposed(runs, scaled, y1, t)
+    x = -column_weights * t
+    s = -y1
+    s_low = -t
+    shift = max(-s.min(), -s_low.min())
+    if shift >= 0.0:
+        s += 1.0 + shift
+        s_low += 1.0 + shift
+    s = s * row_weights
+    s_low = s_low * column_weights
+    y = probe * (goal / curve if curve > 0.0 else 0.0)
+    y_low = np.empty(count)
+    times_transposed(runs, scaled, y, y_low)
+    shift = max(-y.min(), -y_low.min())
+    if shift >= 0.0:
+        y += 1.0 + shift
+        y_low += 1.0 + shift
+    tau = 1.0
+    kappa = 1.0
+
+    for number in range(most_steps):
+        times_transposed(runs, scaled, y, t)
+        times(runs, scaled, x, primal)
+        dual_free = -dot(free, y) + goal * tau
+        primal += s + free * v - limits * tau
+        for k in range(count):
+            dual[k] = y_low[k] - t[k]
+            low[k] = s_low[k] - x[k]
+            wide[k] = s_low[k] / y_low[k]
+        priced = dot(limits, y)
+        gap = kappa - goal * v + priced
+        mu = (dot(s, y) + dot(s_low, y_low) + kappa * tau) / weights
+        value = max(abs(v) / tau, 1e-12) if goal > 0.0 else 1.0
+        wrong = max(largest(primal), largest(low)) / tau / norm
+        off = max(largest(dual), abs(dual_free)) / tau
+        apart = abs(priced - goal * v) / tau / value
+        if wrong < tolerance and off < tolerance and apart < tolerance:
+            return x * scale_low / tau, v / tau, y / scale / tau, number
+        if not (mu > 0.0) or not np.isfinite(mu):
+            break
+        normal_matrix(runs, blocks, scaled, wide, s / y, upper)
+        assign(probe, free)
+        assign(y1, -limits)
+        factorise_blocks(upper, blocks, probe, y1, inverse)
+        curve = dot(free, probe)
+        v1 = (goal - dot(free, y1)) / curve if curve > 0.0 else 0.0
+        y1 += v1 * probe
+        below = kappa / tau + goal * v1 - dot(limits, y1)
+        sigma = 0.0
+        pull = 1.0
+        assign(target, -s * y)
+        assign(target_low, -s_low * y_low)
+        target_tau = -kappa * tau
+        for phase in range(2):
+            # columns eliminated: their steps if the rows asked for nothing, and the rows' answer
+            for k in range(count):
+                ahead[k] = pull * (wide[k] * dual[k] + low[k]) + target_low[k] / y_low[k]
+            times(runs, scaled, ahead, y2)
+            y2 += pull * primal + target / y
+            solve_blocks(upper, blocks, inverse, y2)
+            v2 = (pull * dual_free - dot(free, y2)) / curve if curve > 0.0 else 0.0
+            y2 += v2 * probe
+            d_tau = (pull * gap + target_tau / tau - goal * v2 + dot(limits, y2)) / below
+            y2 += d_tau * y1
+            times_transposed(runs, scaled, y2, t)
+            for k in range(count):
+                dy_low[k] = t[k] - pull * dual[k]
+            d_kappa = (target_tau - kappa * d_tau) / tau
+            most = max(1.0 if phase == 0 else 0.99, -d_tau / tau, -d_kappa / kappa)
+            most = turn(target_low, s_low, y_low, ds_low, dy_low, most)
+            most = 1.0 / turn(target, s, y, ds, y2, most)
+            if phase == 0:
+                sigma = min(1.0, max(1e-4, (1.0 - most) ** 3))
+                pull = 1.0 - sigma
+                # towards the central path, less what the first steps miss by being straight
+                aim = sigma * mu
+                assign(target, aim * row_weights - s * y - ds * y2)
+                assign(target_low, aim * column_weights - s_low * y_low - ds_low * dy_low)
+                target_tau = sigma * mu - kappa * tau - d_kappa * d_tau
+        step = min(0.99 * most, 0.999)
+        for k in range(count):
+            x[k] += step * (ahead[k] - wide[k] * t[k])
+            s_low[k] += step * ds_low[k]
+            y_low[k] += step * dy_low[k]
+        v += step * (v2 + d_tau * v1)
+        s += step * ds
+        y += step * y2
+        tau += step * d_tau
+        kappa += step * d_kappa
+    return x * scale_low / tau, v / tau, y / scale / tau, -1

@@ -1,1 +1,0 @@
-"""Measures the tables in ``traces/`` from public files: ``python -m repro.trace.calibrate``."""

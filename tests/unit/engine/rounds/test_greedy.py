@@ -1,0 +1,183 @@
+"""The compiled walk against a sorted list, and what it may never do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from repro.engine.rounds.kernel import ranks, walk
+
+
+def naive(members, widths, able, rank, deficit, x, capacity, order, whole_queue, idle_ok):
+    """Walk down sorted lists, one over all types or one per type."""
+    free = list(capacity)
+    taken = set()
+    chosen = []
+    queues = [list(order)] if whole_queue else [[kind] for kind in order]
+    for queue in queues:
+        entries = [
+            ((-rank[a, j], -deficit[a, j], -x[a, j], queue.index(j), a), a, j)
+            for a in range(len(x))
+            for j in queue
+            if able[a, j] and (rank[a, j] > 0 or not idle_ok)
+        ]
+        for _, a, j in sorted(entries):
+            jobs = {job for job in members[a] if job >= 0}
+            if not jobs & taken and widths[a] <= free[j]:
+                taken |= jobs
+                free[j] -= widths[a]
+                chosen.append((a, j))
+    return chosen
+
+
+@st.composite
+def instances(draw):
+    jobs = draw(st.integers(1, 9))
+    kinds = draw(st.integers(1, 3))
+    gangs = draw(st.lists(st.sampled_from([1, 1, 2, 4]), min_size=jobs, max_size=jobs))
+    rows = [(job, -1) for job in range(jobs)]
+    for one in range(jobs):
+        for other in range(one + 1, jobs):
+            if gangs[one] == gangs[other] and draw(st.booleans()):
+                rows.append((one, other))
+    shape = (len(rows), kinds)
+
+    def values(choices):
+        size = len(rows) * kinds
+        return np.array(
+            draw(st.lists(st.sampled_from(choices), min_size=size, max_size=size))
+        ).reshape(shape)
+
+    return {
+        "members": np.array(rows, dtype=np.int64),
+        "widths": np.array([gangs[one] for one, _ in rows], dtype=np.int64),
+        "able": values([True, True, False]),
+        # few values, so that ties are common
+        "rank": values([0.0, 0.5, 1.0, np.inf]),
+        "deficit": values([-1.0, 0.0, 1.0]),
+        "x": values([0.0, 0.25]),
+        "capacity": np.array(draw(st.lists(st.integers(0, 6), min_size=kinds, max_size=kinds))),
+        "order": np.array(draw(st.permutations(range(kinds)))),
+        "whole_queue": draw(st.booleans()),
+        "idle_ok": draw(st.booleans()),
+    }
+
+
+def walked(case):
+    taken = np.zeros(len(case["widths"]), dtype=np.bool_)
+    rows, kinds = walk(**case, taken=taken)
+    assert not taken.any(), "the scratch array must be left all false"
+    return list(zip(rows.tolist(), kinds.tolist(), strict=True))
+
+
+@given(case=instances())
+@settings(max_examples=300, deadline=None)
+def test_the_walk_is_that_down_a_sorted_list(case):
+    assert walked(case) == naive(**case)
+
+
+@given(case=instances())
+@settings(max_examples=200, deadline=None)
+def test_a_job_at_most_once_and_no_more_gpus_than_there_are(case):
+    chosen = walked(case)
+    jobs = [job for a, _ in chosen for job in case["members"][a].tolist() if job >= 0]
+    assert len(jobs) == len(set(jobs))
+    used = np.zeros(len(case["capacity"]))
+    for a, j in chosen:
+        assert case["able"][a, j]
+        used[j] += case["widths"][a]
+    assert (used <= case["capacity"]).all()
+    if case["idle_ok"]:
+        assert all(case["rank"][a, j] > 0 for a, j in chosen)
+    elif not case["whole_queue"]:
+        # work conserving: nobody left out would fit
+        for a, (one, other) in enumerate(case["members"].tolist()):
+            if one not in jobs and other not in jobs:
+                fits = case["able"][a] & (case["widths"][a] <= case["capacity"] - used)
+                assert not fits.any()
+
+
+def row(*values):
+    return np.array([values], dtype=float).T
+
+
+def small(rank, **changes):
+    """One GPU of one type for jobs of one GPU."""
+    count = len(rank)
+    case = {
+        "members": np.column_stack([np.arange(count), np.full(count, -1)]),
+        "widths": np.ones(count, dtype=np.int64),
+        "able": np.ones((count, 1), dtype=np.bool_),
+        "rank": row(*rank),
+        "deficit": np.zeros((count, 1)),
+        "x": np.zeros((count, 1)),
+        "capacity": np.array([1]),
+        "order": np.array([0]),
+        "whole_queue": False,
+        "idle_ok": False,
+    }
+    return walked(case | changes)
+
+
+def test_priority_then_time_owed_then_share_then_order():
+    assert small([1.0, 2.0]) == [(1, 0)]
+    assert small([1.0, 1.0], deficit=row(0.0, 5.0)) == [(1, 0)]
+    assert small([1.0, 1.0], x=row(0.1, 0.2)) == [(1, 0)]
+    assert small([1.0, 1.0], deficit=row(5.0, 0.0), x=row(0.1, 0.2)) == [(0, 0)]
+    assert small([1.0, 1.0]) == [(0, 0)]
+
+
+def test_jobs_without_a_share_run_only_if_gpus_may_not_idle():
+    assert small([0.0]) == [(0, 0)]
+    assert small([0.0], idle_ok=True) == []
+
+
+def test_one_queue_over_all_types_or_one_after_the_other():
+    """The job with the highest priority on the type filled last loses it in separate queues."""
+    case = {
+        "members": np.array([[0, -1], [1, -1]]),
+        "widths": np.ones(2, dtype=np.int64),
+        "able": np.ones((2, 2), dtype=np.bool_),
+        "rank": np.array([[1.0, 9.0], [0.5, 5.0]]),
+        "deficit": np.zeros((2, 2)),
+        "x": np.zeros((2, 2)),
+        "capacity": np.array([1, 1]),
+        "order": np.array([0, 1]),
+        "idle_ok": False,
+    }
+    assert walked(case | {"whole_queue": True}) == [(0, 1), (1, 0)]
+    assert walked(case | {"whole_queue": False}) == [(0, 0), (1, 1)]
+    # the order decides which queue comes first
+    assert walked(case | {"whole_queue": False, "order": np.array([1, 0])}) == [(0, 1), (1, 0)]
+
+
+def test_a_gang_that_does_not_fit_is_passed_over():
+    case = {"widths": np.array([3, 1, 1]), "capacity": np.array([2])}
+    assert small([3.0, 2.0, 1.0], **case) == [(1, 0), (2, 0)]
+
+
+def test_a_pair_takes_both_of_its_jobs():
+    members = np.array([[0, -1], [1, -1], [0, 1]])
+    assert small([1.0, 1.0, 2.0], members=members, capacity=np.array([2])) == [(2, 0)]
+    assert small([3.0, 1.0, 2.0], members=members, capacity=np.array([2])) == [(0, 0), (1, 0)]
+
+
+@pytest.mark.parametrize(
+    ("counts_rounds", "expected"),
+    [
+        # X over rounds: never served comes first
+        (True, [[0.5 / 2, np.inf], [0.0, 0.25 / 4]]),
+        # X over the part of the time of all rows; never served counts a billion times its share
+        (False, [[0.5 / (2 / 8), 0.5e9], [0.0, 0.25 / (4 / 4)]]),
+    ],
+)
+def test_ranks(counts_rounds, expected):
+    x = np.array([[0.5, 0.5], [0.0, 0.25]])
+    time = np.array([[2.0, 0.0], [6.0, 4.0]])
+    total = np.array([8.0, 4.0])
+    np.testing.assert_allclose(ranks(x, time, total, counts_rounds), expected)
+    # nothing was given yet
+    nothing = ranks(x, 0 * time, 0 * total, counts_rounds)
+    assert nothing[1, 0] == 0 and nothing[0, 0] >= 0.5e9

@@ -1,0 +1,203 @@
+"""Rounds played in one go are the rounds played one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from repro import make, simulate
+from repro.model.decision import Shares
+from repro.model.policy import Policy
+from repro.model.view import View
+from repro.perf.throughput import ThroughputTable
+from repro.policies.gavel.las import GavelLas
+from repro.trace import synth
+
+CLUSTER = "3xv100,2xp100,4xk80"
+
+
+@dataclass(frozen=True)
+class Watched(Policy):
+    """Gavel's LAS with somebody who looks at every decision."""
+
+    look: Callable[[View], None]
+    needs: ClassVar[frozenset[str]] = GavelLas.needs | {"duration"}
+
+    def session(self, view):
+        decide = GavelLas().session(view)
+
+        def decided(view):
+            self.look(view)
+            return decide(view)
+
+        return decided
+
+
+@dataclass(frozen=True)
+class Halves(Policy):
+    """Half of each of two types."""
+
+    def decide(self, view):
+        return Shares(list(view.jobs), view.gpu_types, np.full((len(view.jobs), 2), 0.5))
+
+
+def both(trace, policy, rules="gavel", **options):
+    """Return the records with and without intervals; without, rounds are played in one go."""
+    runs = [
+        simulate(trace, CLUSTER, policy, rules=rules, keep_intervals=kept, **options)
+        for kept in (True, False)
+    ]
+    assert len(runs[0].intervals) and not len(runs[1].intervals)
+    return [run.jobs for run in runs]
+
+
+@pytest.mark.parametrize(
+    "policy",
+    ["gavel-las", "las-agnostic", "gavel-las-ss", "gandiva-ss", "gavel-fifo", "allox", "gavel-ftf"],
+)
+@pytest.mark.parametrize("interval_s", [0.0, 1920.0])
+@settings(max_examples=4, deadline=None)
+@given(seed=st.integers(0, 99), rate=st.sampled_from([0.3, 0.8]))
+def test_as_one_by_one(policy, interval_s, seed, rate):
+    trace = synth.make("gavel-single", seed, jobs=25, rate=rate)
+    one, ahead = both(trace, policy, rounds={"min_realloc_interval_s": interval_s}, seed=seed)
+    pd.testing.assert_frame_equal(one, ahead)
+
+
+@pytest.mark.parametrize("stop", [5e4, 1e5, 3e5])
+def test_who_ends_before_the_run_is_stopped(stop):
+    """A run that is stopped within a round knows the completions until then, and no others."""
+    trace = synth.make("gavel-single", 4, jobs=30, rate=0.5)
+    one, ahead = both(trace, "las-agnostic", stop_time=stop)
+    pd.testing.assert_series_equal(one["end_time"], ahead["end_time"])
+    assert one["end_time"].notna().any() and one["end_time"].isna().any()
+    assert ahead["end_time"].max() <= stop
+
+
+def test_awaited_jobs_end_as_they_do_with_the_others():
+    trace = synth.make("gavel-single", 4, jobs=30, rate=0.5)
+    one, ahead = both(trace, "gavel-las", until=[12, 3, 20])
+    ended = one["end_time"].notna()
+    assert ended.sum() >= 3
+    # whoever ends in the last round too may be known already
+    assert ahead.loc[ended, "end_time"].tolist() == one.loc[ended, "end_time"].tolist()
+
+
+@pytest.mark.parametrize("policy", ["gavel-las", "las-agnostic", "fifo-agnostic"])
+@pytest.mark.parametrize(
+    "rounds",
+    [
+        {"preemption_overhead_s": 30.0},
+        {"preemption_overhead_s": 30.0, "lease_renewal": False},
+        {"whole_queue": True, "prior_rounds": 0},
+        {"drop_unallocated": False, "round_s": 900},
+    ],
+)
+def test_as_one_by_one_under_other_settings(policy, rounds):
+    trace = synth.make("gavel-multiple", 3, jobs=25, rate=0.5)
+    trace = trace[trace["num_gpus"] <= 2].reset_index(drop=True)
+    one, ahead = both(trace, policy, rounds=rounds)
+    pd.testing.assert_frame_equal(one, ahead)
+
+
+@pytest.mark.parametrize(
+    ("rules", "ideal"), [("paper", "fluid"), ("gavel", "fluid"), ("gavel", "artifact")]
+)
+@pytest.mark.parametrize("policy", ["gavel-las", "gavel-fifo", "gavel-ftf"])
+def test_ideal_execution_is_the_same_whoever_is_told(policy, rules, ideal):
+    trace = synth.make("gavel-multiple", 5, jobs=30, rate=0.6)
+    trace = trace[trace["num_gpus"] <= 2].reset_index(drop=True)
+    one, ahead = both(trace, policy, rules=rules, rounds={"ideal": ideal})
+    pd.testing.assert_frame_equal(one, ahead, rtol=1e-9)
+
+
+def test_ideal_execution_in_the_seconds_of_a_trace():
+    """Half of a V100 and half of a K80, in seconds on a V100: (1 + 1/4) / 2."""
+    trace = pd.DataFrame(
+        {"job_id": [0], "submit_time": 0.0, "num_gpus": 1, "duration": 100.0, "model": "m"}
+    )
+    table = ThroughputTable({("m", 1): {"v100": 8.0, "k80": 2.0}}, "v100")
+    found = simulate(
+        trace, "1xv100,1xk80", Halves(), perf=table, rounds={"ideal": "fluid"}, keep_intervals=False
+    )
+    assert found.jobs["end_time"].tolist() == pytest.approx([160.0])
+
+
+def test_who_looks_between_the_rounds_sees_them():
+    """A process beside the simulation finds the jobs that run at its instant."""
+    trace = synth.make("gavel-single", 1, jobs=6, rate=1.0)
+    seen = []
+
+    def look(engine):
+        for _ in range(40):
+            yield engine.env.timeout(500.0)
+            seen.append(sum(engine.table.running))
+            engine.poke()
+
+    simulate(
+        trace, "1xv100", make("gavel-las"), rules="gavel", processes=[look], keep_intervals=False
+    )
+    assert set(seen) == {1}
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "attained",
+        "is_running",
+        "held",
+        "rate",
+        "run_seconds",
+        "remaining",
+        "steps_left",
+    ],
+)
+def test_what_is_told_at_a_decision_is_what_was_held(asked):
+    """Progress as a policy sees it does not depend on how rounds are played, or what it asked."""
+    trace = synth.make("gavel-single", 2, jobs=12, rate=2.0)
+
+    def services(keep):
+        told = []
+
+        def of(view, job):
+            ask = getattr(view, asked)
+            return float(ask([job])[0] if asked == "steps_left" else ask(job))
+
+        def look(view):
+            told.append([(job, of(view, job)) for job in view.jobs])
+
+        policy = Watched(look)
+        simulate(trace, "1xv100,1xk80", policy, rules="gavel", keep_intervals=keep)
+        return told
+
+    first = services(False)
+    second = services(True)
+    assert first == [[(job, pytest.approx(told)) for job, told in one] for one in second]
+    assert len({told for one in first for _, told in one}) > 1
+
+
+@pytest.mark.parametrize("rules", ["gavel", "paper"])
+@pytest.mark.parametrize("keep", [True, False])
+def test_steps_left_are_the_seconds_left_at_the_speed_of_the_reference(rules, keep):
+    """Asked before the seconds, which the job table must be told of first."""
+    trace = synth.make("gavel-single", 2, jobs=12, rate=2.0)
+    pace = (trace["iterations"] / trace["duration"]).to_numpy()
+    seen = []
+
+    def look(view):
+        steps = view.steps_left(view.jobs).tolist()
+        assert [view.steps_left([job])[0] for job in view.jobs] == steps
+        seconds = [view.remaining(job) for job in view.jobs]
+        seen.extend(zip(steps, seconds, pace[view.jobs], strict=True))
+
+    simulate(trace, "1xv100,1xk80", Watched(look), rules=rules, keep_intervals=keep)
+    assert len({steps for steps, _, _ in seen}) > 20
+    for steps, seconds, speed in seen:
+        assert steps == pytest.approx(seconds * speed, rel=1e-3)

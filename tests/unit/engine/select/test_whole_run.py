@@ -1,0 +1,130 @@
+"""Runs in compiled loops equal the engine's, event by event, to the last bit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from unittest.mock import patch
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from repro import simulate
+from repro.base.errors import PolicyError
+from repro.engine.loop import Engine
+from repro.engine.select import whole_run
+from repro.model.policy import Order, make
+from repro.model.view import View
+from repro.policies.baselines.known_durations import SRTF
+from repro.testing import small_trace
+from repro.trace import synth
+
+POLICIES = [
+    ("srtf", {}),
+    ("srsf", {}),
+    ("las-2d", {"quantum": 300.0}),
+    ("tiresias-l", {}),
+    ("tiresias-l", {"thresholds": (500.0, 3000.0, 20000.0)}),
+]
+
+
+def sleeper(engine):
+    yield engine.env.timeout(1.0)
+
+
+def trace_of(seed, jobs=600, grid=0):
+    rng = np.random.default_rng(seed)
+    trace = synth.make("philly-like", rng, jobs=jobs, load=2.0, num_gpus=64)
+    if grid:
+        # many events at one instant
+        for name in ("submit_time", "duration"):
+            trace[name] = np.maximum(grid, trace[name] // grid * grid)
+    return trace
+
+
+def both(*args, **options):
+    """Return the run in compiled loops and the run event by event."""
+    with patch.object(whole_run, "play", wraps=whole_run.play) as spy:
+        fast = simulate(*args, **options)
+    assert spy.call_count == 1
+    with patch.object(Engine, "_played", lambda engine: False):
+        return fast, simulate(*args, **options)
+
+
+def assert_same(fast, slow):
+    pd.testing.assert_frame_equal(fast.jobs, slow.jobs, check_exact=True)
+    pd.testing.assert_frame_equal(fast.intervals, slow.intervals, check_exact=True)
+    differ = {"wall_s"}
+    assert {k: v for k, v in fast.meta.items() if k not in differ} == {
+        k: v for k, v in slow.meta.items() if k not in differ
+    }
+
+
+@pytest.mark.parametrize(("name", "options"), POLICIES)
+@pytest.mark.parametrize("grid", [0, 600])
+@pytest.mark.parametrize("seed", range(3))
+def test_equals_the_engine(name, options, grid, seed):
+    fast, slow = both(trace_of(seed, grid=grid), "8x8", make(name, **options))
+    assert fast.summary()["preemptions"] > 5
+    assert_same(fast, slow)
+
+
+def test_ends_where_asked():
+    trace = trace_of(5)
+    some = list(trace["job_id"][:100])
+    late = float(trace["submit_time"].iloc[200])
+    for options in ({"until": some}, {"stop_time": late}, {"keep_intervals": False}):
+        fast, slow = both(trace, "8x8", "srtf", **options)
+        assert_same(fast, slow)
+    assert len(slow.intervals) == 0
+
+
+def test_goes_on_when_the_record_is_full():
+    trace = trace_of(6)
+    whole = simulate(trace, "8x8", "tiresias-l")
+    with patch.object(whole_run, "_AT_ONCE", 64):
+        assert_same(simulate(trace, "8x8", "tiresias-l"), whole)
+
+
+def test_types_are_not_chosen():
+    fast, slow = both(small_trace(), "2xv100,2xk80", "srtf")
+    assert_same(fast, slow)
+    assert fast.intervals["gpu_type"].isna().all()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"placement": "yarn"}, {"interval": 60.0}, {"processes": [sleeper]}],
+)
+def test_what_needs_the_engine_gets_it(options):
+    with patch.object(whole_run, "play", side_effect=AssertionError):
+        simulate(small_trace(), "1x4", "srtf", **options)
+
+
+def test_a_key_of_ones_own_is_not_overlooked():
+    @dataclass(frozen=True)
+    class LongestFirst(SRTF):
+        def key(self, view: View, job: int) -> float:
+            return -view.remaining(job)
+
+        def slope(self, view: View, job: int) -> float:
+            return view.rate(job)
+
+    trace = trace_of(1)
+    own = simulate(trace, "8x8", LongestFirst()).summary()
+    assert own["avg_jct"] > 1.2 * simulate(trace, "8x8", "srtf").summary()["avg_jct"]
+
+
+@pytest.mark.parametrize(
+    ("key", "shown"),
+    [(lambda job: "a", "'a'"), (lambda job: (1,) * (job + 1), "(1, 1)"), (lambda job: (), "()")],
+)
+def test_keys_are_numbers(key, shown):
+    @dataclass(frozen=True)
+    class Odd(Order):
+        def key(self, view: View, job: int):
+            return key(job)
+
+    with pytest.raises(PolicyError, match="number") as caught:
+        simulate(small_trace(), "1x4", Odd())
+    assert f"is {shown}; give" in str(caught.value)

@@ -1,0 +1,202 @@
+"""The door of `simulate`: every frame is checked, and what matters about the input is said."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from repro import make, simulate
+from repro.base.errors import InputWarning, TraceError
+from repro.perf.throughput import ThroughputTable
+from repro.testing import small_trace
+
+POLICIES = ("srtf", "yarn-cs", "tiresias-l", "max-min", "gavel-las")
+ODD = [0, 1, -3, 0.5, 2.5, 1e-9, 1e300, np.nan, np.inf, -np.inf, None, "", "7", "x", True]
+
+
+def frame(**columns):
+    whole = {
+        "job_id": [0, 1, 2],
+        "submit_time": [0.0, 5.0, 6.0],
+        "duration": [10.0, 3.0, 4.0],
+        "num_gpus": [1, 1, 2],
+    }
+    return pd.DataFrame(whole | columns)
+
+
+@pytest.mark.parametrize(
+    ("columns", "says"),
+    [
+        ({"duration": [10.0, -3.0, 4.0]}, r"trace:row 1:duration: not positive \(-3\)"),
+        ({"duration": [10.0, np.nan, 4.0]}, "trace:row 1:duration: missing value"),
+        ({"duration": [10.0, np.inf, 4.0]}, "trace:row 1:duration: not finite"),
+        ({"submit_time": [-5.0, 5.0, 6.0]}, "trace:row 0:submit_time: negative"),
+        ({"job_id": [0, 0, 2]}, "trace:row 1:job_id: duplicate id"),
+        ({"num_gpus": [1, -1, 2]}, "trace:row 1:num_gpus: too small"),
+        ({"num_gpus": [1, 0.5, 2]}, "trace:row 1:num_gpus: not a whole number"),
+        ({"submit_time": pd.to_datetime(["2024-01-01"] * 3)}, r"column 'submit_time' holds date"),
+        ({"duration": pd.to_timedelta([1, 2, 3], "s")}, r"'duration'\]\.dt\.total_seconds\(\)"),
+    ],
+)
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_frame_that_breaks_a_rule_is_refused_in_one_line(policy, columns, says):
+    with pytest.raises(TraceError, match=says) as caught:
+        simulate(frame(**columns), "1x4", policy)
+    assert "\n" not in str(caught.value)
+
+
+def test_what_is_no_frame_is_refused_in_one_line():
+    with pytest.raises(TraceError, match="the trace is a dict; give a DataFrame"):
+        simulate(frame().to_dict("list"), "1x4", "srtf")
+    with pytest.raises(TraceError, match="duration: missing column"):
+        simulate(frame().drop(columns="duration"), "1x4", "srtf")
+
+
+def test_a_path_is_loaded(tmp_path):
+    path = tmp_path / "jobs.csv"
+    frame().to_csv(path, index=False)
+    assert simulate(path, "1x4", "srtf").jobs["jct"].tolist() == [10.0, 3.0, 4.0]
+    path.write_text("job_id,num_gpu,submit_time,duration\n0,4,0,60\n")
+    with pytest.raises(TraceError, match="of which format"):
+        simulate(path, "1x4", "srtf")
+    with pytest.raises(TraceError, match="no such file"):
+        simulate(str(tmp_path / "none.csv"), "1x4", "srtf")
+
+
+def test_rows_come_back_in_the_order_given_whatever_their_index():
+    jobs = frame().iloc[::-1]
+    assert simulate(jobs, "1x4", "srtf").jobs["job_id"].tolist() == [2, 1, 0]
+
+
+@st.composite
+def frames(draw):
+    count = draw(st.integers(1, 5))
+
+    def column(usual):
+        odd = st.sampled_from(ODD)
+        cells = st.lists(usual if draw(st.booleans()) else usual | odd, min_size=count)
+        return draw(cells)[:count]
+
+    columns = {
+        "job_id": column(st.integers(0, 40)) if draw(st.booleans()) else list(range(count)),
+        "submit_time": column(st.floats(0, 1e10)),
+        "duration": column(st.floats(1e-3, 1e4)),
+        "num_gpus": column(st.integers(1, 4)),
+    }
+    return pd.DataFrame({name: pd.Series(cells) for name, cells in columns.items()})
+
+
+@settings(deadline=None, max_examples=60)
+@given(frames(), st.sampled_from(POLICIES))
+def test_any_frame_is_refused_or_runs_to_its_end(jobs, policy):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            result = simulate(jobs, "1x4", policy)
+        except TraceError as error:
+            assert "\n" not in str(error)
+            return
+    done = result.jobs
+    assert done["end_time"].notna().all()
+    assert (done["start_time"] >= done["submit_time"] - 1e-6).all()
+    assert (done["jct"] >= done["duration"] * (1 - 1e-6) - 1e-6).all()
+
+
+@pytest.mark.parametrize(
+    ("rules", "policy"),
+    [
+        *(("paper", name) for name in (*POLICIES, "gandiva", "themis", "isolated")),
+        *(("tiresias", name) for name in ("srtf", "yarn-cs", "tiresias-l")),
+        *(("gavel", name) for name in ("gavel-las", "isolated", "fifo-agnostic", "gavel-fifo")),
+        *(("pcs", name) for name in ("max-min", "themis", "afs")),
+    ],
+)
+def test_where_the_clock_starts_does_not_matter(rules, policy):
+    jobs = small_trace()
+    more = {}
+    if rules == "gavel":
+        jobs = jobs.assign(model="m", iterations=10 * jobs["duration"])
+        rows = {("m", gpus): {"v100": 10.0 * gpus} for gpus in (1, 2, 4)}
+        more = {"perf": ThroughputTable(rows, "v100")}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InputWarning)
+        early = simulate(jobs, "4xv100", policy, rules=rules, **more)
+        late = jobs.assign(submit_time=jobs["submit_time"] + 2.0**20)
+        after = simulate(late, "4xv100", policy, rules=rules, **more)
+    assert after.jobs["jct"].tolist() == early.jobs["jct"].tolist()
+    # added to 2**20 s, a float64 keeps nanoseconds
+    starts = early.jobs["start_time"]
+    ends = early.intervals["end"]
+    assert (after.jobs["start_time"] - 2.0**20).tolist() == pytest.approx(starts.tolist(), abs=1e-8)
+    assert (after.intervals["end"] - 2.0**20).tolist() == pytest.approx(ends.tolist(), abs=1e-8)
+
+
+def test_a_clock_that_moved_by_more_than_a_day_is_said():
+    jobs = small_trace()
+    with pytest.warns(InputWarning, match=r"first submission, 1,600,000,000 s \(18,518\.5 days\)"):
+        late = simulate(jobs.assign(submit_time=jobs["submit_time"] + 1.6e9), "1x4", "srtf")
+    assert "the clock starts" in late.summary()["notes"][0]
+    assert (
+        simulate(jobs.assign(submit_time=jobs["submit_time"] + 9), "1x4", "srtf").summary()["notes"]
+        == []
+    )
+
+
+def test_whole_seconds_that_leave_jobs_nothing_are_counted_or_refused():
+    hours = frame(duration=[0.5, 0.25, 0.75])
+    with pytest.raises(TraceError, match=r"all 3 jobs are shorter than 1 s.*in hours"):
+        simulate(hours, "1x4", "tiresias-l", rules="tiresias")
+    with pytest.warns(InputWarning, match="1 of 3 jobs are shorter than 1 s"):
+        simulate(frame(duration=[10.0, 0.25, 4.0]), "1x4", "tiresias-l", rules="tiresias")
+
+
+@pytest.mark.parametrize(
+    ("policy", "baseline", "names"),
+    [
+        ("pcs", "fifo-elastic", "repro front"),
+        ("pcs", "fifo-elastic", "--set c2"),
+        ("liquid", "liquid-pack", "--set times=t4"),
+        ("kubernetes", "liquid-pack", "--set times=t4"),
+        ("gavel-fifo-ss", "gavel-fifo", "--throughputs"),
+        ("gavel-min-cost-slo", "gavel-min-cost", "column slo"),
+    ],
+)
+def test_a_policy_that_is_its_baseline_says_so(policy, baseline, names):
+    with pytest.warns(InputWarning, match=f"decides as '{baseline}' here") as said:
+        result = simulate(small_trace(), "1x4", policy)
+    assert names in str(said[0].message)
+    assert (
+        result.jobs["jct"].tolist() == simulate(small_trace(), "1x4", baseline).jobs["jct"].tolist()
+    )
+    assert any(baseline in note for note in result.summary()["notes"])
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [make("pcs", c2=1.0, decay=0.5), make("pcs", thresholds=(9.0,)), make("liquid", share=1.3)],
+)
+def test_a_policy_that_has_something_to_go_by_says_nothing(policy):
+    jobs = small_trace().assign(gpu_util=50.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", InputWarning)
+        simulate(jobs, "1x4", policy)
+
+
+@pytest.mark.parametrize("policy", ["gandiva", "gavel-las"])
+def test_a_gang_wider_than_every_gpu_type_is_refused_before_the_run(policy):
+    jobs = frame(num_gpus=[1, 5, 2])
+    with pytest.raises(TraceError, match=r"job 1 asks for 5 GPUs .*can never run on"):
+        simulate(jobs, "4xv100,4xp100", policy)
+
+
+@pytest.mark.parametrize("policy", ["gavel-las", "isolated", "gavel-ftf", "fifo-agnostic"])
+def test_gpu_types_without_speeds_are_named(policy):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InputWarning)
+        result = simulate(small_trace(), "4xv100,4xk80", policy)
+    assert "GPU types of the cluster" in result.summary()["ignored"]["options"]

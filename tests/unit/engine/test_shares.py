@@ -1,0 +1,208 @@
+"""Shares of GPU types: rounds, ideal execution, what is refused, arrivals between rounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from repro import make, simulate
+from repro.base.errors import PolicyError, TraceError
+from repro.model.decision import Run, RunSet, Shares
+from repro.model.metrics import time_by_type
+from repro.model.policy import Policy
+from repro.papers.gavel.rounds import choose, realised
+from repro.perf import ThroughputTable
+from repro.testing import check_policy
+
+TWO_TYPES = "2xv100,2xk80"
+
+
+def jobs(submit, duration, gpus=1):
+    n = len(submit)
+    return pd.DataFrame(
+        {
+            "job_id": range(n),
+            "submit_time": np.array(submit, float),
+            "duration": np.broadcast_to(np.asarray(duration, float), n),
+            "num_gpus": np.broadcast_to(np.asarray(gpus), n),
+        }
+    )
+
+
+@dataclass(frozen=True)
+class Fixed(Policy):
+    """The same row of shares for every job."""
+
+    row: tuple[float, ...]
+    kinds: tuple[str, ...] = ("v100", "k80")
+
+    def decide(self, view):
+        x = np.tile(np.array(self.row), (len(view.jobs), 1))
+        return Shares(tuple(view.jobs), self.kinds, x)
+
+
+def test_an_arrival_between_rounds_gets_its_share_at_the_next():
+    result = simulate(jobs([0, 100], 1000), TWO_TYPES, Fixed((0.5, 0.5)))
+    assert result.jobs["start_time"].tolist() == [0, 360]
+
+
+def test_an_arrival_between_rounds_waits_for_the_next_and_the_first_begins_them():
+    trace = jobs([0, 500], [100, 100])
+    assert simulate(trace, TWO_TYPES, Fixed((0.5, 0.5))).jobs["start_time"].tolist() == [0, 720]
+    late = simulate(jobs([100], 100), TWO_TYPES, Fixed((0.5, 0.5)))
+    assert late.jobs["start_time"].tolist() == [100]
+
+
+def test_gpus_of_a_finished_job_idle_until_the_round_ends():
+    result = simulate(jobs([0, 0], [100, 500]), "1xv100,1xk80", Fixed((0.5, 0.5)))
+    spans = result.intervals[result.intervals["job_id"] == 1]
+    assert spans["end"].iloc[0] >= 360
+
+
+@pytest.mark.parametrize("round_s", [60.0, 720.0])
+def test_round_length(round_s):
+    trace = jobs([0, 1], 100)
+    rounds = {"round_s": round_s}
+    result = simulate(trace, TWO_TYPES, Fixed((0.5, 0.5)), rounds=rounds)
+    assert result.jobs["start_time"].tolist() == [0, round_s]
+
+
+def test_ideal_execution_spreads_a_job_over_types():
+    result = simulate(jobs([5], 100), TWO_TYPES, Fixed((0.5, 0.25)), rounds={"ideal": "fluid"})
+    assert result.jobs["jct"].tolist() == pytest.approx([100 / 0.75])
+    assert result.intervals["gpus"].tolist() == [0.75]
+    assert result.intervals["gpu_type"].tolist() == [None]
+
+
+def test_shares_a_hair_too_large_are_trimmed():
+    row = (1 + 1e-9, 0.0)
+    result = simulate(jobs([0, 0], 100), "2xv100,2xk80", Fixed(row), rounds={"ideal": "fluid"})
+    assert result.jobs["jct"].tolist() == pytest.approx([100, 100])
+
+
+@pytest.mark.parametrize(
+    ("policy", "word"),
+    [
+        (Fixed((0.6, 0.6)), "at most 1 per job"),
+        (Fixed((-0.1, 0.5)), ">= 0"),
+        (Fixed((0.5, 0.5), ("v100", "t4")), "the cluster has"),
+        (Fixed((0.5,), ("v100", "k80")), "shape"),
+    ],
+)
+def test_impossible_shares(policy, word):
+    with pytest.raises(PolicyError, match=word):
+        simulate(jobs([0], 100), TWO_TYPES, policy)
+
+
+def test_shares_must_fit_the_gpus_of_a_type():
+    with pytest.raises(PolicyError, match="fit the GPUs"):
+        simulate(jobs([0] * 3, 100), TWO_TYPES, Fixed((1, 0)))
+
+
+def test_a_gang_wider_than_any_type_is_named_at_once():
+    with pytest.raises(TraceError, match=r"job 1 asks for 3 GPUs and .*\(2 GPUs of one type\)"):
+        simulate(jobs([0, 0], 100, [1, 3]), TWO_TYPES, "las-agnostic")
+
+
+def test_choice_prefers_the_larger_share_and_skips_what_does_not_fit():
+    x = np.array([[0.9, 0.1], [0.5, 0.5], [0.5, 0.5]])
+    assert choose(x, 0 * x, [2, 2, 1], [2, 1]) == [(0, 0), (2, 1)]
+    assert choose(x, 0 * x, [1, 1, 1], [2, 1]) == [(0, 0), (1, 0), (2, 1)]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_rounds_approach_the_shares(seed):
+    rng = np.random.default_rng(seed)
+    # a mixture of permutations could be realised exactly; greedy rounds now and then idle a GPU
+    x = sum(w * np.eye(4)[rng.permutation(4)] for w in rng.dirichlet(np.ones(6)))
+    received = realised(x, 0 * x, [1] * 4, [1] * 4, more=1000)
+    np.testing.assert_allclose(received / 1000, x, atol=0.02)
+
+
+def test_rows_name_jobs_pairs_or_an_array_of_both():
+    x = np.zeros((3, 1))
+    expected = [[4, -1], [1, 2], [0, -1]]
+    assert Shares((4, (1, 2), 0), ("v100",), x).members.tolist() == expected
+    assert Shares((4, (1, 2), (0,)), ("v100",), x).members.tolist() == expected
+    assert Shares(np.array(expected), ("v100",), x).members.tolist() == expected
+    assert Shares((), ("v100",), x[:0]).members.shape == (0, 2)
+
+
+@dataclass(frozen=True)
+class Together(Policy):
+    """Every two jobs share the GPUs of one type, given as tuples or as an array."""
+
+    as_array: bool
+
+    def decide(self, view):
+        pairs = list(zip(view.jobs[::2], view.jobs[1::2], strict=False))
+        alone = [(job, -1) for job in view.jobs[2 * len(pairs) :]]
+        rows = [pair if pair[1] >= 0 else pair[0] for pair in [*pairs, *alone]]
+        x = np.tile([1.0, 0.0], (len(rows), 1))
+        entries = np.array([*pairs, *alone]).reshape(-1, 2) if self.as_array else tuple(rows)
+        return Shares(entries, ("v100", "k80"), x)
+
+
+@pytest.mark.parametrize("as_array", [True, False])
+def test_jobs_that_share_gpus(as_array):
+    """Each at 0.75 of its speed: 300 s of work take 400 s, on one GPU for both."""
+    speed = {"v100": 4.0, "k80": 1.0}
+    beside = {"v100": (3.0, 3.0), "k80": (0.5, 0.5)}
+    table = ThroughputTable.of({"a": speed}, "v100", {("a", "a", 1): beside})
+    trace = jobs([0, 0, 0], 300).assign(model="a")
+    result = simulate(trace, TWO_TYPES, Together(as_array), perf=table)
+    assert result.jobs["end_time"].tolist() == [400, 400, 300]
+    assert result.intervals.groupby("job_id")["group"].first().tolist() == [0, 0, 2]
+    # what a GPU is shared by is charged once
+    assert result.intervals.groupby("job_id")["gpus"].first().tolist() == [0.5, 0.5, 1]
+
+
+# policies that return shares ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["gavel-las", "las-agnostic"])
+@pytest.mark.parametrize("rounds", [{"round_s": 7.0}, {"ideal": "fluid"}])
+def test_battery_on_two_types(name, rounds):
+    check_policy(make(name), cluster="2x2:v100,1x4:k80", rounds=rounds, placement="yarn")
+
+
+@dataclass(frozen=True)
+class AnyType(Policy):
+    """First come, first served, whatever the type."""
+
+    def decide(self, view):
+        return RunSet(view.jobs)
+
+
+def test_a_gang_that_takes_any_type_stays_on_it():
+    trace = jobs([0, 0, 10], [100, 50, 100], [2, 2, 1])
+    result = simulate(trace, "2x2:v100,1x2:k80", AnyType(), placement="yarn")
+    assert len(result.intervals) == 3
+    assert result.intervals.set_index("job_id")["gpu_type"].to_dict() == {
+        0: "v100",
+        1: "v100",
+        2: "k80",
+    }
+
+
+@dataclass(frozen=True)
+class Halves(Policy):
+    """Gives every job half of what it asks for."""
+
+    def decide(self, view):
+        return RunSet([Run((job,), view.gpus(job) / 2) for job in view.jobs])
+
+
+def test_only_elastic_policies_may_resize():
+    with pytest.raises(PolicyError, match="all or none"):
+        simulate(jobs([0], 100, 2), "1x4", Halves())
+
+
+def test_time_by_type_counts_up_to_an_instant():
+    result = simulate(jobs([0, 0], 720), "1xv100,1xk80", Fixed((0.5, 0.5)))
+    early = time_by_type(result, until=500)
+    assert early.to_numpy().sum() == 1000
+    assert time_by_type(result).sum(axis=1).tolist() == [720, 720]

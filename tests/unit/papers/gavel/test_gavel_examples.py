@@ -1,0 +1,270 @@
+"""Gavel's worked examples: rounds, constraints, the motivation table."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.optimize
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from repro import figure, make, simulate
+from repro.base.errors import ParamError, PolicyError
+from repro.base.paths import figures_dir
+from repro.papers.gavel import examples, published
+from repro.papers.gavel import models as motivation
+from repro.papers.gavel.cost import at_every_round, lost_time
+from repro.papers.gavel.decisions import (
+    NONE,
+    first_shares,
+    first_view,
+    policy_table,
+)
+from repro.papers.gavel.hierarchy import beside, entity_shares, stages
+from repro.papers.gavel.models import configurations
+from repro.papers.gavel.rounds import realised
+from repro.perf.synthetic_throughputs import gavel_like
+from repro.perf.throughput import ThroughputTable
+from repro.solve.counted import counted_solves
+from repro.testing import small_trace
+
+X = np.array([[0.6, 0.4, 0.0], [0.2, 0.6, 0.2], [0.2, 0.0, 0.8]])
+ONES = [1, 1, 1]
+
+
+def test_ten_rounds_are_ten_times_the_shares():
+    rounds = examples.played(X, ONES, ONES, 10)
+    assert examples.received_rounds(rounds, X.shape) == pytest.approx(10 * X)
+    assert (rounds.groupby("round").size() == 3).all()
+    assert not rounds.duplicated(["round", "job"]).any()
+    assert not rounds.duplicated(["round", "type"]).any()
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.lists(st.integers(0, 5), min_size=3, max_size=3), min_size=1, max_size=4),
+    st.integers(0, 12),
+)
+def test_played_rounds_are_those_of_the_mechanism(weights, number):
+    shares = np.array(weights, float) / max(1, np.sum(weights))
+    widths = [1 + row % 2 for row in range(len(shares))]
+    rounds = examples.played(shares, widths, [2, 1, 2], number)
+    whole = realised(shares, np.zeros_like(shares), widths, [2, 1, 2], more=number)
+    assert np.array_equal(examples.received_rounds(rounds, shares.shape), whole)
+
+
+def test_bars_go_by_lane_then_time():
+    rounds = examples.played(X, ONES, ONES, 3)
+    bars = examples.bars_of_rounds(rounds, ["a", "b", "c"], ["V100", "P100", "K80"], 6.0)
+    assert bars["lane"].tolist() == ["V100"] * 3 + ["P100"] * 3 + ["K80"] * 3
+    assert bars["start"].tolist() == [0, 6, 12] * 3
+    assert (bars["end"] - bars["start"] == 6).all()
+
+
+def test_constraints_of_the_example_are_tight_and_wide_gangs_count_more():
+    sums = examples.constraint_sums(X, ONES, ONES)
+    assert sums["time"] == pytest.approx([1, 1, 1]) and sums["gpus"] == pytest.approx([1, 1, 1])
+    wide = examples.constraint_sums(X, [2, 1, 1], [2, 1, 4])
+    assert wide["gpus"] == pytest.approx([0.8, 1.4, 0.25])
+
+
+def test_cells_name_every_entry():
+    frame = examples.cells([[0.25, np.inf], [0.123, 2]], ["a", "b"], ["x", "y"])
+    assert frame["text"].tolist() == ["0.25", "∞", "0.12", "2"]
+    assert frame[["row", "column"]].to_numpy().tolist() == [
+        list(p) for p in ("ax", "ay", "bx", "by")
+    ]
+
+
+def test_effective_throughput_adds_up_over_types():
+    speeds = {"m0": {"v100": 40, "k80": 10}, "m1": {"v100": 12, "k80": 4}}
+    assert examples.effective([[0.5, 0.5], [0, 1]], speeds).tolist() == [25, 4]
+
+
+def test_a_table_without_prices_ratio_is_the_ratio_of_speeds():
+    models = {"Transformer": 256, "ResNet-50": 128}
+    table = motivation.picked(motivation.motivation(), models)
+    equal = motivation.relative_speed(table, dict.fromkeys(("k80", "p100", "v100"), 2.0))
+    assert equal["speed"].tolist() == equal["per_dollar"].tolist()
+    assert equal["model"].tolist() == ["Transformer"] * 3 + ["ResNet-50"] * 3
+    assert motivation.labels(equal, "speed") == [[1.0, 3.3, 3.3], [1.0, 3.7, 9.6]]
+
+
+def test_a_batch_size_that_was_not_measured_is_refused():
+    with pytest.raises(ParamError, match="0 rows of ResNet-18 with batch size 32"):
+        motivation.picked(motivation.motivation(), {"ResNet-18": 32})
+
+
+def test_pairs_are_symmetric_measurements():
+    models = {"CycleGAN": None, "LM": 20, "Transformer": 64}
+    table = motivation.picked(motivation.motivation(), models)
+    forth = motivation.shared_speeds(table, list(models)).set_index(["row", "column"])
+    back = motivation.shared_speeds(table, list(models)[::-1]).set_index(["row", "column"])
+    for one, other in (("CycleGAN", "LM"), ("LM", "Transformer"), ("CycleGAN", "Transformer")):
+        assert forth.loc[(one, other), "first"] == back.loc[(other, one), "second"]
+    assert (forth["total"] == forth["first"] + forth["second"]).all()
+    assert len(forth) == 6
+
+
+SPEEDS = {
+    "m0": {"v100": 40, "k80": 10},
+    "m1": {"v100": 12, "k80": 4},
+    "m2": {"v100": 100, "k80": 50},
+}
+
+
+def three_jobs(hours=20.0):
+    return pd.DataFrame(
+        {"job_id": ["a", "b", "c"], "submit_time": 0.0, "duration": 3600 * hours, "num_gpus": 1}
+    ).assign(model=list(SPEEDS))
+
+
+def test_lecture_allocation():
+    perf = ThroughputTable.of(SPEEDS, "v100")
+    aware = first_shares(three_jobs(), "1xv100,1xk80", "gavel-las", ["v100", "k80"], perf=perf)
+    assert 11 * aware == pytest.approx(np.array([[5, 0], [5, 1], [1, 10]]), abs=1e-6)
+    equal = first_shares(three_jobs(), "1xv100,1xk80", "las-agnostic", ["k80", "v100"], perf=perf)
+    assert equal == pytest.approx(np.full((3, 2), 1 / 3))
+    gain = examples.effective(aware, SPEEDS) / examples.effective(equal[:, ::-1], SPEEDS)
+    assert gain == pytest.approx([12 / 11] * 3)
+
+
+def test_jobs_that_have_not_arrived_have_no_share():
+    trace = three_jobs().assign(submit_time=[0.0, 0.0, 7200.0])
+    shares = first_shares(trace, "1xv100,1xk80", "las-agnostic", ["v100", "k80"])
+    assert shares.sum() == pytest.approx(2) and shares[2].tolist() == [0, 0]
+
+
+def test_policies_without_shares_are_refused():
+    with pytest.raises(PolicyError, match="answers with runs"):
+        first_shares(small_trace(), "1x4", "max-min", [None])
+    with pytest.raises(PolicyError, match="'srtf' only ranks jobs"):
+        first_shares(small_trace(), "1x4", "srtf", [None])
+
+
+def test_table_1_says_what_its_committed_copy_says(tmp_path):
+    # a solver that does not declare its sort of problem, or a changed description, shows here
+    fig = figure("gavel/tab01_policies", profile="quick", seed=0, out=tmp_path)
+    trace = fig.trace(fig.inputs.trace, jobs=fig.inputs.jobs, priorities=True, slos=True)
+    at_once = trace.assign(submit_time=0.0, entity=["product", "research"] * (len(trace) // 2))
+    table = policy_table(fig.inputs.rows, at_once, fig.inputs.cluster, fig.inputs.gpus)
+    committed = pd.read_csv(figures_dir() / "gavel" / "tab01_policies" / "tab01_policies.csv")
+    columns = ["row", "policy", "objective", "solver"]
+    assert table[columns].to_dict("list") == committed[columns].to_dict("list")
+    assert table["reads"].map(", ".join).tolist() == committed["reads"].tolist()
+
+
+HIGHS = {"lp_backend": "highs"}
+
+
+@pytest.mark.parametrize(
+    ("policy", "settings"),
+    [("gavel-las", HIGHS), ("gavel-ftf", HIGHS), ("gavel-max-throughput", {})],
+)
+def test_every_call_of_the_linear_solver_is_counted(policy, settings, monkeypatch):
+    called = []
+    linprog = scipy.optimize.linprog
+
+    def watched(*args, **how):
+        called.append(1)
+        return linprog(*args, **how)
+
+    monkeypatch.setattr(scipy.optimize, "linprog", watched)
+    made = make(policy, **settings)
+    speeds = ThroughputTable.of(SPEEDS, "v100")
+    view = first_view(three_jobs(), "1xv100,1xk80", made, speeds)
+    with counted_solves() as counts:
+        made.session(view)(view)
+    assert len(called) > 0
+    assert counts == {"LP": len(called)}
+
+
+def test_counting_ends_with_the_block():
+    with counted_solves() as outer:
+        with counted_solves() as inner:
+            first_shares(three_jobs(), "1xv100,1xk80", "gavel-las", ["v100"])
+        assert inner == {"LP": 1}
+    first_shares(three_jobs(), "1xv100,1xk80", "gavel-las", ["v100"])
+    assert outer == {"LP": 1}
+
+
+JOBS = {str(i): {"entity": "a" if i < 4 else "b"} for i in range(1, 6)}
+INNER = {"a": {"inner": "fairness"}, "b": {"inner": "fifo"}}
+
+
+def test_the_head_of_the_queue_has_the_weight_of_its_entity():
+    table = entity_shares(JOBS, INNER, {"v100": 2})
+    assert table["share"].tolist() == pytest.approx([1 / 3] * 3 + [1, 0], abs=1e-6)
+    double = {**INNER, "b": {"inner": "fifo", "weight": 2}}
+    table = entity_shares(JOBS, double, {"v100": 2})
+    assert table["share"].tolist() == pytest.approx([2 / 9] * 3 + [1, 1 / 3], abs=1e-6)
+
+
+def test_weights_pass_on_when_jobs_end():
+    table = stages(JOBS, INNER, {"v100": 2}, ["4", "5"])
+    shares = table["share"].to_numpy().reshape(3, 5)
+    assert shares[1] == pytest.approx([1 / 3] * 3 + [0, 1], abs=1e-6)
+    assert shares[2] == pytest.approx([2 / 3] * 3 + [0, 0], abs=1e-6)
+    assert table["present"].to_numpy().reshape(3, 5).sum(axis=1).tolist() == [5, 4, 3]
+
+
+def test_the_levels_of_an_entity_are_fair_on_unequal_gpus():
+    speeds = [{"x": 40, "y": 10}, {"x": 12, "y": 4}, {"x": 9, "y": 8}, {"x": 30, "y": 3}, {}]
+    jobs = {
+        name: {**job, "steps_per_s": row}
+        for (name, job), row in zip(JOBS.items(), speeds, strict=True)
+    }
+    levels = entity_shares(jobs, INNER, {"x": 1, "y": 1})["normalised"].to_numpy()
+    assert levels[:3] == pytest.approx(levels[0], abs=1e-6)
+    assert levels[:3].sum() == pytest.approx(levels[3:].sum(), abs=1e-6)
+
+
+def run(**rounds):
+    perf = ThroughputTable.of(SPEEDS, "v100")
+    return simulate(three_jobs(), "1xv100,1xk80", "gavel-las", perf=perf, rounds=rounds)
+
+
+def test_every_round_pays_without_renewal_and_fewer_with_it():
+    renewed = run(preemption_overhead_s=12.0)
+    paid = run(preemption_overhead_s=12.0, lease_renewal=False)
+    assert 0 < lost_time(renewed) < lost_time(paid) < 12 / 360
+    assert lost_time(paid) == pytest.approx(at_every_round(paid, 12.0, 360.0))
+    assert lost_time(run(lease_renewal=False)) == 0
+
+
+def test_configurations_are_those_that_are_drawn():
+    table = configurations(gavel_like(), "v100", "k80")
+    assert len(table) == 26
+    sizes = table.groupby("model", sort=False)["batch_size"].apply(list)
+    assert sizes.iloc[3] == [5, 10, 20, 40, 80]
+    assert table.groupby("model")["dataset"].first()["A3C"] == "Pong"
+    assert (table["speedup"] > 0).all()
+
+
+def test_the_table_of_policies_tells_what_they_declare_and_solve():
+    rows = {"aware": "gavel-las", "agnostic": "las-agnostic", "fair": "gavel-ftf"}
+    trace = three_jobs()
+    trace.attrs["throughputs"] = "gavel-like-throughputs"
+    trace["model"] = ["A3C", "CycleGAN", "A3C"]
+    table = policy_table(rows, trace, "1xv100,1xk80", {"v100": 1, "k80": 1})
+    assert table["solver"].tolist() == ["LP", NONE, "convex"]
+    assert table["reads"].tolist() == [["speeds", "weights"], ["weights"], ["speeds", "work left"]]
+    assert table["objective"].str.len().min() > 20 and table["objective"].nunique() == 3
+    assert table[["most_time", "most_gpus"]].to_numpy().max() <= 1 + 1e-6
+
+
+def test_a_policy_that_is_not_registered_is_named():
+    with pytest.raises(PolicyError, match="'gavel-lsa'"):
+        policy_table({"LAS": "gavel-lsa"}, three_jobs(), "1xv100,1xk80", {"v100": 1})
+
+
+def test_published_totals_and_single_jobs_stand_beside_ours():
+    given = {"series": "mine", "timestep": 1, "job_id": [0, 1], "throughput": [0.25, 0.5]}
+    steps = {("fairness", "jobs"): pd.DataFrame(given)}
+    totals = {"fairness": published.curves("hierarchical_fairness")}
+    found = beside(totals, steps, {"agnostic": "mine"}, True).set_index(["series", "x"])
+    assert found.loc[("fairness, agnostic", 1), ["published", "ours"]].tolist() == [1.0, 0.75]
+    first = found.loc[[("fairness, jobs, agnostic", 1)]]
+    assert first[["quantity", "ours"]].to_numpy().tolist() == [["throughput of job 0", 0.25]]
+    assert beside(totals, steps, {"agnostic": "mine"}, False)["ours"].isna().all()

@@ -1,0 +1,268 @@
+"""Gavel's sweeps: which simulations, what is measured, remembered and compared."""
+
+import sys
+import types
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+
+import repro
+from repro.base.errors import ParamError
+from repro.figures import sweep
+from repro.figures.figure import Inputs
+from repro.papers.gavel import published
+from repro.papers.gavel import series as gavel
+from repro.solve import ecos
+
+TABLE = "gavel-like-throughputs"
+
+
+def inputs(**changes):
+    """Return the inputs of a sweep small enough for a second."""
+    small = {
+        "trace": "gavel-single",
+        "options": {"throughputs": TABLE, "fixed_duration": 3600.0},
+        "throughputs": TABLE,
+        "cluster": "2xv100,2xp100,2xk80",
+        "seeds": [0],
+        "measured": [5, 9],
+        "rates": [0.6, 3.0],
+        "scale": 3,
+        "rules": "gavel",
+        "rounds": {"min_realloc_interval_s": 0},
+        "series": {"gavel-las": {}, "las-agnostic": {"to": 1.0}},
+    }
+    return {**small, **changes}
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("REPRO_CACHE_DIR", str(tmp_path))
+
+
+def figure(seed=0, **changes):
+    """Return a figure with the small inputs."""
+    fig = repro.figure("gavel/fig08_las_single", seed=seed)
+    fig.inputs = Inputs({**inputs(), "workers": 1, **changes})
+    return fig
+
+
+def cases(seed=0, **changes):
+    """Return the cases of the small inputs, in order."""
+    return list(gavel.cases(figure(seed, **changes)).values())
+
+
+def test_each_series_goes_as_far_as_it_may_highest_rate_first():
+    found = gavel.cases(figure(seed=4))
+    assert list(found) == [("gavel-las", 3.0, 4), ("gavel-las", 0.6, 4), ("las-agnostic", 0.6, 4)]
+    first = next(iter(found.values()))
+    assert first.options["rate"] == pytest.approx(1.0) and first.seed == 4
+
+
+def test_series_may_not_set_what_does_not_exist():
+    with pytest.raises(ParamError, match="'LAS': unknown 'colour'"):
+        cases(series={"LAS": {"colour": "red"}})
+
+
+def test_without_its_solver_the_centre_stands_in(monkeypatch):
+    asked = {"lp_backend": "ecos", "tolerance": 0.05}
+    monkeypatch.setattr("repro.solve.ecos.is_installed", lambda: True)
+    assert gavel.solvable(figure(), {"a": asked}) == {"a": asked}
+    monkeypatch.setattr("repro.solve.ecos.is_installed", lambda: False)
+    replaced = {"lp_backend": "centre", "tolerance": 0.05}
+    assert gavel.solvable(figure(), {"a": asked}) == {"a": replaced}
+
+
+def test_without_its_solver_a_figure_says_so_and_other_results_are_remembered(monkeypatch):
+    series = {"LAS": {"policy": "gavel-las", "settings": {"lp_backend": "ecos"}}, "gavel-las": {}}
+    is_installed = ecos.is_installed.__wrapped__
+    monkeypatch.setattr(ecos, "is_installed", is_installed)
+    keys = []
+    notes = []
+    for there in (True, False):
+        if there:
+            monkeypatch.setitem(sys.modules, "ecos", types.ModuleType("ecos"))
+        else:
+            monkeypatch.setitem(sys.modules, "ecos", None)  # what an absent package is to import
+        fig = figure(series=series)
+        found = gavel.cases(fig)
+        keys.append(dict(zip([label for label, *_ in found], digests(found.values()), strict=True)))
+        notes.append(fig._notes)
+    assert notes == [[], ["without the solver ECOS, by the centre of the optima: LAS"]]
+    assert keys[0]["LAS"] != keys[1]["LAS"] and keys[0]["gavel-las"] == keys[1]["gavel-las"]
+
+
+def digests(cases):
+    return sweep.digests(case.resolved() for case in cases)
+
+
+def test_an_own_table_that_changes_is_another_case(tmp_path):
+    speeds = tmp_path / "speeds.csv"
+    head = "job_type,scale_factor,gpu_type,steps_per_second\n"
+    found = []
+    for rate in (1, 2):
+        speeds.write_text(f"{head}A3C,1,v100,{rate}\n")
+        found += digests(cases(throughputs=str(speeds))[:1])
+    assert found[0] != found[1]
+
+
+def test_a_figure_records_a_trace_of_each_seed_and_the_throughputs():
+    fig = figure(seeds=[3, 5], rates=[0.6])
+    gavel.jobs(fig, gavel.cases(fig))
+    assert [(used.name, used.seed) for used in fig._used.values()] == [
+        ("gavel-single", 3),
+        ("gavel-single", 5),
+        (TABLE, None),
+    ]
+
+
+def test_only_measured_jobs_are_kept_and_arrivals_outlast_them():
+    result = sweep.outcome(cases()[0].resolved())
+    assert result.jobs["job_id"].tolist() == [5, 6, 7, 8, 9]
+    assert result.intervals.empty
+    assert result.jobs["jct"].gt(0).all()
+
+
+def test_measured_jobs_that_outlast_the_arrivals_have_no_end():
+    fig = figure()
+    short = {"gavel-las": {"horizon_h": 1e-3}}
+    label, case = next(iter(gavel.cases(fig).items()))
+    found = gavel.jobs(fig, {label: gavel.cases(figure(series=short))[label]})
+    assert found["job_id"].tolist() == [5, 6, 7, 8, 9]
+    late = found["jct_h"].isna()
+    assert late.any() and (found["end_h"].isna() == late).all()
+    whole = gavel.jobs(fig, {label: case})
+    # those that ended in time ended as they do with more arrivals
+    assert found.loc[~late, "end_h"].tolist() == whole.loc[~late, "end_h"].tolist()
+    assert gavel.unfinished(found)["jobs"].tolist() == [late.sum()]
+    assert published.means(found).empty
+
+
+def test_a_killed_sweep_goes_on_from_the_points_it_has(monkeypatch):
+    fig = figure()
+    found = gavel.cases(fig)
+    done = gavel.jobs(fig, dict([next(iter(found.items()))]))
+    counted = []
+    real = sweep._computed
+    monkeypatch.setattr(sweep, "_computed", lambda case: counted.append(case) or real(case))
+    both = gavel.jobs(fig, found)
+    assert len(counted) == len(found) - 1
+    # the longest first
+    rates = [case.options["rate"] for case in counted]
+    assert rates == sorted(rates, reverse=True)
+    pd.testing.assert_frame_equal(both[: len(done)], done)
+    counted.clear()
+    fig.inputs["workers"] = 2
+    pd.testing.assert_frame_equal(gavel.jobs(fig, found), both)
+    assert counted == []
+
+
+def test_same_answers_in_several_processes():
+    fig = figure(workers=2)
+    found = gavel.cases(fig)
+    apart = gavel.jobs(fig, found)
+    again = pd.concat([case.measure(case.resolved()).jobs for case in found.values()])
+    assert apart["jct_h"].tolist() == (again["jct"] / 3600).tolist()
+
+
+def test_cases_that_differ_are_told_apart_and_labels_are_not():
+    case = cases()[0]
+    same = cases(series={"Gavel": {"policy": "gavel-las"}})[0]
+    rounds = {"min_realloc_interval_s": 1920}
+    longer = replace(case, settings={**case.settings, "rounds": rounds})
+    keys = digests([case, same, longer])
+    assert keys[0] == keys[1] != keys[2]
+
+
+def test_static_jobs_are_all_measured():
+    both = {"gavel-las": {}, "las-agnostic": {}}
+    fig = figure(trace="gavel-static", cluster="8xv100,8xp100,8xk80", jobs=[30], series=both)
+    fig.inputs["options"] = {"throughputs": TABLE}
+    jobs = gavel.jobs(fig, gavel.cases(fig))
+    assert jobs.groupby("series")["job_id"].count().to_dict() == {
+        "gavel-las": 10,
+        "las-agnostic": 10,
+    }
+    ends = gavel.makespans(jobs).set_index("series")["makespan_h"]
+    assert ends["gavel-las"] == jobs.loc[jobs["series"] == "gavel-las", "end_h"].max()
+
+
+def test_published_points_hold_no_invented_ones():
+    for figure in ("las_single", "las_multiple", "fifo_single", "ftf_multiple", "rounds_single"):
+        assert published.curves(figure)["mean"].max() < 100
+
+
+def test_unknown_published_figure():
+    with pytest.raises(ParamError, match="no figure 'fig99'"):
+        published.curves("fig99")
+
+
+def test_published_curve_agrees_with_itself():
+    known = published.curves("las_single")
+    known["seed0"] = known["mean"]
+    jobs = known.rename(columns={"mean": "jct_h"}).assign(seed=0)
+    table = published.means(jobs, known=known)
+    assert published.distance(table, "gavel-las") == 0
+    known["seed0"] *= 1.5
+    far = published.distance(published.means(jobs, known=known), "gavel-las")
+    assert far == pytest.approx(1 / 3)
+    assert published.knee(table, "las-agnostic") == 4.8
+    assert published.knee(table, "gavel-las") == 5.6
+    assert published.ratio(table, "las-agnostic", "gavel-las", 5.6) == pytest.approx(3.456, 1e-3)
+
+
+def test_points_hold_every_published_number_of_a_curve_at_most_eleven_times():
+    known = published.curves("ftf_multiple")
+    ours = known.assign(mean=2 * known["mean"])
+    points = published.points(known, ours)
+    mean = points[points["series"] == "gavel-ftf"]
+    assert len(mean) == 11 and mean["ours"].tolist() == (2 * mean["published"]).tolist()
+    fair = points[points["series"] == "gavel-ftf, fairness"]
+    assert fair["x"].iloc[[0, -1]].tolist() == [0.2, 2.8] and set(fair["unit"]) == {""}
+    apart = published.points(known, ours, compare=False)
+    assert apart["ours"].isna().all() and len(apart) == len(points)
+
+
+def test_fairness_is_that_of_one_seed():
+    jobs = pd.DataFrame({"series": "a", "x": 1.0, "seed": [0, 0, 1], "ftf": [1.0, 2.0, None]})
+    table = published.fairness(pd.DataFrame({"series": ["a", "b"], "x": 1.0}), jobs)
+    assert table["ftf_seed0"].iloc[0] == 1.5 and table["ftf_seed0"].isna().tolist()[1]
+
+
+def test_quantiles_stand_beside_the_published_ones_and_a_job_without_end_is_the_longest():
+    known = published.distribution("ftf_multiple", "ftf")
+    jobs = pd.DataFrame({"series": "gavel-ftf", "ftf": [*range(1, 20), None]})
+    jobs = pd.concat([jobs, jobs.assign(series="ftf-agnostic")])
+    points = published.quantiles(known, jobs, "ftf", "fairness")
+    one = points[points["series"] == "gavel-ftf, distribution"].set_index("x")["ours"]
+    assert len(points) == 22 and one[0.05] == 1 and one[0.5] == 10 and one[0.95] == 19
+
+
+def test_draws_are_other_streams_and_how_far_a_stored_value_lies_outside_them():
+    given = {"of": "fifo-agnostic", "rates": [6.0], "streams": 2}
+    draws = gavel.draws(figure(rules="paper", draws=given))
+    assert (
+        draws["series"].tolist() == [f"fifo-agnostic, stream {n}" for n in (0, 1)]
+        and draws["jct_h"].nunique() == 2
+    )
+    low, high = sorted(draws["jct_h"])
+    known = pd.DataFrame({"series": "fifo-agnostic", "x": [6.0], "seed0": [(low + high) / 2]})
+    assert published.outside(draws, known, "fifo-agnostic") == [0]
+    far = published.outside(draws, known.assign(seed0=2 * high), "fifo-agnostic")
+    assert far == [pytest.approx(-0.5)]
+
+
+def test_cluster_sweep_pairs_policies_at_each_part():
+    roles = {"agnostic": {"policy": "las-agnostic"}, "aware": {"policy": "gavel-las"}}
+    fig = figure(
+        clusters={0.5: "8xv100,8xk80"},
+        jct={"trace": "gavel-single", **roles, "measured": [3, 5], "rates": {0.5: [1.0]}},
+        makespan={"trace": "gavel-static", **roles, "jobs": 30},
+        beside={"jobs": 40, "parts": [0.5]},
+    )
+    found = gavel.part_cases(fig)
+    jobs = gavel.jobs(fig, found["makespan"])
+    pairs = gavel.quotients(gavel.makespans(jobs), "makespan_h")
+    assert pairs[["series", "x"]].to_numpy().tolist() == [["40 jobs", 0.5], ["all", 0.5]]
+    assert {label for label, *_ in found["jct"]} == {"V100s: 0.5 agnostic", "V100s: 0.5 aware"}

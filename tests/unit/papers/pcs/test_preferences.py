@@ -1,0 +1,207 @@
+"""Preferences: what is refused, what a front is, what stops early, what resumes."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from repro import simulate
+from repro.base.errors import ParamError, TraceError
+from repro.figures import sweep
+from repro.figures.sweep import Case
+from repro.papers.pcs import preferences
+from repro.papers.pcs.encodings import encoding
+from repro.papers.pcs.fronts import Method, nondominated
+from repro.papers.pcs.objectives import Objective, parse
+from repro.papers.pcs.preferences import CONFIGURATION, Judged, Preferences
+from repro.trace import synth
+
+BOTH = [("jct", "avg"), ("pred_err", "avg")]
+SMALL = Method("spea2", budget=24, population=8, offspring=8)
+
+
+@pytest.fixture(scope="module")
+def trace():
+    return synth.make("pcs-workload", 3, jobs=200, load=1.4, num_gpus=16)
+
+
+@pytest.fixture
+def pcs(trace):
+    found = Preferences(trace, "1x16", train=160, workers=1)
+    found.set_preference(BOTH)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("wishes", "said"),
+    [
+        ([], "no objective; give at least one"),
+        ([("latency", "avg")], "no metric 'latency'; accepted: jct, pred_err, unfairness"),
+        ([("jct", 101)], "the measure is 101; give avg or a percentile, 0 to 100"),
+        ([("jct", -1)], "percentile, 0 to 100"),
+        ([("jct", float("nan"))], "percentile, 0 to 100"),
+        ([("jct", "median")], "give avg or a percentile"),
+        ([("jct", "avg"), ("jct", "avg", 5.0)], "names avg_jct_s twice"),
+        ([("jct", "avg", 0)], "the limit is 0; give a number above 0"),
+        (["jct"], "an objective is 'jct'; give"),
+    ],
+)
+def test_a_bad_preference_is_one_line(pcs, wishes, said):
+    with pytest.raises(ParamError, match=said):
+        pcs.set_preference(wishes)
+
+
+def test_names_have_units():
+    names = [
+        one.name for one in parse([("unfairness", 50), ("jct", "avg"), Objective("jct", 99.9)])
+    ]
+    assert names == ["p50_unfairness_pct", "avg_jct_s", "p99.9_jct_s"]
+
+
+@pytest.mark.parametrize("train", [1, 0, 201])
+def test_one_job_is_no_training_set(trace, train):
+    with pytest.raises(TraceError, match="give at least 2, and not more than there are"):
+        Preferences(trace, "1x16", train=train)
+
+
+def test_a_search_needs_a_preference(trace):
+    with pytest.raises(ParamError, match="call set_preference first"):
+        Preferences(trace, "1x16").pareto_front(SMALL)
+
+
+def test_objectives_are_those_of_the_records(pcs, trace):
+    pcs.set_preference([*BOTH, ("unfairness", 90), ("jct", 99)])
+    policy = pcs.set_wfq_config({"thresholds": (500.0,), "weights": (0.9, 0.1)})
+    assert pcs.policy is policy
+    front = pd.DataFrame([{name: getattr(policy, name) for name in CONFIGURATION}])
+    found = pcs.evaluate(front, trace).iloc[0]
+    result = simulate(trace, "1x16", policy, rules="pcs")
+    summary = result.summary()
+    jobs = result.jobs
+    assert found["avg_jct_s"] == pytest.approx(summary["avg_jct"])
+    assert found["avg_pred_err_pct"] == pytest.approx(summary["avg_pred_err"])
+    assert found["p99_jct_s"] == pytest.approx(np.percentile(jobs["jct"], 99))
+    unfair = np.maximum(0, 100 * (jobs["jct"] / jobs["fair_jct"] - 1))
+    assert found["p90_unfairness_pct"] == pytest.approx(np.percentile(unfair, 90))
+
+
+def test_a_front_is_searched_on_some_jobs_and_tested_on_others(pcs):
+    front = pcs.pareto_front(SMALL)
+    values = front[["avg_jct_s", "avg_pred_err_pct"]].to_numpy()
+    assert nondominated(values).all() and len(front) > 1
+    assert (np.diff(values[:, 0]) > 0).all() and (np.diff(values[:, 1]) < 0).all()
+    again = pcs.evaluate(front, pcs.train)
+    pd.testing.assert_frame_equal(again, front)
+    tested = pcs.evaluate(front)
+    assert not np.allclose(tested["avg_jct_s"], front["avg_jct_s"])
+    whole = Preferences(pcs.train, "1x16", workers=1)
+    whole.set_preference(BOTH)
+    with pytest.raises(TraceError, match="no jobs are left to test on"):
+        whole.evaluate(front)
+
+
+def test_limits_choose_and_those_that_nothing_meets_are_told(pcs):
+    front = pcs.pareto_front(SMALL)
+    limit = float(front["avg_jct_s"].median())
+    pcs.set_preference([("jct", "avg", limit), ("pred_err", "avg")])
+    assert (pcs.pareto_front(SMALL)["avg_jct_s"] <= limit).all()
+    pcs.set_preference([("jct", "avg", 1.0), ("pred_err", "avg", 1.0)])
+    with pytest.raises(ParamError, match=r"within all limits \(avg_jct_s 1, avg_pred_err_pct 1\)"):
+        pcs.pareto_front(SMALL)
+
+
+@pytest.mark.parametrize("name", ["spea2", "random"])
+def test_stopping_early_changes_no_front(pcs, monkeypatch, name):
+    how = Method(name, budget=40, population=8, offspring=16)
+    lazy = [pcs.search(how, seed=seed) for seed in range(2)]
+    # generations depend on all values but those of the last one
+    assert name == "spea2" or not pd.concat(lazy)["complete"].all()
+    real = preferences.Judged
+    monkeypatch.setattr(preferences, "Judged", lambda objectives, front: real(objectives))
+    for seed, one in enumerate(lazy):
+        whole = pcs.search(how, seed=seed)
+        assert whole["complete"].all()
+        pd.testing.assert_frame_equal(one[one["front"]], whole[whole["front"]])
+
+
+def test_jobs_may_prefer_different_things(trace):
+    ids = ["fast" if place % 2 else "sure" for place in range(len(trace))]
+    mixed = Preferences(trace.assign(prefers=ids), "1x16", workers=1)
+    mixed.set_preference([Objective("jct", among="fast"), Objective("pred_err", 90, among="sure")])
+    front = mixed.pareto_front(SMALL)
+    assert list(front)[:2] == ["avg_jct_fast_s", "p90_pred_err_sure_pct"]
+    mixed.set_preference([Objective("jct", among="cheap")])
+    with pytest.raises(ParamError, match="no job prefers 'cheap'"):
+        mixed.pareto_front(SMALL)
+
+
+def test_a_search_that_was_killed_goes_on_to_the_same_front(trace, tmp_path, monkeypatch):
+    monkeypatch.setenv("REPRO_CACHE_DIR", str(tmp_path))
+
+    def front(run=None):
+        found = Preferences(trace, "1x16", workers=1, run=run)
+        found.set_preference(BOTH)
+        return found.pareto_front(SMALL)
+
+    done = []
+
+    def dies(cases):
+        if len(done) == 2:
+            raise KeyboardInterrupt
+        done.append(len(cases))
+        return sweep.run([one.resolved() for one in cases], 1)
+
+    with pytest.raises(KeyboardInterrupt):
+        front(dies)
+    computed = []
+    known = sweep._computed
+    monkeypatch.setattr(sweep, "_computed", lambda case: computed.append(case) or known(case))
+    resumed = front()
+    first = len(computed)
+    assert 0 < first <= 24 - sum(done)
+    pd.testing.assert_frame_equal(front(), resumed)
+    assert len(computed) == first
+
+
+def test_configurations_of_both_encodings(trace):
+    work = trace["service"].to_numpy(float)
+    rng = np.random.default_rng(1)
+    for heuristics in (True, False):
+        how = encoding(work, heuristics=heuristics, linear=False)
+        assert len(how.low) == (4 if heuristics else 13)
+        decoded = [
+            how.decode(point) for point in rng.uniform(how.low, how.high, (200, len(how.low)))
+        ]
+        possible = [one for one in decoded if one]
+        assert len(possible) > 50
+        for one in possible:
+            assert len(one["weights"]) == len(one["thresholds"]) + 1
+            assert sum(one["weights"]) == pytest.approx(1)
+            assert 0 <= one["zeta_min"] <= 1 and 0.01 <= one["delta"] <= 0.9
+    how = encoding(work, heuristics=False, linear=True)
+    assert len(how.low) == 11
+    one = how.decode(np.array([2.9, 500, 90, 7, 7, 7, 0.3, 0.1, 0, 0, 0]))
+    assert one["thresholds"] == (90.0,) and one["weights"] == pytest.approx((0.75, 0.25))
+    # a class without weight is not possible
+    assert how.decode(np.array([2.9, 500, 90, 7, 7, 7, 0.3, 0.0, 0, 0, 0])) is None
+
+
+def test_without_curves_the_search_has_two_numbers(trace):
+    found = Preferences(trace, "1x16", workers=1)
+    found.set_preference(BOTH)
+    assert set(found.search(SMALL)["zeta_min"].dropna()) == {0.01}
+
+
+def test_a_measure_without_predictions_makes_none(trace):
+    case = Case(trace, "1x16", "pcs", "pcs").resolved()
+    seen = []
+    real = sweep.simulated
+
+    def simulated(case, trace, **more):
+        seen.append(more["predict"])
+        return real(case, trace, **more)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sweep, "simulated", simulated)
+        Judged(parse([("jct", "avg")]))(case)
+        Judged(parse(BOTH), ((1e9, 1e9),))(case)
+    assert seen == [0, 0, 25, 200]

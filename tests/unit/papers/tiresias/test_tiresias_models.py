@@ -1,0 +1,59 @@
+"""Skew, fits and the resume model against numbers worked out by hand."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from repro.base.errors import ParamError
+from repro.papers.tiresias import models as models
+
+
+def test_listed_tensors_agree_with_the_table_of_models():
+    from repro.placement.tiresias_models import tiresias_models
+
+    table = tiresias_models()
+    sizes = models.tensor_sizes()
+    assert sorted(sizes) == sorted(table.index.drop("googlenet"))
+    for model, tensors in sizes.items():
+        assert len(tensors) == table["tensors_from_1mb"][model]
+        assert sum(tensors) == pytest.approx(table["large_tensors_mb"][model], abs=0.05)
+        assert max(tensors) == table["largest_mb"][model]
+
+
+def test_round_robin_by_hand():
+    # servers 0 and 1 get 4 + 1 and 1 + 1 of 7
+    assert models.server_skew([4.0, 1.0, 1.0, 1.0], 2) == pytest.approx(5 / 3.5)
+    assert models.server_skew([3.0], 4) == 4.0
+    assert models.server_skew([1.0, 2.0, 3.0], 1) == 1.0
+
+
+@pytest.mark.parametrize(("tensors", "servers"), [([], 2), ([1.0], 0)])
+def test_skew_needs_tensors_and_servers(tensors, servers):
+    with pytest.raises(ParamError, match="at least one of each"):
+        models.server_skew(tensors, servers)
+
+
+def test_fit_recovers_a_plane_and_says_how_well():
+    rng = np.random.default_rng(0)
+    a, b = rng.random(20), rng.random(20)
+    fit = models.linear_fit(2 + 3 * a - b, a, b)
+    assert [fit.intercept, *fit.slopes] == pytest.approx([2, 3, -1])
+    assert fit.r2 == pytest.approx(1)
+    assert fit.at([1.0], [1.0]) == pytest.approx([4])
+    noisy = models.linear_fit(rng.random(20), a)
+    assert noisy.adjusted_r2 < noisy.r2 < 0.5
+    assert sum(noisy.residuals) == pytest.approx(0)
+
+
+def test_resume_parts_add_up_to_the_mean_and_share_the_link():
+    two = pd.DataFrame(
+        {"model": ["a", "b"], "label": ["A", "B"], "size_mb": [10.0, 30.0], "tensors": [0, 20]}
+    )
+    pause = models.linear_fit([1.0, 3.0], [0, 20])
+    rows = models.resume_parts(
+        two, pause, workers=[1, 8], mean_resume=50.0, node_gpus=4, read_mb_s=10.0
+    )
+    totals = rows.groupby(["model", "workers"])["seconds"].sum()
+    assert totals.mean() == pytest.approx(50.0)
+    read = rows[rows["part"] == "load checkpoint: read"].set_index(["model", "workers"])["seconds"]
+    assert read.to_dict() == {("a", 1): 1.0, ("a", 8): 4.0, ("b", 1): 3.0, ("b", 8): 12.0}

@@ -1,0 +1,128 @@
+"""The grouping genetic search against exhaustive search, best-fit and itself."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from repro.base.errors import ParamError
+from repro.model.cluster import Cluster, Node
+from repro.placement.network import Gang, Scoring, Site
+from repro.policies.liquid.grouping import Genetic, empty, inject, room_of, search
+
+
+def instance(number):
+    """A random batch that is small enough to enumerate, with used GPUs, racks and domains."""
+    rng = np.random.default_rng(number)
+    while True:
+        nodes = tuple(
+            Node(int(rng.integers(1, 5)), None, int(rng.integers(2)), int(rng.integers(5) == 0))
+            for _ in range(rng.integers(2, 6))
+        )
+        idle = [int(rng.integers(0, n.gpus + 1)) if rng.random() < 0.5 else n.gpus for n in nodes]
+        gangs = [Gang(1, int(rng.integers(1, 4))) for _ in range(rng.integers(1, 4))]
+        count = sum(gang.size for gang in gangs)
+        if count <= sum(idle) and len(nodes) ** count <= 50_000:
+            return Site(Cluster(nodes), idle), gangs, float(rng.choice([0.0, 0.3, 0.5, 0.8, 1.0]))
+
+
+def one_by_one(site, gangs, weight, plan):
+    """Sum of scores plus nodes used, job after job."""
+    left = Site.__new__(Site)
+    total = 0.0
+    done = 0
+    left.__dict__.update(site.__dict__, idle=site.idle.copy(), link_mb_s=site.link_mb_s.copy())
+    for gang in gangs:
+        tasks = [int(node) for node in plan[done : done + gang.size]]
+        total += left.score(tasks, gang, Scoring(weight))
+        left.hold(tasks, gang)
+        done += gang.size
+    return total + len({*map(int, plan)})
+
+
+def optimum(site, gangs, weight):
+    count = sum(gang.size for gang in gangs)
+    plans = np.array(list(itertools.product(range(len(site.idle)), repeat=count)))
+    fits = [(plans == node).sum(axis=1) <= idle for node, idle in enumerate(site.idle)]
+    plans = plans[np.all(fits, axis=0)]
+    values = site.objectives(plans, gangs, weight)
+    drawn = plans[np.random.default_rng(0).integers(len(plans))]
+    value = site.objectives(drawn[None], gangs, weight)[0]
+    assert value == pytest.approx(one_by_one(site, gangs, weight, drawn))
+    return values.min()
+
+
+@pytest.mark.parametrize("seeded", [True, False])
+@pytest.mark.parametrize("first", range(0, 200, 50))
+def test_no_further_from_the_optimum_than_two_percent(first, seeded):
+    for number in range(first, first + 50):
+        site, gangs, weight = instance(number)
+        best = optimum(site, gangs, weight)
+        found = search(site, gangs, weight, Genetic(best_fit=seeded), seed=number)
+        if best == np.inf:
+            assert found is None
+            continue
+        assert found.objective <= best + 0.02 * max(1, abs(best)), number
+        assert found.objective == pytest.approx(one_by_one(site, gangs, weight, found.plan))
+        used = np.bincount(found.plan, minlength=len(site.idle))
+        assert (used <= site.idle).all()
+
+
+@pytest.mark.parametrize("nodes", [5, 12])
+def test_never_worse_than_best_fit_and_the_same_for_a_seed(nodes):
+    site = Site(Cluster.parse(f"{nodes}x2"))
+    gangs = [Gang(1, 2)] * (2 * nodes // 3)
+    plan = []
+    left = Site(Cluster.parse(f"{nodes}x2"))
+    for gang in gangs:
+        plan += left.best_fit(gang, Scoring())
+        left.hold(plan[-3:], gang)
+    fit = site.objectives(np.array([plan]), gangs, 0.5)[0]
+    told = []
+    found = search(site, gangs, seed=3, watch=lambda number, best: told.append((number, best)))
+    again = search(site, gangs, seed=3)
+    assert found == again
+    assert found.objective <= fit
+    assert [best for _, best in told] == found.history == sorted(found.history, reverse=True)
+    assert search(site, gangs, how=Genetic(near=0.0), seed=3).objective <= fit
+
+
+def test_generations_without_elite_keep_the_best_ever():
+    site = Site(Cluster.parse("6x2"))
+    gangs = [Gang(1, 2)] * 4
+    found = search(site, gangs, how=Genetic(elitist=False, generations=30), seed=1)
+    assert found.objective == min(found.history)
+
+
+def test_memory_and_bandwidth_hold_in_plans():
+    nodes = (Node(4, gpu_mem_mb=4000.0), Node(4, bandwidth_mb_s=200.0), Node(4), Node(4))
+    found = search(Site(Cluster(nodes)), [Gang(1, 2), Gang(1, 3), Gang(0, 1)], seed=2)
+    held = np.bincount(found.plan, minlength=4)
+    assert held[0] == 0
+    assert held[1] <= 2
+
+
+def test_no_plan():
+    split = Cluster((Node(2, domain=0), Node(2, domain=1)))
+    assert search(Site(split), [Gang(1, 2)]) is None
+    assert search(Site(split), [Gang(0, 1)]).plan in ((0,), (1,))
+
+
+@pytest.mark.parametrize("setting", ["generations", "population", "patience"])
+def test_settings_out_of_range(setting):
+    with pytest.raises(ParamError, match=f"{setting} is 0"):
+        Genetic(**{setting: 0})
+
+
+def test_an_injected_and_an_emptied_node():
+    room = room_of(Site(Cluster.parse("4x2")), [Gang(1, 2), Gang(0, 1)])
+    giver = np.array([0, 0, 1, 1])
+    taker = np.array([2, 3, 3, 2])
+    # nodes 2 and 3 hold what node 0 brings, so both go; the orphans find idle node 1
+    assert inject(room, giver, taker, 0, False).tolist() == [0, 0, 1, 1]
+    child, fits = empty(room, np.array([0, 1, 1, 2]), 0, False)
+    assert (child.tolist(), fits) == ([2, 1, 1, 2], True)
+    full = room_of(Site(Cluster.parse("2x2")), [Gang(1, 2), Gang(0, 1)])
+    assert not empty(full, np.array([0, 0, 1, 1]), 0, False)[1]

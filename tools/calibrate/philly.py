@@ -1,0 +1,135 @@
+"""What is measured of the Philly trace for its synthetic double: rates, gaps, ranks, quantiles."""
+
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+
+from repro.base.errors import TraceError
+from repro.base.typing import Flags
+from repro.trace.synth.philly import (
+    HOUR_S,
+    PROBE_PERIOD_S,
+    RANK_UNIT,
+    RATES,
+    SINGLE_LEVELS,
+    WIDE_LEVELS,
+    rank_columns,
+)
+
+WEEK_H = 168
+#: Jobs per run whose durations are summarised together: single-GPU jobs, wider ones. Runs are short
+#: enough to keep bursts of alike jobs and rare huge ones where they were: queueing depends on them.
+SINGLE_RUN = 48
+WIDE_RUN = 5
+PROBE_TOLERANCE_S = 20
+PROBE_LONGEST_S = 300
+_BODY = np.linspace(0, 1, 41)[:-1]
+GAP_LEVELS = (*_BODY, 0.985, 0.99, 0.995, 0.999, 1.0)
+DURATION_LEVELS = (
+    0.0,
+    0.002,
+    0.005,
+    0.01,
+    0.02,
+    0.035,
+    *np.linspace(0.05, 0.95, 37),
+    0.96,
+    0.97,
+    0.98,
+    0.985,
+    0.99,
+    0.9925,
+    0.995,
+    0.9965,
+    0.998,
+    0.999,
+    0.9994,
+    0.9997,
+    0.9999,
+    1.0,
+)
+
+
+def calibrate(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Measure the tables of the ``philly-like`` generator."""
+    if "vc" not in frame:
+        raise TraceError("calibrate: the trace has no column vc (virtual cluster); load it whole")
+    frame = frame.sort_values("submit_time", kind="stable")
+    probe = probes(frame)
+    jobs = frame[~probe]
+    return {
+        "philly_hours": _hours(frame, probe),
+        "philly_gaps": _gaps(jobs),
+        "philly_durations": _durations(frame, probe),
+        "philly_single_runs": _runs(jobs[jobs["num_gpus"] == 1], SINGLE_RUN, SINGLE_LEVELS),
+        "philly_wide_runs": _runs(jobs[jobs["num_gpus"] > 1], WIDE_RUN, WIDE_LEVELS),
+    }
+
+
+def probes(frame: pd.DataFrame) -> Flags:
+    """Return which jobs are those of the periodic service."""
+    candidate = (frame["num_gpus"] == 1) & (frame["duration"] < PROBE_LONGEST_S)
+    gaps = frame[candidate].groupby("vc")["submit_time"].diff()
+    exact = frame.loc[gaps.index[gaps == PROBE_PERIOD_S]]
+    keep = np.zeros(len(frame), bool)
+    if exact.empty:
+        return keep
+    vc = exact["vc"].value_counts().index[0]
+    submit = frame["submit_time"].to_numpy(float)
+    phase = float(np.median(exact.loc[exact["vc"] == vc, "submit_time"] % PROBE_PERIOD_S))
+    beat = np.round((submit - phase) / PROBE_PERIOD_S)
+    late = np.abs(submit - phase - beat * PROBE_PERIOD_S)
+    on = (candidate & (frame["vc"] == vc)).to_numpy() & (late <= PROBE_TOLERANCE_S)
+    rows = np.flatnonzero(on)
+    keep[rows[np.unique(beat[rows], return_index=True)[1]]] = True
+    return keep
+
+
+def _hours(frame: pd.DataFrame, probe: Flags) -> pd.DataFrame:
+    hour = (frame["submit_time"].to_numpy(float) // HOUR_S).astype(np.int64)
+    every = np.arange(hour[-1] + 1)
+    return pd.DataFrame(
+        {
+            "hour": every,
+            "week": every // WEEK_H,
+            "hour_of_week": every % WEEK_H,
+            "jobs": np.bincount(hour[~probe], minlength=every.size),
+            "probes": np.bincount(hour[probe], minlength=every.size),
+        }
+    )
+
+
+def _gaps(jobs: pd.DataFrame) -> pd.DataFrame:
+    submit = jobs["submit_time"].to_numpy(float)
+    hour = (submit // HOUR_S).astype(np.int64)
+    rate = np.searchsorted(RATES, np.bincount(hour)[hour])[:-1]
+    gaps = pd.Series(np.diff(submit)).groupby(rate).quantile(np.asarray(GAP_LEVELS))
+    table = gaps.rename_axis(["rate", "level"]).rename("gap_s").reset_index()
+    table.insert(0, "jobs_per_hour", np.asarray(RATES)[table.pop("rate").astype(int)])
+    return table.round({"level": 4, "gap_s": 2})
+
+
+def _durations(frame: pd.DataFrame, probe: Flags) -> pd.DataFrame:
+    levels = np.asarray(DURATION_LEVELS)
+    rows = []
+    for stream, jobs in (("probe", frame[probe]), ("job", frame[~probe])):
+        for gpus, seconds in jobs.groupby("num_gpus")["duration"]:
+            values = np.quantile(seconds, levels).round(1)
+            head = {"stream": stream, "num_gpus": gpus, "jobs": len(seconds)}
+            rows.append(pd.DataFrame({**head, "level": levels.round(4), "duration_s": values}))
+    return pd.concat(rows, ignore_index=True)
+
+
+def _runs(jobs: pd.DataFrame, per_run: int, levels: tuple[float, ...]) -> pd.DataFrame:
+    rows = []
+    for gpus, group in jobs.groupby("num_gpus"):
+        rank = ((group["duration"].rank() - 0.5) / len(group)).to_numpy(float)
+        hour = (group["submit_time"].to_numpy(float) // HOUR_S).astype(np.int64)
+        runs = max(1, round(len(group) / per_run))
+        ends = np.round(np.linspace(0, len(group), runs + 1)).astype(int)
+        for start, stop in pairwise(ends):
+            ranks = np.round(np.quantile(rank[start:stop], levels) * RANK_UNIT).astype(int)
+            rows.append((gpus, hour[start], hour[stop - 1], stop - start, *ranks))
+    names = ["num_gpus", "first_hour", "last_hour", "jobs", *rank_columns(levels)]
+    return pd.DataFrame(rows, columns=names)
