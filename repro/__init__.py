@@ -2,7 +2,30 @@
 
 import lazy_loader
 
+from repro.base import moved
 from repro.base.release import VERSION as __version__
 
+moved.install()
 __getattr__, __dir__, _ = lazy_loader.attach_stub(__name__, __file__)
-__all__ = ["Cluster", "Preferences", "Result", "__version__", "figure", "load", "make", "simulate"]
+__all__ = [
+    "Cluster",
+    "Elastic",
+    "Grouped",
+    "Order",
+    "Policy",
+    "Preferences",
+    "Result",
+    "Run",
+    "RunSet",
+    "Shares",
+    "TypedShares",
+    "View",
+    "__version__",
+    "check_policy",
+    "figure",
+    "load",
+    "make",
+    "policies",
+    "register",
+    "simulate",
+]

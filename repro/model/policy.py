@@ -24,6 +24,8 @@ from repro.model.view import View
 
 Key = Any
 P = TypeVar("P", bound="Policy")
+#: What `register` takes: a class of policies or a key function.
+D = TypeVar("D", bound=Callable[..., Any])
 
 policies: Registry[type[Policy]] = Registry(
     "policy", "repro.policies", PolicyError, group="repro.policies", explain=explain
@@ -35,21 +37,61 @@ policies: Registry[type[Policy]] = Registry(
 Play = Callable[[JobTable, Cluster, Intervals | None], None]
 
 
-def register(name: str) -> Callable[[type[P]], type[P]]:
-    """Return a class decorator that registers a policy.
+def register(name: str, needs: Iterable[str] = ()) -> Callable[[D], D]:
+    """Return a decorator that registers a policy: a class, or a key function.
 
     Parameters
     ----------
     name : str
         What ``repro simulate --policy`` and parameter files call it.
+    needs : iterable of str
+        What a key function reads beyond the information-agnostic part of the view, such as
+        ``"duration"``; a class says so in its own ``needs``.
+
+    Returns
+    -------
+    callable
+        Registers a class of policies, or a function of a view and a job: the key of an `Order`,
+        smaller runs first. It returns what it is given.
+
+    Examples
+    --------
+    >>> @register("newest")
+    ... def newest(view, job):
+    ...     return -view.submit(job)
+    >>> from repro.testing import small_trace
+    >>> from repro import simulate
+    >>> simulate(small_trace(), "1x4", "newest").summary()["n_finished"]
+    6
     """
 
-    def keep(cls: type[P]) -> type[P]:
+    def keep(definition: D) -> D:
+        cls: type[Policy]
+        if not isinstance(definition, type):
+            cls = _order_by(definition, frozenset(needs))
+        elif needs:
+            raise PolicyError(f"policy {name!r}: say what the class needs in its own `needs`")
+        else:
+            cls = definition
         cls.name = name
         policies.register(name)(cls)
-        return cls
+        return definition
 
     return keep
+
+
+def _order_by(key: Callable[[View, int], Key], needs: frozenset[str]) -> type[Order]:
+    """Make the class of an `Order` from its key function."""
+    members = {
+        "__doc__": key.__doc__ or f"Order by `{key.__name__}`.",
+        "__module__": key.__module__,
+        "__qualname__": key.__qualname__,
+        "needs": needs,
+        "key": lambda policy, view, job: key(view, job),
+        # the module has the function under this name, not the class
+        "__reduce__": lambda policy: (make, (policy.name,)),
+    }
+    return dataclass(frozen=True)(type(key.__name__, (Order,), members))
 
 
 @dataclass(frozen=True)

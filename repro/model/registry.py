@@ -5,10 +5,10 @@ import pkgutil
 import re
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from repro.base.errors import BrokenFileWarning, ParamError, ReproError, near
 
@@ -19,8 +19,10 @@ _MACHINERY = ("<frozen importlib", str(Path(importlib.__file__).parent), __file_
 class Registry(Generic[T]):
     """A family of named things, filled by decorators in the files that define them.
 
-    The first look-up imports the modules of the package ``home``, to any depth, and what installed
-    packages announce under the entry points ``group``; one that fails is left out with a warning.
+    A look-up imports the module of the package ``home``, at any depth, whose source registers the
+    name. A list of all names, and a name that no source registers, import all modules and what
+    installed packages announce under the entry points ``group``; a module that fails is left out
+    with a warning.
     ``kind`` ("policy") and ``error`` are those of messages. ``explain`` gets an unknown name and
     the known things, and returns the lines to answer with, none where it cannot tell more.
 
@@ -60,7 +62,22 @@ class Registry(Generic[T]):
 
         return keep
 
+    def _import_one(self, name: str) -> None:
+        """Import the module that registers ``name``, if a source of the home package does."""
+        if self._home is None or name in self._items:
+            return
+        for module in _modules(self._home):
+            if name not in _registered(module.path):
+                continue
+            try:
+                importlib.import_module(module.name)
+            except (Exception, SystemExit):
+                # reported when all modules are imported
+                self._forget(module.name)
+            return
+
     def _fill(self) -> None:
+        """Import all modules that may register something."""
         if self._home is None:
             return
         home = self._home
@@ -76,21 +93,14 @@ class Registry(Generic[T]):
             warnings.warn(f"{fault}{left}", BrokenFileWarning, stacklevel=2)
 
     def _walk(self, package: str, faults: dict[str, list[str]]) -> None:
-        for folder in importlib.import_module(package).__path__:
-            for module in pkgutil.iter_modules([folder]):
-                name = f"{package}.{module.name}"
-                try:
-                    if module.ispkg:
-                        self._walk(name, faults)
-                    else:
-                        importlib.import_module(name)
-                # A file may fail in any way, even by leaving the interpreter.
-                except (Exception, SystemExit) as error:
-                    self._forget(name)
-                    path = Path(folder) / f"{module.name}.py"
-                    text = path.read_text(errors="replace") if path.is_file() else ""
-                    names = re.findall(r"""\bregister\(\s*["']([^"']+)["']""", text)
-                    faults.setdefault(_place(error, name), []).extend(names)
+        for module in _modules(package):
+            try:
+                importlib.import_module(module.name)
+            # A file may fail in any way, even by leaving the interpreter.
+            except (Exception, SystemExit) as error:
+                self._forget(module.name)
+                names = _registered(module.path)
+                faults.setdefault(_place(error, module.name), []).extend(names)
 
     def _load(self, point: metadata.EntryPoint, faults: dict[str, list[str]]) -> None:
         owner = f"{point.dist.name} {point.dist.version}" if point.dist else "an installed package"
@@ -111,6 +121,9 @@ class Registry(Generic[T]):
 
     def __getitem__(self, name: str) -> T:
         """Return what ``name`` stands for, or raise with near matches and the whole list."""
+        self._import_one(name)
+        if name in self._items:
+            return self._items[name]
         self._fill()
         if name in self._items:
             return self._items[name]
@@ -128,8 +141,37 @@ class Registry(Generic[T]):
 
     def __contains__(self, name: object) -> bool:
         """Tell whether ``name`` is registered."""
-        self._fill()
+        self._import_one(str(name))
+        if name not in self._items:
+            self._fill()
         return name in self._items
+
+
+class _Module(NamedTuple):
+    """A module of a package that registers things, and the file that it may be."""
+
+    name: str
+    path: Path
+
+
+def _modules(package: str, folders: Iterable[str] | None = None) -> Iterator[_Module]:
+    """Yield the modules of a package, to any depth."""
+    if folders is None:
+        folders = importlib.import_module(package).__path__
+    for folder in folders:
+        for module in pkgutil.iter_modules([folder]):
+            name = f"{package}.{module.name}"
+            path = Path(folder) / module.name
+            if module.ispkg:
+                yield from _modules(name, [str(path)])
+            else:
+                yield _Module(name, path.with_suffix(".py"))
+
+
+def _registered(path: Path) -> list[str]:
+    """Names that the source of a module registers, as far as they stand in it."""
+    text = path.read_text(errors="replace") if path.is_file() else ""
+    return re.findall(r"""\bregister\(\s*["']([^"']+)["']""", text)
 
 
 def _place(error: BaseException, module: str) -> str:

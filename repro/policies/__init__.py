@@ -1,1 +1,24 @@
-"""Scheduling policies, a folder for each paper."""
+"""Scheduling policies, a folder for each paper; ``repro.policies()`` lists their names."""
+
+import sys
+from types import ModuleType
+
+from repro.model.policy import policies
+
+
+class _Policies(ModuleType):
+    """The package, which can be called for the names of all policies."""
+
+    def __call__(self) -> list[str]:
+        """Names of the registered policies, sorted.
+
+        Examples
+        --------
+        >>> import repro
+        >>> "srtf" in repro.policies()
+        True
+        """
+        return list(policies)
+
+
+sys.modules[__name__].__class__ = _Policies

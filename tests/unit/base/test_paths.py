@@ -56,7 +56,7 @@ def test_an_override_that_is_no_checkout_is_an_error(checkout, tmp_path_factory,
 def test_outside_a_checkout_the_one_beside_the_package_serves(tmp_path, monkeypatch):
     monkeypatch.delenv(paths.ENV_HOME, raising=False)
     monkeypatch.chdir(tmp_path)
-    assert paths.project_root() == Path(paths.__file__).resolve().parent.parent
+    assert paths.project_root() == Path(paths.__file__).resolve().parents[2]
 
 
 @pytest.fixture

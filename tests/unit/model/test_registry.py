@@ -40,6 +40,15 @@ def test_modules_are_imported_on_the_first_look(package):
     assert "tiger" not in animals
 
 
+def test_a_name_imports_the_module_that_registers_it_alone(package, tmp_path):
+    text = "from zoo_for_tests.cage import animals\n@animals.register('owl')\nclass Owl: pass\n"
+    (tmp_path / package / "owl.py").write_text(text)
+    animals = importlib.import_module("zoo_for_tests.cage").animals
+    assert animals["owl"].__name__ == "Owl"
+    assert "zoo_for_tests.lion" not in sys.modules
+    assert list(animals) == ["lion", "owl"]
+
+
 def filled(**items):
     registry = Registry("shape")
     for name, item in items.items():

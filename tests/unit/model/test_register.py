@@ -1,0 +1,64 @@
+"""Policies that are only a key function."""
+
+import pickle
+
+import pytest
+
+import repro
+from repro.base.errors import PolicyError
+from repro.model.policy import policies
+from repro.testing import check_policy, small_trace
+
+
+@pytest.fixture
+def registered(monkeypatch):
+    """Names registered in a test are gone after it."""
+    list(policies)
+    monkeypatch.setattr(policies, "_items", dict(policies._items))
+
+
+def test_a_key_function_is_a_policy(registered):
+    @repro.register("newest")
+    def newest(view, job):
+        """Run the job that arrived last first."""
+        return -view.submit(job)
+
+    check_policy("newest")
+    assert "newest" in repro.policies()
+    starts = repro.simulate(small_trace(), "1x4", "newest").jobs.set_index("job_id")["start_time"]
+    # the last job needs all GPUs and takes them as it arrives
+    assert starts[5] == 30
+    policy = repro.make("newest")
+    assert policy.__doc__ == newest.__doc__
+    assert pickle.loads(pickle.dumps(policy)) == policy
+
+
+def test_a_key_function_says_what_it_reads(registered):
+    @repro.register("shortest", needs={"duration"})
+    def shortest(view, job):
+        return view.duration(job)
+
+    same = repro.simulate(small_trace(), "1x4", "shortest").jobs["end_time"]
+    assert same.tolist()
+    check_policy("shortest")
+
+
+def test_a_class_says_itself_what_it_reads(registered):
+    with pytest.raises(PolicyError, match="in its own `needs`"):
+
+        @repro.register("classy", needs={"duration"})
+        class Classy(repro.Order):
+            pass
+
+
+def test_a_cell_may_run_twice(registered):
+    for _ in range(2):
+
+        @repro.register("twice")
+        def twice(view, job):
+            return view.submit(job)
+
+
+@pytest.mark.parametrize("name", repro.__all__)
+def test_the_public_face_has_its_names(name):
+    assert getattr(repro, name) is not None
