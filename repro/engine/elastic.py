@@ -85,7 +85,7 @@ def play(
     playouts = np.zeros(n, np.bool_) if known or policy.promised is not None else wanted
 
     def once(wanted: Flags, room: int) -> tuple[Book, State]:
-        s, copy = (State.of(jobs, rule.real, rule.whole) for _ in range(2))
+        s, copy = (State.of(jobs, rule.memory) for _ in range(2))
         none = np.full(n, math.nan)
         zero = np.zeros((3, n))
         counts = np.zeros((2, n), np.int64)
@@ -132,8 +132,7 @@ def ruled(
     admit: Callable[..., None],
     retire: Callable[..., None],
     share: Callable[..., None],
-    real: int,
-    whole: int,
+    *memory: type,
     by_arrival: bool = True,
 ) -> Rule:
     """Return a rule with the clock compiled around it; see `repro.model.elastic.Rule`.
@@ -146,12 +145,12 @@ def ruled(
     @njit(home=share.__module__)
     def run(jobs, believed, how, s, copy, book, records):  # type: ignore[no-untyped-def]
         # the job that a playout is made for, and the next one to arrive
-        own = -1
+        subject = -1
         coming = 0
         number = len(jobs.work)
         while True:
-            now_s, now_jobs = (copy, believed) if own >= 0 else (s, jobs)
-            until = jobs.submit[coming] if own < 0 and coming < number else math.inf
+            now_s, now_jobs = (copy, believed) if subject >= 0 else (s, jobs)
+            until = jobs.submit[coming] if subject < 0 and coming < number else math.inf
             first, end, second = _next_end(now_jobs, now_s)
             lease = now_s.clock[LEASE_ENDS]
             now = min(end, lease, until)
@@ -169,31 +168,31 @@ def ruled(
                 together = second <= now * _instant(now_jobs)
                 while first >= 0:
                     depart(now_s, now_jobs, first)
-                    if first == own:
+                    if first == subject:
                         break
                     retire(now_jobs, how, now_s, first)
-                    if own < 0:
+                    if subject < 0:
                         book.end[first] = now
                         book.mean_jobs[first] = mean_jobs(s, first)
                     # sharing first could take the GPUs of a job that has nothing left
                     first = _also_done(now_jobs, now_s) if together else -1
                     if first >= 0:
                         count_event(now_s)
-                if 0 <= own == first:
-                    book.predicted[own] = (now - jobs.submit[own]) / jobs.per_second
-                    own = -1
+                if 0 <= subject == first:
+                    book.predicted[subject] = (now - jobs.submit[subject]) / jobs.per_second
+                    subject = -1
                     continue
             share(now_jobs, how, now_s)
             ends = min(now + jobs.lease, now_s.clock[WAKE])
             now_s.clock[LEASE_ENDS] = ends if now_s.tally[PRESENT] > 0 else math.inf
-            if own < 0:
+            if subject < 0:
                 _note(s, book, records)
                 if arrival and book.wanted[coming - 1]:
-                    own = coming - 1
+                    subject = coming - 1
                     _copy(jobs, s, copy, coming)
         book.held_s[0] = s.clock[HELD]
 
-    return Rule(run, admit, retire, share, real, whole, by_arrival)
+    return Rule(run, admit, retire, share, memory, by_arrival)
 
 
 @njit()

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, get_type_hints
 
 import numpy as np
 
@@ -59,7 +59,7 @@ class Jobs(NamedTuple):
 class State(NamedTuple):
     """What changes during a run of divisible GPUs; a playout works on a copy.
 
-    ``real`` and ``whole`` are a policy's own memory, a row for each quantity.
+    ``real`` and ``whole`` are the policy's own memory, a row for each array of `Rule.memory`.
     """
 
     #: of jobs: seconds of work left on one GPU, GPUs held, speed on them, start of progress on them
@@ -76,21 +76,25 @@ class State(NamedTuple):
     seen: Ints
 
     @classmethod
-    def of(cls, jobs: Jobs, real: int, whole: int) -> "State":
-        """Return the state before the first arrival, with so many rows of own memory."""
+    def of(cls, jobs: Jobs, memory: Iterable[type]) -> "State":
+        """State before the first arrival, with own memory of zeros."""
         n = len(jobs.work)
         width = max(n, jobs.groups)
+        kinds = [kind for part in memory for kind in get_type_hints(part).values()]
         clock = np.zeros(5)
         clock[LEASE_ENDS] = clock[WAKE] = math.inf
-        left = jobs.work.copy()
-        gpus = np.zeros(n)
-        rate = np.zeros(n)
-        begins = np.zeros(n)
         return cls(
-            left, gpus, rate, begins, np.zeros(n, np.int64), np.zeros((real, width)),
-            np.zeros((whole, width), np.int64), clock, np.zeros(4, np.int64),
-            np.zeros((3, n), np.int64),
-        )  # fmt: skip
+            left=jobs.work.copy(),
+            gpus=np.zeros(n),
+            rate=np.zeros(n),
+            begins=np.zeros(n),
+            holders=np.zeros(n, np.int64),
+            real=np.zeros((kinds.count(Floats), width)),
+            whole=np.zeros((kinds.count(Ints), width), np.int64),
+            clock=clock,
+            tally=np.zeros(4, np.int64),
+            seen=np.zeros((3, n), np.int64),
+        )
 
 
 @njit()
@@ -176,15 +180,16 @@ class Rule(NamedTuple):
 
     ``admit(jobs, how, s, job)`` and ``retire(jobs, how, s, job)`` book a job that comes or goes;
     ``share(jobs, how, s)`` brings `State.holders` and what they hold up to date. ``how`` is what
-    `Elastic.settings` returns, ``real`` and ``whole`` are the rows of own memory.
+    `Elastic.settings` returns. ``memory`` are classes of NamedTuples that name the rows of own
+    memory, those of `Floats` (`State.real`) before those of `Ints` (`State.whole`) in each. A row
+    has an entry for every job and for every number of `Elastic.groups`.
     """
 
     play: Callable[..., Any]
     admit: Callable[..., None]
     retire: Callable[..., None]
     share: Callable[..., None]
-    real: int = 0
-    whole: int = 0
+    memory: tuple[type, ...]
     by_arrival: bool = True
 
 
@@ -282,7 +287,7 @@ class _Sharing:
         self.jobs = jobs_of(policy, view)
         self.how = policy.settings(self.jobs)
         self.rule = rule
-        self.s = State.of(self.jobs, rule.real, rule.whole)
+        self.s = State.of(self.jobs, rule.memory)
 
     def __call__(self, view: View) -> RunSet:
         """Book who came and went, one event each, and share the GPUs out."""

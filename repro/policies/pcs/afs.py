@@ -1,55 +1,68 @@
 """AFS-L: each GPU to the job whose short-term gain pays most (Hwang et al., NSDI 2021)."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from repro.base.compiled import njit
+from repro.base.typing import Floats
 from repro.engine.elastic import ruled
 from repro.model.elastic import HOLDERS, PRESENT, Elastic, Jobs, State, give, speed
 from repro.model.policy import register
 from repro.policies.pcs.in_order import (
-    KEY,
-    NUMBERS,
-    REAL,
-    WAITING,
-    WHOLE,
+    Line,
     add,
     first,
     hand_out,
     leave,
+    line_of,
     sort_holders,
 )
 
 #: Seconds added to a remaining time before it is divided by, as in PCS's artifact.
 _EPSILON_S = 1e-7
-#: Rows of own memory: time left with the GPUs a job has so far; gain of one more, relative to its
-#: inverse now and then; GPUs so far.
-_TIME, _GAIN, _GAIN_AFTER, _GPUS = range(REAL, REAL + 4)
+
+
+class Memory(NamedTuple):
+    """Own memory by job, besides that of `repro.policies.pcs.in_order.Line`."""
+
+    #: GPUs so far, and the time left with them (s)
+    gpus: Floats
+    time: Floats
+    #: gain of one GPU more, relative to the inverse time without it, and with it
+    gain: Floats
+    gain_after: Floats
+
+
+@njit(inline="always")
+def memory(s: State) -> Memory:
+    """Own memory in a state; row 0 is the key of `repro.policies.pcs.in_order.Line`."""
+    return Memory(
+        gpus=s.real[1],
+        time=s.real[2],
+        gain=s.real[3],
+        gain_after=s.real[4],
+    )
 
 
 @njit()
-def _inverse_time(jobs: Jobs, s: State, job: int, gpus: float) -> float:
-    """Inverse of the remaining time on so many GPUs (1/s), in which close times are equal."""
-    work = s.left[job] * jobs.error[job]
+def _inverse_time(jobs: Jobs, job: int, work: float, gpus: float) -> float:
+    """Inverse of the time that work takes on so many GPUs (1/s), in which close times are equal."""
     return float(1.0 / (work / speed(jobs, job, gpus) + _EPSILON_S))
 
 
 @njit()
 def _admit(jobs: Jobs, how: int, s: State, job: int) -> None:
     """Put a job in line: the shortest on one GPU first, the later of equals."""
-    add(s, job, -_inverse_time(jobs, s, job, 1.0), -job)
+    work = s.left[job] * jobs.error[job]
+    add(s, job, -_inverse_time(jobs, job, work, 1.0), -job)
 
 
 @njit()
-def _try(jobs: Jobs, s: State, job: int, gpus: int) -> None:
-    """Note what a job gains from one GPU more than so many."""
-    work = s.left[job] * jobs.error[job]
-    s.real[_GPUS, job] = gpus
-    s.real[_TIME, job] = work / speed(jobs, job, gpus)
-    now = _inverse_time(jobs, s, job, gpus)
-    then = _inverse_time(jobs, s, job, gpus + 1.0)
-    s.real[_GAIN, job] = (then - now) / now
-    s.real[_GAIN_AFTER, job] = (then - now) / then
+def _gains(jobs: Jobs, job: int, work: float, gpus: float) -> tuple[float, float, float]:
+    """Time that work takes on so many GPUs (s); relative gains from one more, see `Memory`."""
+    now = _inverse_time(jobs, job, work, gpus)
+    then = _inverse_time(jobs, job, work, gpus + 1.0)
+    return work / speed(jobs, job, gpus), (then - now) / now, (then - now) / then
 
 
 @njit()
@@ -61,26 +74,30 @@ def _share(jobs: Jobs, how: int, s: State) -> None:
     preferred so far with the next: the shorter one is preferred if its relative gain is larger than
     what the longer one's is relative to its larger inverse time.
     """
+    line = line_of(s)
     for job in s.holders[: s.tally[HOLDERS]]:
-        s.real[KEY, job] = -_inverse_time(jobs, s, job, 1.0)
+        line.key[job] = -_inverse_time(jobs, job, s.left[job] * jobs.error[job], 1.0)
     present = s.tally[PRESENT]
     if present >= jobs.gpus:
         sort_holders(s, True)
         hand_out(jobs, s, True, False)
         return
-    while s.whole[NUMBERS, WAITING] > 0:
+    while line.waiting[0] > 0:
         s.holders[s.tally[HOLDERS]] = first(s)
         s.tally[HOLDERS] += 1
     _by_arrival(s)
     held = s.holders[:present]
+    own = memory(s)
+    time = own.time
+    gain = own.gain
+    after = own.gain_after
+    gpus = own.gpus
     wanting = 0
     for job in held:
-        _try(jobs, s, job, 1)
+        gpus[job] = 1.0
+        work = s.left[job] * jobs.error[job]
+        time[job], gain[job], after[job] = _gains(jobs, job, work, 1.0)
         wanting += jobs.asked[job] > 1
-    time = s.real[_TIME]
-    gain = s.real[_GAIN]
-    after = s.real[_GAIN_AFTER]
-    gpus = s.real[_GPUS]
     for _ in range(jobs.gpus - present):
         if wanting == 0:
             break
@@ -91,7 +108,9 @@ def _share(jobs: Jobs, how: int, s: State) -> None:
                     best = job
             elif not gain[best] > after[job]:
                 best = job
-        _try(jobs, s, best, int(gpus[best]) + 1)
+        gpus[best] += 1.0
+        work = s.left[best] * jobs.error[best]
+        time[best], gain[best], after[best] = _gains(jobs, best, work, gpus[best])
         wanting -= gpus[best] == jobs.asked[best]
     for job in held:
         # a GPU more than a job asks for, won where all gains are 0 or less, is of no use
@@ -117,4 +136,4 @@ class Afs(Elastic):
     """Each GPU in turn to the job that gains most from it (AFS-L, as PCS runs it, 5.1)."""
 
     needs = frozenset({"duration"})
-    rule: ClassVar[Any] = ruled(_admit, leave, _share, REAL + 4, WHOLE)
+    rule: ClassVar[Any] = ruled(_admit, leave, _share, Line, Memory)

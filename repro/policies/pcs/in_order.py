@@ -1,30 +1,52 @@
 """Elastic FIFO and SRSF (PCS, section 5.1): GPUs to the jobs of smallest keys, one by one."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from repro.base.assign import assign
 from repro.base.compiled import njit
+from repro.base.typing import Floats, Ints
 from repro.engine.elastic import ruled
 from repro.model.elastic import HOLDERS, Elastic, Jobs, State, give, pop, push
 from repro.model.policy import register
 
-#: Rows of own memory: the key of each job; the heap of waiting jobs, what decides between equal
-#: keys, how many wait, and who was pushed back last.
-KEY = 0
-HEAP, TIE, NUMBERS, HELD = range(4)
-WAITING, LAST = range(2)
-REAL = 1
-WHOLE = 4
+
+class Line(NamedTuple):
+    """Own memory: the jobs that wait, in a heap; all arrays but the last three are by job."""
+
+    key: Floats
+    #: what decides between equal keys
+    tie: Ints
+    heap: Ints
+    #: entry 0: jobs that wait
+    waiting: Ints
+    #: entry 0: the tie of the job that was pushed back last
+    last: Ints
+    #: scratch: jobs that get GPUs, in order
+    granted: Ints
+
+
+@njit(inline="always")
+def line_of(s: State) -> Line:
+    """Own memory in a state."""
+    return Line(
+        key=s.real[0],
+        tie=s.whole[0],
+        heap=s.whole[1],
+        waiting=s.whole[2],
+        last=s.whole[3],
+        granted=s.whole[4],
+    )
 
 
 @njit()
 def add(s: State, job: int, key: float, tie: int) -> None:
     """Put a job in line."""
-    s.real[KEY, job] = key
-    s.whole[TIE, job] = tie
-    push(s.whole[HEAP], s.real[KEY], s.whole[TIE], 0, s.whole[NUMBERS, WAITING], job)
-    s.whole[NUMBERS, WAITING] += 1
+    line = line_of(s)
+    line.key[job] = key
+    line.tie[job] = tie
+    push(line.heap, line.key, line.tie, 0, line.waiting[0], job)
+    line.waiting[0] += 1
 
 
 @njit()
@@ -41,16 +63,18 @@ def leave(jobs: Jobs, how: int, s: State, job: int) -> None:
 @njit()
 def first(s: State) -> int:
     """Take the first of the waiting jobs out of the line and return it."""
-    job = pop(s.whole[HEAP], s.real[KEY], s.whole[TIE], 0, s.whole[NUMBERS, WAITING])
-    s.whole[NUMBERS, WAITING] -= 1
+    line = line_of(s)
+    job = pop(line.heap, line.key, line.tie, 0, line.waiting[0])
+    line.waiting[0] -= 1
     return job
 
 
 @njit()
 def sort_holders(s: State, tie_by_key: bool) -> None:
     """Sort those who hold GPUs by key; equal ones keep their order, or go by what breaks ties."""
-    key = s.real[KEY]
-    tie = s.whole[TIE]
+    line = line_of(s)
+    key = line.key
+    tie = line.tie
     held = s.holders
     for place in range(1, s.tally[HOLDERS]):
         job = held[place]
@@ -73,10 +97,10 @@ def hand_out(jobs: Jobs, s: State, single: bool, stable: bool) -> None:
     Those who hold GPUs are sorted. If ``stable``, they come before waiting jobs of equal keys, and
     who is pushed back comes before those who waited already; else ties are broken as in line.
     """
-    key = s.real[KEY]
-    tie = s.whole[TIE]
-    numbers = s.whole[NUMBERS]
-    held = s.whole[HELD]
+    line = line_of(s)
+    key = line.key
+    tie = line.tie
+    granted = line.granted
     before = s.tally[HOLDERS]
     left = jobs.gpus
     place = count = 0
@@ -84,8 +108,8 @@ def hand_out(jobs: Jobs, s: State, single: bool, stable: bool) -> None:
         job = -1
         if place < before:
             job = s.holders[place]
-        if numbers[WAITING] > 0:
-            top = s.whole[HEAP, 0]
+        if line.waiting[0] > 0:
+            top = line.heap[0]
             if (
                 job < 0
                 or key[top] < key[job]
@@ -100,17 +124,17 @@ def hand_out(jobs: Jobs, s: State, single: bool, stable: bool) -> None:
             place += 1
         gpus = 1 if single else min(left, jobs.asked[job])
         give(jobs, s, job, gpus)
-        held[count] = job
+        granted[count] = job
         count += 1
         left -= gpus
     for back in range(before - 1, place - 1, -1):
         job = s.holders[back]
         s.gpus[job] = 0.0
         if stable:
-            numbers[LAST] -= 1
-            tie[job] = numbers[LAST]
+            line.last[0] -= 1
+            tie[job] = line.last[0]
         add(s, job, key[job], tie[job])
-    assign(s.holders[:count], held)
+    assign(s.holders[:count], granted)
     s.tally[HOLDERS] = count
 
 
@@ -141,8 +165,9 @@ def _admit_by_service(jobs: Jobs, how: int, s: State, job: int) -> None:
 @njit()
 def _share_by_service(jobs: Jobs, how: int, s: State) -> None:
     """Give those of least service left what they ask for; equal ones keep their order."""
+    line = line_of(s)
     for job in s.holders[: s.tally[HOLDERS]]:
-        s.real[KEY, job] = _service(jobs, s, job)
+        line.key[job] = _service(jobs, s, job)
     sort_holders(s, False)
     hand_out(jobs, s, False, True)
 
@@ -154,7 +179,7 @@ class FifoElastic(Elastic):
 
     needs = frozenset({"duration"})
     foresees = True
-    rule: ClassVar[Any] = ruled(_admit_last, leave, _share_as_came, REAL, WHOLE)
+    rule: ClassVar[Any] = ruled(_admit_last, leave, _share_as_came, Line)
 
 
 @register("srsf-elastic")
@@ -163,6 +188,4 @@ class SrsfElastic(Elastic):
     """Smallest GPUs asked for times remaining time on them (called Tiresias in PCS, 5.1)."""
 
     needs = frozenset({"duration"})
-    rule: ClassVar[Any] = ruled(
-        _admit_by_service, leave, _share_by_service, REAL, WHOLE, by_arrival=False
-    )
+    rule: ClassVar[Any] = ruled(_admit_by_service, leave, _share_by_service, Line, by_arrival=False)

@@ -6,17 +6,41 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from repro.base.compiled import njit
-from repro.base.typing import Ints
+from repro.base.typing import Floats, Ints
 from repro.engine.elastic import ruled
 from repro.model.elastic import HOLDERS, NOW, PRESENT, Elastic, Jobs, State, give, pop, push
 from repro.model.policy import register
 
-#: Rows of own memory. Of jobs: what its kind will have done per job when it ends; a heap by that
-#: for each kind, one after the other. Of kinds: done so far per job, speed; number of jobs.
-_GOAL, _DONE, _SPEED = range(3)
-_HEAP, _NUMBER, _ROW = range(3)
-#: Entries of `State.real[_SEEN]`.
-_SEEN = 3
+
+class Memory(NamedTuple):
+    """Own memory, by job or by kind of jobs."""
+
+    #: by job: work per job that its kind will have done when it ends (s on one GPU)
+    goal: Floats
+    #: by kind: work done so far per job, and its rate
+    done: Floats
+    rate: Floats
+    #: entry 0: the instant up to which ``done`` counts
+    until: Floats
+    #: heaps of the kinds by goal, one after the other; by kind: their sizes
+    heap: Ints
+    number: Ints
+    #: by job: its row, which decides between equal goals
+    row: Ints
+
+
+@njit(inline="always")
+def memory(s: State) -> Memory:
+    """Own memory in a state."""
+    return Memory(
+        goal=s.real[0],
+        done=s.real[1],
+        rate=s.real[2],
+        until=s.real[3],
+        heap=s.whole[0],
+        number=s.whole[1],
+        row=s.whole[2],
+    )
 
 
 class Kinds(NamedTuple):
@@ -26,34 +50,36 @@ class Kinds(NamedTuple):
     alone: bool
 
 
-@njit()
-def _catch_up(jobs: Jobs, how: Kinds, s: State) -> None:
+@njit(inline="always")
+def _catch_up(jobs: Jobs, how: Kinds, s: State, own: Memory) -> None:
     """Let every kind work up to now."""
-    seconds = (s.clock[NOW] - s.real[_SEEN, 0]) / jobs.per_second
+    seconds = (s.clock[NOW] - own.until[0]) / jobs.per_second
     if seconds > 0.0:
         for kind in range(len(how.start) - 1):
-            s.real[_DONE, kind] += s.real[_SPEED, kind] * seconds
-        s.real[_SEEN, 0] = s.clock[NOW]
+            own.done[kind] += own.rate[kind] * seconds
+        own.until[0] = s.clock[NOW]
 
 
 @njit()
 def _admit(jobs: Jobs, how: Kinds, s: State, job: int) -> None:
     """Add a job to its kind."""
-    _catch_up(jobs, how, s)
+    own = memory(s)
+    _catch_up(jobs, how, s, own)
     kind = jobs.group[job]
-    s.real[_GOAL, job] = s.real[_DONE, kind] + s.left[job]
-    s.whole[_ROW, job] = job
-    push(s.whole[_HEAP], s.real[_GOAL], s.whole[_ROW], how.start[kind], s.whole[_NUMBER, kind], job)
-    s.whole[_NUMBER, kind] += 1
+    own.goal[job] = own.done[kind] + s.left[job]
+    own.row[job] = job
+    push(own.heap, own.goal, own.row, how.start[kind], own.number[kind], job)
+    own.number[kind] += 1
 
 
 @njit()
 def _retire(jobs: Jobs, how: Kinds, s: State, job: int) -> None:
     """Take the first job of its kind out."""
-    _catch_up(jobs, how, s)
+    own = memory(s)
+    _catch_up(jobs, how, s, own)
     kind = jobs.group[job]
-    pop(s.whole[_HEAP], s.real[_GOAL], s.whole[_ROW], how.start[kind], s.whole[_NUMBER, kind])
-    s.whole[_NUMBER, kind] -= 1
+    pop(own.heap, own.goal, own.row, how.start[kind], own.number[kind])
+    own.number[kind] -= 1
 
 
 @njit()
@@ -63,20 +89,21 @@ def _share(jobs: Jobs, how: Kinds, s: State) -> None:
     Jobs of a kind, of one demand and one speed-up curve, do equal work, so that the one that ends
     first is known; it alone is listed among those who hold GPUs.
     """
-    _catch_up(jobs, how, s)
+    own = memory(s)
+    _catch_up(jobs, how, s, own)
     left = float(jobs.gpus)
     waiting = s.tally[PRESENT]
     count = 0
     for kind in range(len(how.start) - 1):
-        number = s.whole[_NUMBER, kind]
+        number = own.number[kind]
         if number == 0:
             continue
-        job = s.whole[_HEAP, how.start[kind]]
+        job = own.heap[how.start[kind]]
         gpus = min(float(jobs.asked[job]), left / waiting)
         give(jobs, s, job, gpus)
-        s.real[_SPEED, kind] = s.rate[job]
+        own.rate[kind] = s.rate[job]
         if not how.alone:
-            s.left[job] = s.real[_GOAL, job] - s.real[_DONE, kind]
+            s.left[job] = own.goal[job] - own.done[kind]
         s.holders[count] = job
         count += 1
         left -= gpus * number
@@ -90,7 +117,7 @@ class MaxMin(Elastic):
     """Everyone gets the same number of GPUs, or what it asks for if that is less (PCS, 5.1)."""
 
     needs = frozenset({"duration"})
-    rule: ClassVar[Any] = ruled(_admit, _retire, _share, 4, 3)
+    rule: ClassVar[Any] = ruled(_admit, _retire, _share, Memory)
 
     def groups(self, jobs: Jobs, *, alone: bool) -> tuple[Ints, int]:
         """Return the kind of every job, in order of the GPUs asked for, and how many there are."""

@@ -14,12 +14,6 @@ from repro.model.baseline import Baseline
 from repro.model.elastic import HOLDERS, NO_GPUS, Elastic, Jobs, State, give
 from repro.model.policy import register
 
-#: Rows of own memory. Of jobs: those present of each class in order of arrival, one class after the
-#: other. Of classes: where these begin, how many they are, how many of them hold GPUs, the GPUs
-#: they ask for, the level of the cap. Entry 0: turns taken so far.
-_QUEUE, _HEAD, _NUMBER, _HOLD, _ASKED, _LEVEL, _TURN = range(7)
-#: GPUs of each class.
-_SHARE = 0
 #: Residual GPUs and demand (GPUs) below which classes share no further, as in the artifact.
 _ENOUGH = 1e-3
 #: Rounds in which classes share the residual, at most, as in the artifact.
@@ -39,37 +33,75 @@ class Classes(NamedTuple):
     turns: bool
 
 
+class Memory(NamedTuple):
+    """Own memory: the queues of the classes, one after the other; all else by class."""
+
+    #: GPUs of each class
+    share: Floats
+    #: jobs present in order of arrival; the queue of class k lies between ``start[k]`` of `Classes`
+    #: and ``start[k + 1]`` and begins ``head[k]`` entries later
+    queue: Ints
+    head: Ints
+    #: jobs present, how many of them hold GPUs, and the GPUs that they ask for
+    number: Ints
+    holding: Ints
+    asked: Ints
+    #: level of the cap
+    level: Ints
+    #: entry 0: turns taken so far
+    turn: Ints
+
+
+@njit(inline="always")
+def memory(s: State) -> Memory:
+    """Own memory in a state."""
+    return Memory(
+        share=s.real[0],
+        queue=s.whole[0],
+        head=s.whole[1],
+        number=s.whole[2],
+        holding=s.whole[3],
+        asked=s.whole[4],
+        level=s.whole[5],
+        turn=s.whole[6],
+    )
+
+
 @njit()
 def _admit(jobs: Jobs, how: Classes, s: State, job: int) -> None:
     """Put a job at the end of its class."""
+    own = memory(s)
     k = jobs.group[job]
-    s.whole[_QUEUE, how.start[k] + s.whole[_HEAD, k] + s.whole[_NUMBER, k]] = job
-    s.whole[_NUMBER, k] += 1
-    s.whole[_ASKED, k] += jobs.asked[job]
+    end = how.start[k] + own.head[k] + own.number[k]
+    own.queue[end] = job
+    own.number[k] += 1
+    own.asked[k] += jobs.asked[job]
 
 
 @njit()
 def _retire(jobs: Jobs, how: Classes, s: State, job: int) -> None:
     """Take a job out of its class; those before it move up."""
+    own = memory(s)
     k = jobs.group[job]
-    queue = s.whole[_QUEUE]
-    head = how.start[k] + s.whole[_HEAD, k]
+    queue = own.queue
+    head = how.start[k] + own.head[k]
     place = head
     while queue[place] != job:
         place += 1
     for to in range(place, head, -1):
         queue[to] = queue[to - 1]
-    s.whole[_HEAD, k] += 1
-    s.whole[_NUMBER, k] -= 1
-    s.whole[_HOLD, k] -= 1
-    s.whole[_ASKED, k] -= jobs.asked[job]
+    own.head[k] += 1
+    own.number[k] -= 1
+    own.holding[k] -= 1
+    own.asked[k] -= jobs.asked[job]
 
 
 @njit(error_model="numpy")
 def _divide(jobs: Jobs, how: Classes, s: State) -> None:
     """Share the GPUs among the classes: weighted max-min fairness over what their jobs ask for."""
-    share = s.real[_SHARE]
-    asked = s.whole[_ASKED]
+    own = memory(s)
+    share = own.share
+    asked = own.asked
     classes = len(how.weights)
     residual = float(jobs.gpus)
     demand = 0
@@ -99,9 +131,10 @@ def _divide(jobs: Jobs, how: Classes, s: State) -> None:
 @njit()
 def _reach(jobs: Jobs, how: Classes, s: State, k: int, level: int) -> int:
     """Return the GPUs that the jobs of a class take at a level of the cap."""
-    head = how.start[k] + s.whole[_HEAD, k]
+    own = memory(s)
+    head = how.start[k] + own.head[k]
     gpus = 0
-    for job in s.whole[_QUEUE, head : head + s.whole[_NUMBER, k]]:
+    for job in own.queue[head : head + own.number[k]]:
         gpus += min(jobs.asked[job], how.caps[level, jobs.curve[job]])
     return gpus
 
@@ -113,15 +146,16 @@ def _share(jobs: Jobs, how: Classes, s: State) -> None:
     If GPUs are left at the end of a class, its cap is relaxed for all its jobs by one level, and
     all of its GPUs are handed out again.
     """
+    own = memory(s)
     _divide(jobs, how, s)
     count = 0
     for k in range(len(how.weights)):
-        left = s.real[_SHARE, k]
-        number = s.whole[_NUMBER, k]
+        left = own.share[k]
+        number = own.number[k]
         level = 0
         # every job takes one GPU or more
         if number + NO_GPUS < left:
-            level = s.whole[_LEVEL, k]
+            level = own.level[k]
             most = len(how.caps) - 1
             if _reach(jobs, how, s, k, level) + NO_GPUS >= left:
                 while level > 0 and _reach(jobs, how, s, k, level - 1) + NO_GPUS >= left:
@@ -130,20 +164,20 @@ def _share(jobs: Jobs, how: Classes, s: State) -> None:
                 level += level < most
                 while level < most and _reach(jobs, how, s, k, level) + NO_GPUS < left:
                     level += 1
-            s.whole[_LEVEL, k] = level
-        head = how.start[k] + s.whole[_HEAD, k]
+            own.level[k] = level
+        head = how.start[k] + own.head[k]
         place = 0
         while place < number and left > NO_GPUS:
-            job = s.whole[_QUEUE, head + place]
+            job = own.queue[head + place]
             gpus = min(left, float(min(jobs.asked[job], how.caps[level, jobs.curve[job]])))
             give(jobs, s, job, gpus)
             s.holders[count] = job
             count += 1
             left -= gpus
             place += 1
-        for behind in range(place, s.whole[_HOLD, k]):
-            s.gpus[s.whole[_QUEUE, head + behind]] = 0.0
-        s.whole[_HOLD, k] = place
+        for behind in range(place, own.holding[k]):
+            s.gpus[own.queue[head + behind]] = 0.0
+        own.holding[k] = place
     s.tally[HOLDERS] = count
     if how.turns:
         _take_turns(jobs, s)
@@ -152,6 +186,7 @@ def _share(jobs: Jobs, how: Classes, s: State) -> None:
 @njit()
 def _take_turns(jobs: Jobs, s: State) -> None:
     """Make GPUs whole: what fractions add up to goes to as many jobs, other ones every time."""
+    own = memory(s)
     held = s.holders[: s.tally[HOLDERS]]
     parts = 0.0
     several = 0
@@ -161,7 +196,7 @@ def _take_turns(jobs: Jobs, s: State) -> None:
         parts = parts + part
         several = several + (part > NO_GPUS)
     more = int(np.round(parts))
-    at = s.whole[_TURN, 0] % max(several, 1)
+    at = own.turn[0] % max(several, 1)
     for job in held:
         whole = np.floor(s.gpus[job] + NO_GPUS)
         if s.gpus[job] - whole > NO_GPUS:
@@ -172,7 +207,7 @@ def _take_turns(jobs: Jobs, s: State) -> None:
             s.holders[count] = job
             count += 1
     s.tally[HOLDERS] = count
-    s.whole[_TURN, 0] += max(more, 1)
+    own.turn[0] += max(more, 1)
 
 
 @register("pcs")
@@ -224,7 +259,7 @@ class Pcs(Elastic):
         parameters=("thresholds", "c2", "turn"),
         model=True,
     )
-    rule: ClassVar[Any] = ruled(_admit, _retire, _share, 1, 7)
+    rule: ClassVar[Any] = ruled(_admit, _retire, _share, Memory)
 
     def __post_init__(self) -> None:
         thresholds = np.atleast_1d(self.thresholds)

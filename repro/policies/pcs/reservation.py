@@ -1,11 +1,12 @@
 """Reservations: conservative backfilling, a job gets its interval on arrival and keeps it."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from repro.base.compiled import njit
+from repro.base.typing import Floats, Ints
 from repro.engine.elastic import ruled
 from repro.model.elastic import (
     ASKED,
@@ -24,12 +25,36 @@ from repro.model.elastic import (
 from repro.model.policy import register
 from repro.policies.pcs.in_order import leave
 
-#: Rows of own memory: where a job's interval begins and ends as far as is known, and where it ended
-#: when it was reserved (instants). Then the heap of waiting jobs, their rows, how many they are.
-_START, _END, _PROMISED = range(3)
-_HEAP, _ROW, _NUMBER = range(3)
 #: Seconds by which rounding may move a completion: who starts no later than that starts on time.
 _ON_TIME_S = 1e-3
+
+
+class Memory(NamedTuple):
+    """Own memory, by job; all times are instants of the clock."""
+
+    #: begin and end of the reserved interval, as far as is known
+    start: Floats
+    end: Floats
+    #: end of the interval when it was reserved
+    promised: Floats
+    #: waiting jobs in a heap by ``start``; rows decide between equal ones
+    heap: Ints
+    row: Ints
+    #: entry 0: jobs that wait
+    number: Ints
+
+
+@njit(inline="always")
+def memory(s: State) -> Memory:
+    """Own memory in a state."""
+    return Memory(
+        start=s.real[0],
+        end=s.real[1],
+        promised=s.real[2],
+        heap=s.whole[0],
+        row=s.whole[1],
+        number=s.whole[2],
+    )
 
 
 @njit()
@@ -38,14 +63,15 @@ def _earliest(jobs: Jobs, s: State, gpus: int, length: float) -> float:
 
     One late to start is taken to begin now, one late to end to be late as long again.
     """
+    own = memory(s)
     now = s.clock[NOW]
     held = s.tally[HOLDERS]
-    number = s.whole[_NUMBER, 0]
+    number = own.number[0]
     times = np.empty(2 * (held + number))
     change = np.empty(2 * (held + number), np.int64)
     for place in range(held + number):
-        job = s.holders[place] if place < held else s.whole[_HEAP, place - held]
-        start, end = s.real[_START, job], s.real[_END, job]
+        job = s.holders[place] if place < held else own.heap[place - held]
+        start, end = own.start[job], own.end[job]
         taken = min(jobs.asked[job], jobs.gpus)
         end = max(end, 2.0 * now - end) if place < held else end + max(now - start, 0.0)
         times[2 * place] = max(start, now)
@@ -73,36 +99,38 @@ def _earliest(jobs: Jobs, s: State, gpus: int, length: float) -> float:
 @njit()
 def _admit(jobs: Jobs, how: int, s: State, job: int) -> None:
     """Reserve the GPUs a job asks for, for as long as it is believed to take."""
+    own = memory(s)
     gpus = min(jobs.asked[job], jobs.gpus)
     seconds = s.left[job] * jobs.error[job] / speed(jobs, job, gpus)
     length = jobs.pause + in_parts(jobs, seconds)
     start = _earliest(jobs, s, gpus, length)
-    s.real[_START, job] = start
-    s.whole[_ROW, job] = job
-    s.real[_END, job] = s.real[_PROMISED, job] = start + length
-    push(s.whole[_HEAP], s.real[_START], s.whole[_ROW], 0, s.whole[_NUMBER, 0], job)
-    s.whole[_NUMBER, 0] += 1
+    own.start[job] = start
+    own.row[job] = job
+    own.end[job] = own.promised[job] = start + length
+    push(own.heap, own.start, own.row, 0, own.number[0], job)
+    own.number[0] += 1
 
 
 @njit()
 def _share(jobs: Jobs, how: int, s: State) -> None:
     """Start those whose interval has begun, in this order; nobody passes one without GPUs."""
+    own = memory(s)
     now = s.clock[NOW]
     free = jobs.gpus
     count = s.tally[HOLDERS]
-    heap = s.whole[_HEAP]
-    start = s.real[_START]
-    rows = s.whole[_ROW]
+    heap = own.heap
+    start = own.start
+    rows = own.row
     for job in s.holders[:count]:
         free -= min(jobs.asked[job], jobs.gpus)
-    while s.whole[_NUMBER, 0] > 0 and start[heap[0]] <= now:
+    while own.number[0] > 0 and start[heap[0]] <= now:
         gpus = min(jobs.asked[heap[0]], jobs.gpus)
         if gpus > free:
             break
-        job = pop(heap, start, rows, 0, s.whole[_NUMBER, 0])
-        s.whole[_NUMBER, 0] -= 1
+        job = pop(heap, start, rows, 0, own.number[0])
+        own.number[0] -= 1
         if now - start[job] > _ON_TIME_S * jobs.per_second:
-            s.real[_END, job] += now - start[job]
+            own.end[job] += now - start[job]
             start[job] = now
         give(jobs, s, job, float(gpus))
         s.holders[count] = job
@@ -110,7 +138,7 @@ def _share(jobs: Jobs, how: int, s: State) -> None:
         free -= gpus
     s.tally[HOLDERS] = count
     s.clock[ASKED] = jobs.gpus - free
-    waits = s.whole[_NUMBER, 0] > 0 and start[heap[0]] > now
+    waits = own.number[0] > 0 and start[heap[0]] > now
     s.clock[WAKE] = start[heap[0]] if waits else np.inf
 
 
@@ -129,5 +157,5 @@ class Reservation(Elastic):
     """
 
     needs = frozenset({"duration"})
-    promised = _PROMISED
-    rule: ClassVar[Any] = ruled(_admit, leave, _share, 3, 3)
+    promised = Memory._fields.index("promised")
+    rule: ClassVar[Any] = ruled(_admit, leave, _share, Memory)

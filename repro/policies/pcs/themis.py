@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from repro.base.assign import assign
 from repro.base.compiled import njit
@@ -17,71 +17,124 @@ from repro.model.view import View
 from repro.policies.pcs._themis_shares import FairShares
 
 LEASES, SHARES = FORMS = ("leases", "shares")
-#: Rows of own memory. By place in the list of those present: their rows in the trace; places of the
-#: worst off, best last; places of those who ask for more than one GPU; whether an offer was made;
-#: places that got one, in order. Then places of `State.holders`; entry 0: how many are present.
-_LIST, _WORST, _WIDE, _TAKEN, _PICKED, _HOLD, _NUMBER = range(7)
-#: By place, so that loops run through neighbours: work left and work (s on one GPU), submission,
-#: GPUs asked for, what `State.seen` says, rho if offered the GPUs left, and the finish time in a
-#: fair share of the cluster (s).
-_LEFT, _WORK, _SUBMIT, _ASKED, _SHOWN, _BORN, _RHO, _FAIR = range(8)
+
+
+class Memory(NamedTuple):
+    """Own memory: a list of the jobs present, in order of arrival, so that loops run in order.
+
+    All arrays but ``holding`` and ``number`` go by the place of a job in this list.
+    """
+
+    #: work left and work (s on one GPU), submission, GPUs asked for
+    left: Floats
+    work: Floats
+    submit: Floats
+    asked: Floats
+    #: what `State.seen` says, for the mean number of jobs present
+    shown: Floats
+    born: Floats
+    #: rho if offered the GPUs left, and the finish time in a fair share of the cluster (s)
+    rho: Floats
+    fair: Floats
+    #: row of the job in the trace
+    job: Ints
+    #: places of the worst off, best off last; of jobs that ask for more than one GPU
+    worst: Ints
+    wide: Ints
+    #: whether an offer was made; places of jobs that got one, in order
+    taken: Ints
+    picked: Ints
+    #: of each job in `State.holders`: its place, -1 if it is done
+    holding: Ints
+    #: entry 0: jobs present
+    number: Ints
+
+
+@njit(inline="always")
+def memory(s: State) -> Memory:
+    """Own memory in a state."""
+    return Memory(
+        left=s.real[0],
+        work=s.real[1],
+        submit=s.real[2],
+        asked=s.real[3],
+        shown=s.real[4],
+        born=s.real[5],
+        rho=s.real[6],
+        fair=s.real[7],
+        job=s.whole[0],
+        worst=s.whole[1],
+        wide=s.whole[2],
+        taken=s.whole[3],
+        picked=s.whole[4],
+        holding=s.whole[5],
+        number=s.whole[6],
+    )
 
 
 @njit()
 def _admit(jobs: Jobs, how: int, s: State, job: int) -> None:
     """Put a job at the end of the list."""
-    place = s.whole[_NUMBER, 0]
-    own = s.real
-    s.whole[_LIST, place] = job
-    own[_LEFT, place] = s.left[job] * jobs.error[job]
-    own[_WORK, place] = jobs.work[job]
-    own[_SUBMIT, place] = jobs.submit[job]
-    own[_ASKED, place] = jobs.asked[job]
-    own[_SHOWN, place] = s.seen[0, job] - s.seen[2, job]
-    own[_BORN, place] = 1 - s.seen[1, job]
-    s.whole[_NUMBER, 0] += 1
+    own = memory(s)
+    place = own.number[0]
+    own.job[place] = job
+    own.left[place] = s.left[job] * jobs.error[job]
+    own.work[place] = jobs.work[job]
+    own.submit[place] = jobs.submit[job]
+    own.asked[place] = jobs.asked[job]
+    own.shown[place] = s.seen[0, job] - s.seen[2, job]
+    own.born[place] = 1 - s.seen[1, job]
+    own.number[0] += 1
 
 
 @njit()
 def _retire(jobs: Jobs, how: int, s: State, job: int) -> None:
     """Take a job out of the list; those behind it move up."""
-    number = s.whole[_NUMBER, 0]
+    own = memory(s)
+    number = own.number[0]
     place = 0
-    hold = s.whole[_HOLD]
-    while s.whole[_LIST, place] != job:
+    while own.job[place] != job:
         place += 1
-    assign(s.whole[_LIST, place : number - 1], s.whole[_LIST, place + 1 :])
-    for row in range(_RHO):
-        assign(s.real[row, place : number - 1], s.real[row, place + 1 :])
+    assign(own.job[place : number - 1], own.job[place + 1 :])
+    assign(own.left[place : number - 1], own.left[place + 1 :])
+    assign(own.work[place : number - 1], own.work[place + 1 :])
+    assign(own.submit[place : number - 1], own.submit[place + 1 :])
+    assign(own.asked[place : number - 1], own.asked[place + 1 :])
+    assign(own.shown[place : number - 1], own.shown[place + 1 :])
+    assign(own.born[place : number - 1], own.born[place + 1 :])
     for at in range(s.tally[HOLDERS]):
-        hold[at] = -1 if hold[at] == place else hold[at] - (hold[at] > place)
-    s.whole[_NUMBER, 0] -= 1
+        if own.holding[at] == place:
+            own.holding[at] = -1
+        elif own.holding[at] > place:
+            own.holding[at] -= 1
+    own.number[0] -= 1
 
 
 @njit(error_model="numpy")
 def _rate(jobs: Jobs, s: State, number: int) -> None:
     """Compute rho of everyone who is offered all GPUs, or what it asks for."""
+    own = memory(s)
     for at in range(s.tally[HOLDERS]):
-        if s.whole[_HOLD, at] >= 0:
+        if own.holding[at] >= 0:
             job = s.holders[at]
-            s.real[_LEFT, s.whole[_HOLD, at]] = s.left[job] * jobs.error[job]
+            own.left[own.holding[at]] = s.left[job] * jobs.error[job]
     # two loops over few rows each: the compiler takes several jobs at once through them
     gpus = float(jobs.gpus)
     events = float(s.tally[EVENTS])
     shown = float(s.tally[SHOWN])
-    seen = s.real[_SHOWN]
-    born = s.real[_BORN]
-    work = s.real[_WORK]
-    asked = s.real[_ASKED]
-    fair = s.real[_FAIR]
-    rho = s.real[_RHO]
+    seen = own.shown
+    born = own.born
+    work = own.work
+    asked = own.asked
+    fair = own.fair
+    rho = own.rho
     for place in range(number):
         share = gpus / ((seen[place] + shown) / (born[place] + events))
         fair[place] = work[place] / min(share, asked[place])
     now = s.clock[NOW]
     parts = jobs.per_second
-    left = s.real[_LEFT]
-    submit = s.real[_SUBMIT]
+    left = own.left
+    submit = own.submit
     for place in range(number):
         waited = (now - submit[place]) / parts
         rho[place] = (waited + left[place] / min(gpus, asked[place])) / fair[place]
@@ -111,15 +164,13 @@ def _sink(worst: Ints, rho: Floats, count: int, place: int) -> None:
 
 
 @njit()
-def _list_worst(s: State, number: int, gpus: int) -> int:
+def _list_worst(
+    worst: Ints, rho: Floats, taken: Ints, asked: Floats, number: int, gpus: int
+) -> int:
     """List the worst off who got no offer and ask for no more GPUs than are left; return count.
 
     Each takes a GPU or more, so that as many as there are GPUs will do.
     """
-    worst = s.whole[_WORST]
-    rho = s.real[_RHO]
-    taken = s.whole[_TAKEN]
-    asked = s.real[_ASKED]
     count = 0
     for place in range(number):
         if taken[place] == 1 or asked[place] > gpus:
@@ -148,13 +199,14 @@ def _share(jobs: Jobs, how: int, s: State) -> None:
     While the GPUs left are no fewer than a job asks for, its rho stands still: of these the worst
     off are sorted once. Those that ask for more are looked at anew for every offer.
     """
-    number = s.whole[_NUMBER, 0]
-    asked = s.real[_ASKED]
-    rho = s.real[_RHO]
-    worst = s.whole[_WORST]
-    wide = s.whole[_WIDE]
-    taken = s.whole[_TAKEN]
-    picked = s.whole[_PICKED]
+    own = memory(s)
+    number = own.number[0]
+    asked = own.asked
+    rho = own.rho
+    worst = own.worst
+    wide = own.wide
+    taken = own.taken
+    picked = own.picked
     _rate(jobs, s, number)
     taken[:number] = 0
     wides = 0
@@ -167,19 +219,19 @@ def _share(jobs: Jobs, how: int, s: State) -> None:
     left = jobs.gpus
     count = 0
     following = 0
-    listed = _list_worst(s, number, left)
+    listed = _list_worst(worst, rho, taken, asked, number, left)
     while left > 0 and count < number:
         while following < listed and asked[worst[following]] > left:
             following += 1
         if following == listed and listed > 0:
-            listed = _list_worst(s, number, left)
+            listed = _list_worst(worst, rho, taken, asked, number, left)
             following = 0
         chosen = worst[following] if following < listed else -1
         if left < widest:
             for place in wide[:wides]:
                 if taken[place] == 0 and asked[place] > left:
-                    waited = (s.clock[NOW] - s.real[_SUBMIT, place]) / jobs.per_second
-                    rho[place] = (waited + s.real[_LEFT, place] / left) / s.real[_FAIR, place]
+                    waited = (s.clock[NOW] - own.submit[place]) / jobs.per_second
+                    rho[place] = (waited + own.left[place] / left) / own.fair[place]
                     if chosen < 0 or _worse(rho, place, chosen):
                         chosen = place
         following += following < listed and chosen == worst[following]
@@ -188,13 +240,13 @@ def _share(jobs: Jobs, how: int, s: State) -> None:
         left -= min(left, int(asked[chosen]))
         count += 1
     for at in range(s.tally[HOLDERS]):
-        if s.whole[_HOLD, at] >= 0 and taken[s.whole[_HOLD, at]] == 0:
+        if own.holding[at] >= 0 and taken[own.holding[at]] == 0:
             s.gpus[s.holders[at]] = 0.0
     left = jobs.gpus
     for at in range(count):
-        job = s.whole[_LIST, picked[at]]
+        job = own.job[picked[at]]
         s.holders[at] = job
-        s.whole[_HOLD, at] = picked[at]
+        own.holding[at] = picked[at]
         give(jobs, s, job, float(min(left, jobs.asked[job])))
         left -= min(left, jobs.asked[job])
     s.tally[HOLDERS] = count
@@ -244,7 +296,7 @@ class Themis(Elastic):
     }
 
     needs = frozenset({"duration"})
-    leases: ClassVar[Any] = ruled(_admit, _retire, _share, 8, 7)
+    leases: ClassVar[Any] = ruled(_admit, _retire, _share, Memory)
 
     def __post_init__(self) -> None:
         # form ``shares`` keeps gangs whole and reads more; the class's values are those of leases
