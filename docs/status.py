@@ -36,7 +36,7 @@ def cells(claims: list[dict[str, Any]]) -> list[str]:
 
 
 def committed() -> list[Stored]:
-    """Committed results, paper by paper."""
+    """Results in `figures/`, paper by paper."""
     order = {"tiresias": 0, "muri": 1, "gavel": 2}
     results = stored(params.discover(ROOT), ROOT / "figures")
     return sorted(results, key=lambda result: order.get(result.entry.paper, len(order)))
