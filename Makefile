@@ -25,7 +25,7 @@ help:
 	@echo "make lint     ruff, mypy and the floors of the package"
 	@echo "make architecture  draw the floors and count the lines for docs/architecture.md"
 	@echo "make speed    write the tables of docs/speed.md from the last make bench"
-	@echo "make status   write README's status table from the committed results"
+	@echo "make status   write README's summary and docs/status.md from the committed results"
 	@echo "make accuracy run the cases that compare each policy with its paper's simulator; write the docs' tables"
 	@echo "make sheet    contact sheets of all pictures, before and now, in build/sheet"
 	@echo "make clean    remove .venv, build and caches inside the checkout"

@@ -86,7 +86,7 @@ class Commands(LazyGroup):
         "policies": ("policies:policies_", "List the scheduling policies with their parameters."),
         "new-policy": (
             "policies:new_policy",
-            "Write repro/policies/NAME.py and its test, ready to run and to change.",
+            "Write repro/policies/PAPER/NAME.py, an ordering policy, and its test.",
         ),
     }
 

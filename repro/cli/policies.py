@@ -1,20 +1,24 @@
-"""``repro policies`` lists them; ``repro new-policy NAME`` writes one to fill in, with its test."""
+"""``repro policies`` lists policies; ``repro new-policy NAME`` writes a policy and its test."""
 
 import dataclasses
 import json
 import keyword
 import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from repro.base import paths
-from repro.base.errors import ParamError
+from repro.base.errors import ParamError, refuse_unknown
 from repro.files.whole import write_whole
 from repro.model.policy import policies, spellings
 
-_TEMPLATES = paths.PACKAGE / "cli" / "templates"
+#: Folders of `repro.policies` for a new policy, the default first.
+PAPERS = ("own", "tiresias", "muri", "gavel", "liquid", "pcs")
+
+_TEMPLATES = Path(__file__).with_name("templates")
 
 
 def policies_(
@@ -58,45 +62,76 @@ def _default(field: dataclasses.Field[Any]) -> str:
 
 def new_policy(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Registered name, such as my-las.")],
+    paper: Annotated[
+        str, typer.Option(help=f"Folder of the policy: {', '.join(PAPERS)}.")
+    ] = PAPERS[0],
     package: Annotated[
         bool, typer.Option("--package", help="Write a package of its own into the folder NAME.")
     ] = False,
 ) -> None:
-    """Write repro/policies/NAME.py and its test, ready to run and to change.
+    """Write repro/policies/PAPER/NAME.py, an ordering policy, and its test.
 
-    With --package, and outside a checkout, it is a package of its own: once it is installed, its
-    policy is found by name like any other.
+    Both run as they are. With --package, and outside a checkout, the folder NAME is a package of
+    its own. Once the package is installed, repro finds its policy by name.
     """
     if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name) or keyword.iskeyword(name):
         raise ParamError(
             f"policy name {name!r}: use lower-case letters, digits and single hyphens, "
             "beginning with a letter, such as my-las"
         )
-    module = name.replace("-", "_")
+    refuse_unknown("unknown folder of policies", [paper], PAPERS)
     root = paths.checkout()
     # a package that was installed does not read the files of a checkout
-    inside = not package and root is not None and root == paths.PACKAGE.parent
-    if inside and root is not None:
-        folders = {"policy.py": root / "repro/policies", "test.py": root / "tests/unit/policies"}
+    if not package and root is not None and root == paths.PACKAGE.parent:
+        _write_module(name, paper, root)
+    elif paper != PAPERS[0]:
+        raise ParamError(f"--paper {paper}: a package of its own has no folders; leave --paper out")
     else:
-        root = Path.cwd() / name
-        folders = dict.fromkeys(("policy.py", "test.py", "pyproject.toml"), root)
-    named = {"policy.py": f"{module}.py", "test.py": f"test_{module}.py"}
+        _write_package(name, Path.cwd())
+
+
+def _write_module(name: str, paper: str, root: Path) -> None:
+    """Write a policy and its test into the folders of a paper in the checkout ``root``."""
+    module = name.replace("-", "_")
+    home = root / "repro" / "policies" / paper
+    tests = root / "tests" / "unit" / "policies" / paper
+    files = {home / f"{module}.py": "policy.py", tests / f"test_{module}.py": "test.py"}
+    _refuse_known(name, files)
+    if not (home / "__init__.py").exists():
+        files = {home / "__init__.py": "init.py", **files}
+    _write(name, files, f"repro.policies.{paper}.", root)
+    typer.echo(f"next: change the key and the test, then pytest -k {module}")
+
+
+def _write_package(name: str, here: Path) -> None:
+    """Write a package with a policy, its test and its entry point into the folder ``here``."""
+    module = name.replace("-", "_")
     files = {
-        folder / named.get(part, part): (_TEMPLATES / f"{part}.txt").read_text("utf-8")
-        for part, folder in folders.items()
+        here / name / f"{module}.py": "policy.py",
+        here / name / f"test_{module}.py": "test.py",
+        here / name / "pyproject.toml": "pyproject.toml",
     }
+    _refuse_known(name, files)
+    _write(name, files, "", here)
+    typer.echo(f"next: change the key and the test, then pip install -e ./{name} and pytest {name}")
+
+
+def _refuse_known(name: str, files: Iterable[Path]) -> None:
+    """Refuse the name of a registered policy, and names whose files exist."""
     if name in policies or any(path.exists() for path in files):
         raise ParamError(f"policy {name!r} exists already; choose another name")
+
+
+def _write(name: str, files: Mapping[Path, str], package: str, root: Path) -> None:
+    """Write files from their templates and print their paths below ``root``."""
     words = {
         "name": name,
-        "module": module,
-        "package": "repro.policies." if inside else "",
+        "module": name.replace("-", "_"),
+        "package": package,
         "cls": "".join(part.capitalize() for part in name.split("-")),
         "title": name.replace("-", " ").capitalize(),
     }
-    for path, text in files.items():
+    for path, template in files.items():
+        text = (_TEMPLATES / f"{template}.txt").read_text("utf-8")
         write_whole(path, text.format(**words).encode())
-        typer.echo(f"wrote {path.relative_to(root if inside else Path.cwd())}")
-    then = f"pytest -k {module}" if inside else f"pip install -e ./{name} and pytest {name}"
-    typer.echo(f"next: fill in decide(), then {then}")
+        typer.echo(f"wrote {path.relative_to(root)}")

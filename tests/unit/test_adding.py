@@ -7,13 +7,15 @@ import pkgutil
 import re
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
+import repro
 from repro import load, simulate
-from repro.model.cluster.spec import Cluster
 from repro.model.policy import policies
+from repro.perf.stages import STAGE_COLUMNS
 from repro.placement import placements
-from repro.testing import check_policy, small_trace
+from repro.testing import small_trace
 from repro.trace.formats import FORMATS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,6 +30,7 @@ def snippets(language: str, part: str = "") -> list[str]:
 
 
 FIGURE = "## A figure"
+POLICIES = {"newest", "shortest", "small-first", "user-turns", "pairs", "even-time", "equal-gpus"}
 GROUPS = {"repro.placements", "repro.trace_formats"}
 
 
@@ -51,37 +54,51 @@ def run(text: str) -> set[str]:
     return {*policies, *placements, *FORMATS} - before
 
 
-def test_every_snippet_registers_one_thing_and_brings_its_imports(tidy):
+def test_every_example_registers_one_thing_and_brings_its_imports(tidy):
+    """Each example calls `check_policy`, or runs what it defines, itself."""
     names = [run(text) for text in registered()]
     assert all(len(name) == 1 for name in names), names
-    assert set().union(*names) == {
-        "shortest-first",
-        "newest-first",
-        "pairs",
-        "even-time",
-        "emptiest",
-        "hours",
-    }
+    assert set().union(*names) == POLICIES | {"emptiest", "hours"}
 
 
-def test_the_policies_keep_every_rule(tidy):
+def test_examples_of_policies_use_the_flat_names(tidy):
     for text in registered():
-        for name in run(text) & set(policies):
-            if name == "pairs":
-                stages = ("stage_storage", "stage_cpu", "stage_gpu", "stage_network")
-                jobs = small_trace().assign(**dict.fromkeys(stages, 0.1))
-                assert simulate(jobs, "1x4", name).summary()["n_finished"] == 6
-            else:
-                check_policy(name)
-    (checked,) = [text for text in snippets("python") if "check_policy(" in text]
-    exec(checked, {})
+        if "@repro.register" in text:
+            assert "import repro\n" in text and "repro.check_policy(" in text
+            deep = set(re.findall(r"^from (repro\S*) import", text, re.M))
+            assert deep <= {"repro.perf", "repro.testing"}, text
 
 
-def test_the_placement_fills_every_gpu(tidy):
+def test_the_policies_decide_as_they_say(tidy):
     for text in registered():
         run(text)
-    result = simulate(small_trace(), Cluster.parse("3x2"), "newest-first", placement="emptiest")
-    assert result.summary()["n_finished"] == 6
+    jobs = pd.DataFrame(
+        {
+            "job_id": ["a", "b", "c"],
+            "submit_time": [0.0, 1.0, 2.0],
+            "duration": [50.0, 20.0, 30.0],
+            "num_gpus": [4, 4, 4],
+            "user": ["ann", "ann", "bob"],
+        }
+    )
+    expected = {
+        "newest": ["c", "b", "a"],
+        "shortest": ["b", "c", "a"],
+        "small-first": ["a", "b", "c"],
+        "equal-gpus": ["b", "c", "a"],
+    }
+    assert {name: order(simulate(jobs, "1x4", name)) for name in expected} == expected
+    assert order(simulate(jobs, "1x8", "user-turns")) == ["c", "a", "b"]
+    narrow = jobs.assign(num_gpus=[4, 2, 4])
+    assert order(simulate(narrow, "1x4", "small-first")) == ["b", "a", "c"]
+    assert order(simulate(narrow, "1x4", repro.make("small-first", limit=1))) == ["a", "b", "c"]
+    shared = simulate(small_trace().assign(**dict.fromkeys(STAGE_COLUMNS, 0.1)), "1x4", "pairs")
+    assert shared.intervals.groupby(["group", "start"]).size().max() == 2
+
+
+def order(result):
+    """Names of the jobs by their end."""
+    return result.jobs.sort_values("end_time")["job_id"].tolist()
 
 
 def test_the_format_is_read_listed_and_checked(tidy, tmp_path):
@@ -118,7 +135,7 @@ def test_the_figure_comes_out(project):
 
 def test_the_files_it_names_exist():
     for path in re.findall(r"`((?:repro|docs|traces|tests)/[\w/]+\.?\w*)`", TEXT):
-        if "shortest_first" not in path:
+        if "my_las" not in path:
             assert (ROOT / path).exists(), path
     for name in set(re.findall(r"`(repro(?:\.\w+)+)`", TEXT)) - GROUPS:
         pkgutil.resolve_name(name)

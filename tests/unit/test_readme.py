@@ -1,4 +1,4 @@
-"""The README's status table says what the committed results say."""
+"""README's summary and docs/status.md say what the committed results say."""
 
 import importlib
 import re
@@ -16,12 +16,19 @@ def status():
         yield importlib.import_module("status")
 
 
-def test_status_table_is_that_of_the_committed_results(status):
-    assert status.marks.read(status.PAGE, "status") == status.table().strip()
+def test_summary_and_table_are_those_of_the_committed_results(status):
+    results = status.committed()
+    assert status.marks.read(status.SUMMARY_PAGE, "status") == status.summary(results)
+    assert status.marks.read(status.TABLE_PAGE, "status") == status.table(results)
 
 
-def test_every_figure_has_a_committed_paper_result():
+def test_every_figure_has_a_committed_paper_result(status):
     ids = {f"{p.parts[-2]}/{p.stem}" for p in ROOT.glob("params/*/*.yaml")}
-    page = (ROOT / "README.md").read_text().split("<!-- status: begin -->")[1]
-    listed = re.findall(r"^\| `(\w+/\w+)` \|", page, re.M)
+    listed = re.findall(r"^\| `(\w+/\w+)` \|", status.TABLE_PAGE.read_text(), re.M)
     assert ids == set(listed) and len(listed) == len(ids)
+
+
+def test_readme_links_to_pages_that_exist():
+    links = re.findall(r"\]\((?!https?:)([^)#]+)[^)]*\)", (ROOT / "README.md").read_text())
+    assert len(links) > 10
+    assert not [link for link in links if not (ROOT / link).exists()]

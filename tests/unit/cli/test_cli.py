@@ -10,6 +10,7 @@ import resource
 import shutil
 import subprocess
 import sys
+import types
 import warnings
 from pathlib import Path
 
@@ -17,12 +18,10 @@ import numpy as np
 import pytest
 
 import repro
-from repro import simulate
 from repro.base import paths
 from repro.base.errors import ParamError
 from repro.cli import app
 from repro.figures.saved import to_json
-from repro.testing import small_trace
 
 TRACE = """\
 job_id,num_gpu,submit_time,duration
@@ -495,20 +494,54 @@ def test_policies(capsys):
     assert "--set thresholds=" in shown and "srtf" in shown
 
 
-def test_new_policy_writes_a_policy_that_runs(root, capsys, monkeypatch):
+def test_new_policy_writes_a_policy_and_a_test_that_pass(root, capsys, monkeypatch):
     monkeypatch.setattr(paths, "PACKAGE", root / "repro")
     shown = run(capsys, "new-policy", "my-first").out
-    assert "wrote repro/policies/my_first.py" in shown
-    policy = root / "repro/policies/my_first.py"
-    test = root / "tests/unit/policies/test_my_first.py"
-    names: dict = {"__name__": "my_first"}
-    exec(compile(policy.read_text(), str(policy), "exec"), names)
-    assert simulate(small_trace(), "1x4", names["MyFirst"]()).summary()["n_finished"] == 6
-    assert "from repro.policies.my_first import MyFirst" in test.read_text()
+    assert "wrote repro/policies/own/__init__.py" in shown
+    assert "wrote repro/policies/own/my_first.py" in shown
+    policy = root / "repro/policies/own/my_first.py"
+    test = root / "tests/unit/policies/own/test_my_first.py"
+    module = types.ModuleType("repro.policies.own.my_first")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    exec(compile(policy.read_text(), str(policy), "exec"), vars(module))
+    tests: dict = {"__name__": "test_my_first"}
+    exec(compile(test.read_text(), str(test), "exec"), tests)
+    try:
+        assert issubclass(repro.model.policy.policies["my-first"], repro.Order)
+        for name, check in tests.items():
+            if name.startswith("test_"):
+                check()
+    finally:
+        del repro.model.policy.policies._items["my-first"]
     assert "exists already" in refused(capsys, "new-policy", "my-first")
     assert "exists already" in refused(capsys, "new-policy", "srtf")
     for name in ("My", "a_b", "-a", "a--b", "1a", "a/b", "class"):
         assert "lower-case letters" in refused(capsys, "new-policy", "--", name)
+
+
+def test_new_policy_names_its_group_in_the_list_of_a_family(root, capsys, monkeypatch):
+    monkeypatch.setattr(paths, "PACKAGE", root / "repro")
+    run(capsys, "new-policy", "my-first")
+    names: dict = {}
+    exec((root / "repro/policies/own/__init__.py").read_text(), names)
+    assert names["PAPER"] == "own"
+    # the second policy leaves the folder's own file alone
+    assert "__init__" not in run(capsys, "new-policy", "my-second").out
+
+
+def test_new_policy_goes_into_the_folder_of_a_paper(root, capsys, monkeypatch):
+    monkeypatch.setattr(paths, "PACKAGE", root / "repro")
+    home = root / "repro/policies/gavel"
+    home.mkdir(parents=True)
+    (home / "__init__.py").write_text("")
+    shown = run(capsys, "new-policy", "my-third", "--paper", "gavel").out
+    assert "wrote repro/policies/gavel/my_third.py" in shown and "__init__" not in shown
+    test = root / "tests/unit/policies/gavel/test_my_third.py"
+    assert "from repro.policies.gavel.my_third import MyThird" in test.read_text()
+    line = refused(capsys, "new-policy", "my-fourth", "--paper", "gavl")
+    assert "'gavel'" in line and "tiresias" in line
+    line = refused(capsys, "new-policy", "my-fourth", "--paper", "gavel", "--package")
+    assert "leave --paper out" in line
 
 
 def test_wrong_use(capsys, root):

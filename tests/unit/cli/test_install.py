@@ -161,6 +161,8 @@ def test_new_policy_writes_a_package_that_adds_it(place, tmp_path):
     tested = place.python("-m", "pytest", "-q", "-p", "no:cacheprovider", folder).stdout
     assert "2 passed" in tested
     assert "exists already" in place.repro("new-policy", "my-first", code=2).stderr
+    line = place.repro("new-policy", "my-second", "--paper", "gavel", code=2).stderr
+    assert "leave --paper out" in line
 
 
 PLUGIN = {
