@@ -3,13 +3,14 @@
 import importlib
 import os
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from repro.base.errors import PolicyError, ReproError
+from repro.base.errors import ParamError, PolicyError, ReproError
 from repro.base.release import VERSION
 from repro.cli.lines import complain, join_pairs, warnings_in_lines
 
@@ -20,6 +21,29 @@ _CLICK_ERROR: type[typer.BadParameter] = next(
     base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException"
 )
 _HELP = {"help_option_names": ["--help", "-h"]}
+
+
+class OnceCommand(TyperCommand):
+    """Command that refuses a second value of an option that has one."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Count the options before the parser keeps the last of each."""
+        if not ctx.resilient_parsing:
+            order = self.make_parser(ctx).parse_args(args=list(args))[2]
+            for param, times in Counter(order).items():
+                # a switch says the same twice
+                single = not getattr(param, "multiple", False) and not _is_switch(param)
+                if single and times > 1:
+                    raise ParamError(
+                        f"{param.opts[0]} is given {times} times; give it once, and run the "
+                        f"command once for each value"
+                    )
+        return super().parse_args(ctx, args)
+
+
+def _is_switch(param: Any) -> bool:
+    """Whether an option is a switch that can only be turned on."""
+    return getattr(param, "is_flag", False) and not param.secondary_opts
 
 
 class LazyGroup(TyperGroup):
@@ -48,7 +72,9 @@ class LazyGroup(TyperGroup):
             app = typer.Typer(
                 add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
             )
-            app.command(name)(getattr(importlib.import_module(f"repro.cli.{module}"), function))
+            app.command(name, cls=OnceCommand)(
+                getattr(importlib.import_module(f"repro.cli.{module}"), function)
+            )
             command = typer.main.get_command(app)
         return name, command, rest
 

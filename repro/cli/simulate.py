@@ -2,6 +2,7 @@
 
 import dataclasses
 import inspect
+import math
 import warnings
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -18,6 +19,7 @@ from repro.engine.inputs import stand_ins
 from repro.figures.data import open_trace
 from repro.figures.saved import to_json
 from repro.files import public
+from repro.files.checks import shown
 from repro.files.spreadsheet import safe_cells
 from repro.files.whole import write_whole
 from repro.model.cluster.spec import Cluster
@@ -85,6 +87,7 @@ def simulate(
     ] = None,
 ) -> None:
     """Simulate a trace on a cluster under a policy and print the headline numbers."""
+    _check_single(policy)
     _check_given({"seed": seed, "predict": predict}, out)
     _check_named({"placement": placement, "throughputs": throughputs, "speedups": speedups})
     machines = Cluster.parse(cluster)
@@ -116,6 +119,16 @@ def simulate(
     if out is not None:
         write_whole(out, jobs_csv(result.jobs).encode(), parents=False)
     _tell(result.summary(), as_json, opened.drew)
+
+
+def _check_single(policy: str) -> None:
+    """Refuse a list of policies, with the loop that runs them."""
+    names = [name.strip() for name in policy.split(",") if name.strip()]
+    if len(names) > 1:
+        raise ParamError(
+            f"--policy {shown(policy)}: a run has one policy; run one after the other: "
+            f"for p in {shown(' '.join(names))}; do repro simulate … --policy $p; done"
+        )
 
 
 def _format(trace: str, named: str | None) -> str | None:
@@ -169,18 +182,18 @@ def _tell(summary: dict[str, Any], as_json: bool, drew: bool) -> None:
         summary["ignored"]["options"].remove("seed")
     for line in [*summary["notes"], *ignored_lines(summary["ignored"])]:
         complain(line)
-    shown = to_json(summary).decode().rstrip() if as_json else "\n".join(_table(summary))
-    typer.echo(shown)
+    text = to_json(summary).decode().rstrip() if as_json else "\n".join(_table(summary))
+    typer.echo(text)
 
 
 def jobs_csv(jobs: pd.DataFrame) -> str:
     """Return the jobs of a run as CSV, as `safe_cells` says, whole numbers without a point."""
     held = [name for name in (*COLUMNS, *_BOUNDS) if name in jobs]
-    shown = safe_cells(jobs.loc[:, held])
+    cells = safe_cells(jobs.loc[:, held])
     for name in held:
-        if shown[name].dtype.kind == "f":
-            shown[name] = [_number(value) for value in shown[name].tolist()]
-    return str(shown.to_csv(index=False, lineterminator="\n"))
+        if cells[name].dtype.kind == "f":
+            cells[name] = [_number(value) for value in cells[name].tolist()]
+    return str(cells.to_csv(index=False, lineterminator="\n"))
 
 
 class _Opened(NamedTuple):
@@ -280,13 +293,16 @@ def _number(value: float) -> str:
 
 
 def _table(summary: dict[str, Any]) -> list[str]:
+    """Lines of the headline numbers; a metric without a value has no line."""
     told = ("ignored", "notes") if summary["stand_in"] else ("ignored", "notes", "stand_in")
-    shown = {name: str(value) for name, value in summary.items() if name not in told}
-    if "stand_in" in shown:
-        shown["stand_in"] = ", ".join(summary["stand_in"])
-    for name, value in summary.items():
-        if isinstance(value, float):
-            unit = " s" if name.endswith(("jct", "makespan", "queueing", "_s")) else ""
-            shown[name] = f"{value:.1%}" if name == "utilisation" else f"{value:,.3f}{unit}"
-    width = max(map(len, summary))
-    return [f"{name:<{width}}  {text}" for name, text in shown.items()]
+    numbers = {name: value for name, value in summary.items() if isinstance(value, float)}
+    rows = {name: str(value) for name, value in summary.items() if name not in told}
+    if "stand_in" in rows:
+        rows["stand_in"] = ", ".join(summary["stand_in"])
+    for name, value in numbers.items():
+        unit = " s" if name.endswith(("jct", "makespan", "queueing", "_s")) else ""
+        rows[name] = f"{value:.1%}" if name == "utilisation" else f"{value:,.3f}{unit}"
+        if math.isnan(value):
+            del rows[name]
+    width = max(map(len, rows))
+    return [f"{name:<{width}}  {text}" for name, text in rows.items()]

@@ -18,6 +18,7 @@ from repro.model.jobs import JobTable
 from repro.model.performance import Overhead, Paced, Performance
 from repro.model.records import Intervals, Nodes
 from repro.model.rules import Rules
+from repro.model.speeds import ByType
 from repro.placement.base import Placer
 
 
@@ -52,6 +53,7 @@ class Holdings:
     ) -> None:
         self.table = table
         self.perf = settings.perf
+        self._by_type = isinstance(settings.perf, ByType)
         self.overhead = settings.overhead
         self.placer = placer
         self._typed = typed
@@ -311,6 +313,8 @@ class Holdings:
     def _rates(self, run: Run, nodes: Nodes) -> tuple[Sequence[float], Sequence[float]]:
         """Return the speed of every member relative to running alone, and seconds per unit."""
         table = self.table
+        if self._by_type and run.gpu_type is None:
+            raise self._untyped()
         if self._paced is not None:
             paces = self._paced.paces(table, run, nodes)
             pairs = zip(run.jobs, paces, strict=True)
@@ -320,6 +324,18 @@ class Holdings:
         raise PolicyError(
             f"policy {self._policy!r} groups jobs; simulate it with a performance model "
             f"(perf=...) that says how fast the members run"
+        )
+
+    def _untyped(self) -> ParamError:
+        """Error of a run whose speeds depend on GPU types that nobody has chosen."""
+        if not self._cluster.gpu_types:
+            return ParamError(
+                f"a throughput table knows speeds by GPU type, {self._cluster} names no types; "
+                f"give a cluster of types (such as 2xv100,2xk80), or leave the table out"
+            )
+        return ParamError(
+            f"policy {self._policy!r} does not choose GPU types, which a throughput table needs; "
+            f"take one that does (such as gavel-las), or a cluster without types"
         )
 
     def _place(self, run: Run) -> Nodes:

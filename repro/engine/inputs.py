@@ -6,14 +6,17 @@ import pandas as pd
 
 from repro.base.errors import TraceError
 from repro.engine.loop import Engine
+from repro.files import public
 from repro.model.policy import Policy
 from repro.perf.speedup import SpeedUp
 from repro.perf.throughput import ThroughputTable
-from repro.trace.history import is_stand_in
+from repro.trace.history import PUBLIC_SAMPLE, is_stand_in
 from repro.trace.load import load
 from repro.trace.schema import COLUMNS, REQUIRED, validate
 
 DAY_S = 86_400.0
+#: Formats of public traces of the cluster whose job sizes `PUBLIC_SAMPLE` has.
+HISTORY_FORMATS = ("tiresias", "philly")
 
 
 def checked(trace: pd.DataFrame | str | Path) -> pd.DataFrame:
@@ -39,14 +42,18 @@ def checked(trace: pd.DataFrame | str | Path) -> pd.DataFrame:
     name = str(trace.attrs.get("name", "trace"))
     for column in COLUMNS:
         if column in trace:
-            _refuse_dates(trace, column, name)
+            _refuse_types(trace, column, name)
     return validate(trace.reset_index(drop=True), name, keep_order=True)
 
 
-def _refuse_dates(trace: pd.DataFrame, column: str, name: str) -> None:
-    """Refuse dates and time spans of pandas, saying how to turn them into seconds."""
+def _refuse_types(trace: pd.DataFrame, column: str, name: str) -> None:
+    """Refuse dates and time spans of pandas, with the way to seconds, and ids that are no names."""
     values = trace[column]
-    if not isinstance(values, pd.Series) or values.dtype.kind not in "mM":
+    if not isinstance(values, pd.Series):
+        return
+    if column == "job_id" and values.dtype == bool:
+        raise TraceError(f"{name}: column 'job_id' holds true and false; give numbers or text")
+    if values.dtype.kind not in "mM":
         return
     seconds = f"trace[{column!r}].dt.total_seconds()"
     if values.dtype.kind == "M":
@@ -70,8 +77,9 @@ def notes(engine: Engine, trace: pd.DataFrame, rules: str) -> list[str]:
     policy = engine.policy
     table = engine.table
     baseline = policy.baseline
-    if baseline and baseline.equals(policy, trace.columns, modelled=_modelled(engine)):
+    if baseline and baseline.equals(policy, trace, modelled=_modelled(engine)):
         found.append(baseline.note(policy.name))
+    found += _other_history(policy, trace)
     if table.clock_start_s > DAY_S:
         found.append(
             f"the clock starts at the first submission, {table.clock_start_s:,.0f} s "
@@ -80,6 +88,20 @@ def notes(engine: Engine, trace: pd.DataFrame, rules: str) -> list[str]:
     if engine.settings.rules.whole_seconds:
         found += _cut_to_nothing(trace, rules)
     return found
+
+
+def _other_history(policy: Policy, trace: pd.DataFrame) -> list[str]:
+    """Note on a policy that takes job sizes of Tiresias's trace for those of another trace."""
+    source = getattr(policy, "history", None)
+    if source != PUBLIC_SAMPLE or trace.attrs.get("synthetic"):
+        return []
+    name = str(trace.attrs.get("name", ""))
+    if public.is_known(name) and public.entry(name).format in HISTORY_FORMATS:
+        return []
+    return [
+        f"history of job sizes: {source}, not this trace; --set history=… takes GPU-seconds of "
+        f"past jobs"
+    ]
 
 
 def _cut_to_nothing(trace: pd.DataFrame, rules: str) -> list[str]:
@@ -101,8 +123,10 @@ def _cut_to_nothing(trace: pd.DataFrame, rules: str) -> list[str]:
 
 
 def _modelled(engine: Engine) -> bool:
-    """Tell whether a performance model says anything about the jobs of a run."""
+    """Tell whether a performance model says anything that the policy asks about the jobs."""
     perf = engine.settings.perf
+    if engine.policy.pairs_up and isinstance(perf, ThroughputTable):
+        return bool(perf.pairs)
     models = engine.table.unread_models
     if isinstance(perf, SpeedUp):
         return any(model in perf.curves for model in models)

@@ -188,7 +188,7 @@ class Engine:
         row = {job: number for number, job in enumerate(self.table.ids)}
         try:
             return {row[job] for job in until}
-        except KeyError as error:
+        except (KeyError, TypeError) as error:
             raise ParamError(f"until names job {error}, which is not in the trace") from None
 
     # the clock ---------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ import pandas as pd
 
 from repro.base.compiled import compile_watch
 from repro.base.errors import InputWarning, ParamError
-from repro.engine import inputs
+from repro.engine import arguments, inputs
 from repro.engine.conformal import online
 from repro.engine.holdings import RunSettings
 from repro.engine.loop import Engine
@@ -100,8 +100,10 @@ def simulate(
     Raises
     ------
     TraceError, PolicyError
-        If the trace breaks a rule of its schema or a job can never fit; if the policy breaks a
-        rule.
+        If the trace breaks a rule of its schema, lacks a value that is read, or a job can never
+        fit; if the policy breaks a rule.
+    ParamError
+        If an argument, or an attribute of the trace, is not what it should be.
 
     Warns
     -----
@@ -115,10 +117,12 @@ def simulate(
     >>> simulate(small_trace(), "1x4", "srtf").summary()["n_finished"]
     6
     """
+    # the arguments alone, as no other name is bound yet
+    arguments.check(locals())
     chosen = rules_named(rules)
     divided = chosen.grid > 1
     trace = inputs.checked(trace)
-    _check_interval(interval)
+    arguments.check_attributes(trace)
     spec = Cluster.parse(cluster) if isinstance(cluster, str) else cluster
     resolved = make(policy, rules) if isinstance(policy, str) else policy.under(rules)
     given = dict(rounds or {})
@@ -169,10 +173,6 @@ def simulate(
 
 def _predicted(jobs: int, number: int | None, level: float | None, *, divided: bool) -> int:
     """Return how many of the jobs are predicted, where ``level`` is that of intervals."""
-    if number is not None and number < 0:
-        raise ParamError(f"predict is {number}; give a number of jobs, 0 or more")
-    if level is not None and not 0 < level < 1:
-        raise ParamError(f"predict_interval is {level:g}; give a probability above 0 and below 1")
     if level is not None and number == 0:
         raise ParamError("predict_interval: predict=0 leaves no job to give one; leave out either")
     every = jobs if divided or level is not None else 0
@@ -187,12 +187,6 @@ def _with_intervals(result: Result, level: float) -> Result:
     low, high = online(submit, jct, predicted, group, level)
     found = jobs.assign(predicted_jct_low=low, predicted_jct_high=high)
     return dataclasses.replace(result, jobs=found, meta=result.meta | {"predict_interval": level})
-
-
-def _check_interval(interval: float | None) -> None:
-    """Refuse an interval that is no positive number of seconds."""
-    if interval is not None and not 0 < interval < math.inf:
-        raise ParamError(f"interval is {interval:g} s; give a positive number of seconds or none")
 
 
 def _round_settings(name: str, rules: Rules, given: Mapping[str, Any]) -> RoundSettings:

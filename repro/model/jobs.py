@@ -88,6 +88,9 @@ class JobTable:
         self.read = {"job_id", "submit_time", "num_gpus"}
         self._duration: list[float] = work.iloc[order].astype(float).tolist()
         self._columns: dict[str, list[Any]] = {}
+        #: whether the trace has values in a column, and the columns without a gap
+        self._has: dict[str, bool] = {}
+        self._complete: set[str] = set()
         self._derived: dict[str, Any] = {}
         #: units of work (seconds at the reference allocation, or iterations), and the seconds one
         #: unit takes alone
@@ -101,8 +104,9 @@ class JobTable:
         else:
             self._require(trace, "iterations", "give the training steps")
             self.work = list(map(float, self.column("iterations")))
-            if "iteration_time" in self.frame:
+            if self.has("iteration_time"):
                 # durations are rounded
+                self.refuse_gaps("iteration_time", "fill it or drop the column")
                 self.solo = list(map(float, self.column("iteration_time")))
             else:
                 self.solo = [s / n for s, n in zip(self.duration, self.work, strict=True)]
@@ -136,18 +140,10 @@ class JobTable:
 
     def _require(self, trace: pd.DataFrame, name: str, hint: str) -> None:
         """Raise unless every job has the column."""
-        source = trace.attrs.get("name", "the trace")
+        advice = f"these rules count work in iterations: {hint}, or use --rules paper"
         if name not in self.frame:
-            raise TraceError(
-                f"{source}: no column {name!r}; these rules count work in iterations: {hint}, or "
-                f"use --rules paper"
-            )
-        gaps = self.frame[name].isna()
-        if gaps.any():
-            raise TraceError(
-                f"{source}: job {self.ids[int(gaps.argmax())]!r} has no {name!r}; these rules "
-                f"count work in iterations: {hint}, or use --rules paper"
-            )
+            raise TraceError(f"{self.source}: no column {name!r}; {advice}")
+        self.refuse_gaps(name, advice)
 
     @property
     def duration(self) -> list[float]:
@@ -156,18 +152,74 @@ class JobTable:
         return self._duration
 
     @property
+    def source(self) -> str:
+        """Name of the trace, for messages."""
+        return str(self.frame.attrs.get("name", "the trace"))
+
+    @property
     def models(self) -> list[str | None]:
-        """Model of each job, None where the trace names none."""
+        """Model of each job, None or NaN where the trace names none."""
         self.read.add("model")
         return self.unread_models
 
-    def column(self, name: str) -> list[Any]:
-        """Return a trace column as a list, indexed by row number; KeyError if there is none."""
+    def named_models(self, reader: str) -> list[str]:
+        """Model of each job, for a ``reader`` that knows nothing about jobs without one.
+
+        Parameters
+        ----------
+        reader : str
+            What needs the models, for the message, such as "a throughput table".
+
+        Raises
+        ------
+        TraceError
+            If the trace has no column of models, or a job has none.
+        """
+        if not self.has("model"):
+            raise TraceError(f"{self.source} has no column model, which {reader} needs; fill one")
+        self.refuse_gaps("model", f"{reader} needs it: fill it or leave the job out")
+        return cast(list[str], self.models)
+
+    def has(self, name: str) -> bool:
+        """Whether the trace has the column; one without any value counts as absent."""
+        known = self._has.get(name)
+        if known is None:
+            known = name in self.frame and bool(self.frame[name].notna().any())
+            self._has[name] = known
+        return known
+
+    def column(self, name: str, *, gaps: bool = False) -> list[Any]:
+        """Trace column by row number; KeyError if there is none.
+
+        Parameters
+        ----------
+        name : str
+            Name of the column.
+        gaps : bool
+            The reader knows what a job without a value means; else a gap is a TraceError.
+        """
         values = self._columns.get(name)
         if values is None:
             values = self._columns[name] = self.frame[name].tolist()
             self.read.add(name)
+        if not gaps:
+            self.refuse_gaps(name, "fill it or leave the job out")
         return values
+
+    def refuse_gaps(self, name: str, advice: str) -> None:
+        """Raise for the first row of the trace without a value in a column that is read."""
+        if name in self._complete:
+            return
+        gaps = np.flatnonzero(self.frame[name].isna().to_numpy())
+        if gaps.size:
+            first = min(gaps.tolist(), key=self.positions.__getitem__)
+            more = f" ({gaps.size - 1:,} more like it)" if gaps.size > 1 else ""
+            raise TraceError(f"{self.source}: {self.row(first)} has no {name}; {advice}{more}")
+        self._complete.add(name)
+
+    def row(self, job: int) -> str:
+        """Row and id of a job, as messages name it; rows count from 0, as in a DataFrame."""
+        return f"row {self.positions[job]} (job {self.ids[job]})"
 
     def derived(self, name: str, make: Callable[[], T]) -> T:
         """Return what ``make`` says about the whole trace, asked once per run and name."""
@@ -182,7 +234,7 @@ class JobTable:
             return self.solo[job]
         if "iteration_time" not in self.frame:
             return math.nan
-        return float(self.column("iteration_time")[job])
+        return float(self.column("iteration_time", gaps=True)[job])
 
     def remaining(self, job: int, now: float) -> float:
         """Return the units of work left."""

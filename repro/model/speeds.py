@@ -11,6 +11,9 @@ from repro.base.errors import ParamError, TraceError
 from repro.base.typing import Floats, Ints
 from repro.model.jobs import JobTable
 
+#: What reads models of jobs for speeds by GPU type, for messages.
+READER = "a throughput table (--throughputs)"
+
 
 @runtime_checkable
 class ByType(Protocol):
@@ -59,7 +62,9 @@ class Speeds:
         """Return what jobs of equal speed have in common: (model, GPUs of the gang)."""
         table = self._table
         # without speeds the model only tells jobs apart that are alike
-        models = table.models if self.known else table.unread_models
+        models: Sequence[str | None] = table.unread_models
+        if self.known:
+            models = table.named_models(READER)
         return models[job], table.gpus[job]
 
     @cached_property

@@ -126,7 +126,7 @@ class View:
         product = np.array(table.duration) * fastest
         if "service" not in table.frame:
             return product
-        service = np.array(table.column("service"), dtype=float)
+        service = np.array(table.column("service", gaps=True), dtype=float)
         return np.where(np.isclose(service, product, rtol=1e-9, atol=0.0), service, product)
 
     def curves(self) -> tuple[Floats, Ints]:
@@ -213,18 +213,41 @@ class View:
     @property
     def source(self) -> str:
         """Name of the trace, for messages."""
-        return str(self._table.frame.attrs.get("name", "the trace"))
+        return self._table.source
 
     def has_column(self, name: str) -> bool:
-        """Tell whether the trace has the column; needs its name."""
+        """Whether the trace has values in the column; needs its name."""
         self._require(name)
-        return name in self._table.frame
+        return self._table.has(name)
 
-    def column(self, name: str, default: object = None) -> np.ndarray[Any, Any]:
-        """Return a whole trace column, or ``default`` for every job; needs its name."""
+    def row(self, job: int) -> str:
+        """Row and id of a job in the trace, as messages name it."""
+        return self._table.row(job)
+
+    def column(
+        self, name: str, default: object = None, *, gaps: bool = False
+    ) -> np.ndarray[Any, Any]:
+        """Whole trace column, or ``default`` for every job; needs its name.
+
+        Parameters
+        ----------
+        name : str
+            Name of the column.
+        default : object, optional
+            Value of every job where the trace has no such column; None: an error.
+        gaps : bool
+            The policy knows what a job without a value means; else a gap is an error.
+
+        Raises
+        ------
+        PolicyError
+            If the policy does not declare the column, or the trace lacks it.
+        TraceError
+            If a job has no value in the column.
+        """
         self._require(name)
         frame = self._table.frame
-        if name not in frame and default is not None:
+        if default is not None and not self._table.has(name):
             return np.full(self._table.count, default)
         if name not in frame:
             raise PolicyError(
@@ -232,6 +255,9 @@ class View:
                 f"{', '.join(map(str, frame.columns))}"
             )
         self._table.read.add(name)
+        if not gaps:
+            advice = "leave the job out" if default is None else "drop the column"
+            self._table.refuse_gaps(name, f"fill it or {advice}")
         return frame[name].to_numpy()
 
     def note_promotion(self, job: int) -> None:
@@ -268,7 +294,7 @@ class View:
     def model(self, job: int) -> str | None:
         """Return the model the job trains, for a throughput table of the policy's own."""
         self._require("throughput")
-        return self._table.models[job]
+        return self._table.named_models(f"the throughput table of policy {self._policy!r}")[job]
 
     @property
     def throughputs(self) -> object | None:

@@ -86,12 +86,13 @@ class StartOverhead(Overhead):
 
 def _starts(table: JobTable) -> list[float]:
     """Return the seconds a start of each job takes."""
-    source = table.frame.attrs.get("name", "the trace")
-    if "model" not in table.frame:
+    source = table.source
+    if not table.has("model"):
         raise TraceError(
             f"{source}: no column 'model'; these rules charge every start by model: name it, or "
             f"use --rules paper"
         )
+    table.refuse_gaps("model", "these rules charge every start by model: fill it or drop the job")
     starts = []
     for job, (model, gpus) in enumerate(zip(table.models, table.gpus, strict=True)):
         try:

@@ -66,7 +66,8 @@ class PlanTimes:
         iterations = math.nan
         if not self.sizeless:
             batch, iterations = (_needed(table, job, name) for name in ("batch_size", "iterations"))
-        seconds = self.run_s(str(table.models[job]), run.tasks, batch, iterations, num_ps)
+        model = table.named_models("a model of run times")[job]
+        seconds = self.run_s(model, run.tasks, batch, iterations, num_ps)
         return [table.duration[job] / seconds]
 
 
@@ -193,10 +194,12 @@ def num_servers(gpus: int) -> int:
 
 
 def _needed(table: JobTable, job: int, name: str) -> float:
-    value = float(table.column(name)[job]) if name in table.frame else math.nan
+    value = math.nan
+    if name in table.frame:
+        value = float(table.column(name, gaps=True)[job])
     if not value > 0:
         raise TraceError(
-            f"job {table.ids[job]!r} has no {name!r}; the iteration model needs a positive value "
-            f"in that trace column"
+            f"{table.source}: {table.row(job)} has no {name}; the iteration model needs a positive "
+            f"value in that column"
         )
     return value

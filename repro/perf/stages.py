@@ -146,7 +146,7 @@ class Interleaving:
 
     def _of(self, table: JobTable) -> tuple[Any, ...]:
         """Return whether CPU is in storage, stages, numbers of equal ones, solo times; periods."""
-        columns = self.columns or stage_columns(table.frame.columns)
+        columns = self.columns or stage_columns(list(filter(table.has, STAGE_COLUMNS)))
         if missing := [name for name in columns if name not in table.frame]:
             raise TraceError(
                 f"the trace has no column {missing[0]!r}; grouped jobs need the stage times "

@@ -15,6 +15,7 @@ from repro.base.typing import Floats
 from repro.model.decision import Run
 from repro.model.jobs import JobTable
 from repro.model.records import Nodes
+from repro.model.speeds import READER
 
 Row = Mapping[str, float]
 #: GPU type to the steps per second of the first and of the second model.
@@ -71,7 +72,12 @@ class ThroughputTable:
         row = self.rows.get((str(model), gpus))
         if row is None:
             raise self._no_row(str(model), gpus)
-        if gpu_type is None or gpu_type not in row:
+        if gpu_type is None:
+            raise ParamError(
+                f"{model!r} runs on GPUs of no named type, and a throughput table knows speeds by "
+                f"type; give one of {', '.join(self.gpu_types)}"
+            )
+        if gpu_type not in row:
             raise ParamError(
                 f"the throughput table has no GPU type {gpu_type!r} for {model!r}; it has "
                 f"{', '.join(self.gpu_types)}: give a cluster of these types (2xv100,2xk80) and a "
@@ -118,7 +124,8 @@ class ThroughputTable:
 
     def rates(self, table: JobTable, run: Run, nodes: Nodes) -> Sequence[float]:
         """Return work per second relative to the reference type."""
-        models = tuple([table.models[job] for job in run.jobs])
+        named = table.named_models(READER)
+        models = tuple([named[job] for job in run.jobs])
         widths = tuple([table.gpus[job] for job in run.jobs])
         spread = self.server_gpus > 0 and len(nodes) > math.ceil(run.gpus / self.server_gpus)
         key = (models, widths, run.gpu_type, run.gpus, spread)

@@ -251,9 +251,11 @@ class _Battery:
     def _baseline(self, name: str, trace: pd.DataFrame, ends: pd.Series[float]) -> None:
         baseline = self.policy.baseline
         modelled = self.options.get("perf") is not None or self.policy.performance() is not None
-        if baseline is None or self.options.get("rules", "paper") != "paper":
+        if baseline is None or baseline.policy is None:
             return
-        if baseline.equals(self.policy, trace.columns, modelled=modelled):
+        if self.options.get("rules", "paper") != "paper":
+            return
+        if baseline.equals(self.policy, trace, modelled=modelled):
             other = self.run(trace, make(baseline.policy))
             what = f"without what it declares, {baseline.policy!r} ends it at"
             self._same("baseline", name, ends, other, what)

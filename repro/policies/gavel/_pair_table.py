@@ -14,6 +14,11 @@ from repro.perf.throughput import ThroughputTable
 from repro.policies.gavel.estimator import PairEstimator
 
 Pairs = Literal["all", "working", "useful"]
+#: What users of policies that share GPUs are told where no speeds of pairs are given.
+ADVICE = (
+    "without speeds of pairs nobody shares GPUs; give a throughput table "
+    "(--throughputs gavel-throughputs) and a cluster of GPU types"
+)
 
 
 class EstimatedPairs:

@@ -10,6 +10,7 @@ from repro.model.baseline import Baseline
 from repro.model.decision import Shares
 from repro.model.policy import Policy, register
 from repro.model.view import View
+from repro.policies.gavel._pair_table import ADVICE
 from repro.policies.gavel.fifo import fastest_with_room
 
 
@@ -30,12 +31,7 @@ class GavelFifoSS(Policy):
 
     needs = frozenset({"throughput"})
     pairs_up = True
-    baseline = Baseline(
-        "gavel-fifo",
-        "without speeds of pairs nobody shares GPUs; give a throughput table "
-        "(--throughputs gavel-throughputs) and a cluster of GPU types",
-        model=True,
-    )
+    baseline = Baseline("gavel-fifo", ADVICE, model=True)
     idle_ok = True
 
     def decide(self, view: View) -> Shares:

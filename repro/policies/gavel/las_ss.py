@@ -7,11 +7,12 @@ from typing import Literal
 import numpy as np
 
 from repro.base.typing import Floats
+from repro.model.baseline import Baseline
 from repro.model.decision import Shares
 from repro.model.policy import register
 from repro.model.typed_shares import Kinds, Solved, TypedShares
 from repro.model.view import View
-from repro.policies.gavel._pair_table import EstimatedPairs, Pairs, PairTable
+from repro.policies.gavel._pair_table import ADVICE, EstimatedPairs, Pairs, PairTable
 from repro.solve.pairs.programme import (
     KindShares,
     PairCrowd,
@@ -61,6 +62,8 @@ class GavelLasSS(TypedShares):
     artifact_index: bool = False
 
     pairs_up = True
+    # of many optima the programme with pairs ends at another than gavel-las
+    baseline = Baseline(None, f"{ADVICE}, or take gavel-las", model=True)
     needs = frozenset({"priority_weight", "throughput"})
     remembered = 256
 

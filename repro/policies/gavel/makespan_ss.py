@@ -6,11 +6,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from repro.model.baseline import Baseline
 from repro.model.decision import Shares
 from repro.model.policy import register
 from repro.model.typed_shares import TypedShares
 from repro.model.view import View
-from repro.policies.gavel._pair_table import Pairs, PairTable
+from repro.policies.gavel._pair_table import ADVICE, Pairs, PairTable
 from repro.policies.gavel.makespan import TOLERANCES, check_tolerance
 from repro.solve.pairs.makespan import SHORT, makespan_pairs
 from repro.solve.pairs.programme import PairCrowd
@@ -41,6 +42,8 @@ class GavelMakespanSS(TypedShares):
     short: float = SHORT
 
     pairs_up = True
+    # of many optima the programme with pairs ends at another than gavel-makespan
+    baseline = Baseline(None, f"{ADVICE}, or take gavel-makespan", model=True)
     needs = frozenset({"throughput", "duration"})
     rule_values: ClassVar = TOLERANCES
 

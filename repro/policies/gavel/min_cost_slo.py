@@ -54,7 +54,7 @@ class GavelMinCostSlo(GavelMinCost):
     def formula(self, view: View) -> Callable[[Kinds], Floats | None]:
         """Return X of one run; every row is one job."""
         prices = usd_per_hour(view.gpu_types, self.market)
-        slo = np.asarray(view.column("slo", np.nan), dtype=float)
+        slo = np.asarray(view.column("slo", np.nan, gaps=True), dtype=float)
         slo = np.where(np.isnan(slo), np.inf, slo)
 
         def kept(jobs: Kinds, rates: Floats) -> Floats | None:

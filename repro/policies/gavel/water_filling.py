@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 
 from repro.base.typing import Floats
+from repro.model.baseline import Baseline
 from repro.model.policy import register
 from repro.model.typed_shares import Kinds
 from repro.model.view import View
@@ -84,6 +85,13 @@ class GavelHierarchical(MayBeBlind):
     lp_backend: Backend = "centre"
 
     needs = frozenset({"throughput", "priority_weight", "entity", "vc"})
+    # weights of entities that no job names make no difference
+    baseline = Baseline(
+        "gavel-water-filling",
+        "without entities all jobs are of one; give the column entity or vc",
+        parameters=("inner", "heterogeneity_aware", "water_filling", "lp_backend"),
+        columns=("entity", "vc"),
+    )
 
     def apart(self) -> bool:
         """Tell whether every job has its own place in a queue."""

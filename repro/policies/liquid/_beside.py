@@ -96,8 +96,12 @@ class _Neighbours:
 
     def __init__(self, policy: Beside, view: View) -> None:
         self.policy = policy
-        self.util, *times = (view.column(name, math.nan) for name in (*_SHARES, *_TIMES))
-        self.total, self.pre, self.post = times
+        unknown = np.full(len(view.widths), math.nan)
+        self.util = self.total = self.pre = self.post = unknown
+        if policy.share is not None:
+            (self.util,) = map(view.column, _SHARES)
+        if policy.ahead_s is not None:
+            self.total, self.pre, self.post = map(view.column, _TIMES)
         #: of running jobs: when their run began, as if they had launched on a GPU of their own
         self.since: dict[int, float] = {}
 

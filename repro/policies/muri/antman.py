@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from repro.base.errors import PolicyError, TraceError
+from repro.model.baseline import Baseline
 from repro.model.decision import Run, RunSet
 from repro.model.grouped import Grouped
 from repro.model.policy import register
@@ -47,6 +48,13 @@ class AntMan(Grouped):
     residue: bool | None = None
 
     needs = frozenset({"priority"})
+    # yarn-cs on one node only: on several a waiting owner collects GPUs
+    baseline = Baseline(
+        None,
+        "without opportunistic jobs nobody shares GPUs; give the column priority (0 guaranteed, "
+        "1 opportunistic)",
+        columns=("priority",),
+    )
     rule_values: ClassVar = {"paper": {"residue": False}, "muri": {"residue": True}}
 
     def performance(self) -> Sharing:
@@ -74,7 +82,7 @@ class _Ownership:
         wrong = [job for job, value in enumerate(priority) if value not in (0, 1)]
         if wrong:
             raise TraceError(
-                f"row {wrong[0] + 1} in order of submission: priority {priority[wrong[0]]}; antman "
+                f"{view.source}: {view.row(wrong[0])} has priority {priority[wrong[0]]}; antman "
                 f"knows 0 (guaranteed) and 1 (opportunistic)"
             )
         self.opportunistic: list[bool] = (priority == 1).tolist()

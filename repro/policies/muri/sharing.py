@@ -83,11 +83,18 @@ class Sharing:
 
     def _stages(self, table: JobTable, job: int) -> ThreeStages:
         """Return the stage times of a job (s)."""
-        try:
-            data, gpu, network = (float(table.column(name)[job]) for name in MERGED_COLUMNS)
-        except KeyError as missing:
-            raise _needs(table, job, missing.args[0]) from None
+        data, gpu, network = (self._stage(table, job, name) for name in MERGED_COLUMNS)
         return data, gpu, network
+
+    def _stage(self, table: JobTable, job: int, name: str) -> float:
+        """Return the time of one stage of a job (s)."""
+        seconds = math.nan
+        if name in table.frame:
+            # jobs that share with nobody need no stage times
+            seconds = float(table.column(name, gaps=True)[job])
+        if math.isnan(seconds):
+            raise _needs(table, job, name)
+        return seconds
 
 
 def _alone(table: JobTable, job: int) -> float:
@@ -101,6 +108,6 @@ def _alone(table: JobTable, job: int) -> float:
 def _needs(table: JobTable, job: int, column: str) -> TraceError:
     """Return the error of a job that lacks a column it needs to share GPUs."""
     return TraceError(
-        f"job {table.ids[job]!r} is to share GPUs, but the trace has no {column!r} for it; give "
+        f"{table.source}: {table.row(job)} is to share GPUs, but has no {column}; give "
         f"{', '.join(MERGED_COLUMNS)} and iteration_time in seconds, or make no job opportunistic"
     )

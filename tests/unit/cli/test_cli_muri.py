@@ -89,7 +89,11 @@ def test_settings_out_of_range(simulate, setting, message):
     [
         ([NATIVE, "0,0,10,1"], "srtf", "jobs.csv: no column 'iterations'; these rules count"),
         ([COUNTED, "0,0,10,1,10,1"], "srtf", "jobs.csv: no column 'model'; these rules charge"),
-        ([f"{COUNTED},model", "7,0,10,1,10,,bert"], "srtf", "jobs.csv: job 7 has no 'iteration_t"),
+        (
+            [f"{COUNTED},model", "7,0,10,1,10,,bert"],
+            "srtf",
+            "jobs.csv: row 0 (job 7) has no iteration_time",
+        ),
         ([f"{COUNTED},model", "7,0,10,1,10,1,x"], "srtf", "jobs.csv: job 7: unknown model 'x'"),
     ],
 )

@@ -128,3 +128,47 @@ def test_options_of_the_format_are_set_too(simulated):
     assert (done.json["n_jobs"], done.json["avg_jct"]) == (1, 180.0)
     wrong = simulated(head + rows, "--set", "attempts=glue", form="helios")
     assert wrong.code == 2 and "attempts" in wrong.err
+
+
+def test_a_metric_without_a_value_is_left_out_of_the_table_alone(simulated):
+    jobs = HEAD + "1,0,10,1\n2,0,30,4\n"
+    shown = simulated(jobs, policy="pcs")
+    assert shown.code == 0
+    assert "nan" not in shown.out and "pred_err" not in shown.out
+    given = simulated(jobs, "--json", policy="pcs").json
+    assert given["avg_pred_err"] is None
+
+
+def test_a_list_of_policies_is_answered_with_a_loop(simulated):
+    done = simulated(HEAD + "1,0,10,1\n", policy="srtf,sf")
+    assert done.code == 2 and done.err.count("\n") == 1
+    assert "for p in srtf sf; do repro simulate … --policy $p; done" in done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        (("--seed", "1", "--seed", "2"), "--seed"),
+        (("--policy", "sf"), "--policy"),
+        (("--seed=1", "--seed=1", "--seed=1"), "--seed"),
+    ],
+)
+def test_a_second_value_of_an_option_is_refused(simulated, words, option):
+    done = simulated(HEAD + "1,0,10,1\n", *words)
+    assert done.code == 2 and done.err.count("\n") == 1
+    times = 3 if "=" in words[0] else 2
+    assert f"{option} is given {times} times; give it once" in done.err
+
+
+def test_options_that_take_several_values_and_switches_may_be_repeated(simulated):
+    words = ("--set", "thresholds=5", "--set", "promote_knob=2", "--json", "--json")
+    assert simulated(HEAD + "1,0,10,1\n", *words, policy="tiresias-l").code == 0
+
+
+@pytest.mark.parametrize("policy", ["tiresias-g", "gittins-2d"])
+def test_job_sizes_of_another_trace_are_said(simulated, policy):
+    done = simulated(HEAD + "1,0,10,1\n", policy=policy)
+    assert done.code == 0
+    assert "history of job sizes: tiresias-history-1000, not this trace" in done.err
+    own = simulated(HEAD + "1,0,10,1\n", "--set", "history=10,20", policy=policy)
+    assert own.code == 0 and "history" not in own.err

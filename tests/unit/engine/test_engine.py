@@ -47,7 +47,7 @@ def test_decisions_on_a_grid():
 
 
 def test_a_grid_needs_a_positive_step():
-    with pytest.raises(ParamError, match="interval is 0 s"):
+    with pytest.raises(ParamError, match="interval is 0; give a positive number of seconds"):
         simulate(small_trace(), "1x4", "srtf", interval=0.0)
 
 

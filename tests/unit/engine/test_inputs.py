@@ -19,6 +19,12 @@ POLICIES = ("srtf", "yarn-cs", "tiresias-l", "max-min", "gavel-las")
 ODD = [0, 1, -3, 0.5, 2.5, 1e-9, 1e300, np.nan, np.inf, -np.inf, None, "", "7", "x", True]
 
 
+def simulated_quietly(jobs, policy, cluster="1x4", **more):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InputWarning)
+        return simulate(jobs, cluster, policy, **more)
+
+
 def frame(**columns):
     whole = {
         "job_id": [0, 1, 2],
@@ -37,6 +43,7 @@ def frame(**columns):
         ({"duration": [10.0, np.inf, 4.0]}, "trace:row 1:duration: not finite"),
         ({"submit_time": [-5.0, 5.0, 6.0]}, "trace:row 0:submit_time: negative"),
         ({"job_id": [0, 0, 2]}, "trace:row 1:job_id: duplicate id"),
+        ({"job_id": [True, False, True]}, "trace: column 'job_id' holds true and false"),
         ({"num_gpus": [1, -1, 2]}, "trace:row 1:num_gpus: too small"),
         ({"num_gpus": [1, 0.5, 2]}, "trace:row 1:num_gpus: not a whole number"),
         ({"submit_time": pd.to_datetime(["2024-01-01"] * 3)}, r"column 'submit_time' holds date"),
@@ -164,6 +171,7 @@ def test_whole_seconds_that_leave_jobs_nothing_are_counted_or_refused():
         ("kubernetes", "liquid-pack", "--set times=t4"),
         ("gavel-fifo-ss", "gavel-fifo", "--throughputs"),
         ("gavel-min-cost-slo", "gavel-min-cost", "column slo"),
+        ("gavel-hierarchical", "gavel-water-filling", "column entity or vc"),
     ],
 )
 def test_a_policy_that_is_its_baseline_says_so(policy, baseline, names):
@@ -174,6 +182,45 @@ def test_a_policy_that_is_its_baseline_says_so(policy, baseline, names):
         result.jobs["jct"].tolist() == simulate(small_trace(), "1x4", baseline).jobs["jct"].tolist()
     )
     assert any(baseline in note for note in result.summary()["notes"])
+
+
+@pytest.mark.parametrize(
+    ("policy", "columns"),
+    [
+        ("gavel-min-cost-slo", {"slo": np.nan}),
+        ("gavel-hierarchical", {"vc": None}),
+        ("liquid", {"gpu_mem_mb": np.nan}),
+    ],
+)
+def test_a_column_without_any_value_counts_as_absent(policy, columns):
+    ends = simulated_quietly(small_trace(), policy).jobs["end_time"].tolist()
+    with pytest.warns(InputWarning, match="decides as"):
+        result = simulate(small_trace().assign(**columns), "1x4", policy)
+    assert result.jobs["end_time"].tolist() == ends
+
+
+@pytest.mark.parametrize(
+    ("policy", "names"),
+    [
+        ("gavel-las-ss", "or take gavel-las"),
+        ("gavel-makespan-ss", "or take gavel-makespan"),
+        ("antman", "column priority"),
+    ],
+)
+def test_a_policy_without_what_sets_it_apart_says_so(policy, names):
+    with pytest.warns(
+        InputWarning, match="lacks what sets it apart here: .*nobody shares GPUs"
+    ) as said:
+        simulate(small_trace(), "1x4", policy)
+    assert names in str(said[0].message)
+
+
+@pytest.mark.parametrize("policy", ["gavel-fifo-ss", "gavel-las-ss", "gavel-makespan-ss"])
+def test_a_table_without_pairs_is_no_table_of_pairs(policy):
+    jobs = small_trace().assign(model="m")
+    rows = {("m", gpus): {"v100": 10.0 * gpus} for gpus in (1, 2, 4)}
+    with pytest.warns(InputWarning, match="without speeds of pairs"):
+        simulate(jobs, "4xv100", policy, perf=ThroughputTable(rows, "v100"))
 
 
 @pytest.mark.parametrize(
@@ -200,3 +247,14 @@ def test_gpu_types_without_speeds_are_named(policy):
         warnings.simplefilter("ignore", InputWarning)
         result = simulate(small_trace(), "4xv100,4xk80", policy)
     assert "GPU types of the cluster" in result.summary()["ignored"]["options"]
+
+
+@pytest.mark.parametrize("attributes", [{"name": "tiresias-60"}, {"synthetic": True}])
+def test_job_sizes_of_the_papers_own_trace_go_without_saying(attributes):
+    jobs = small_trace()
+    jobs.attrs |= attributes
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", InputWarning)
+        simulate(jobs, "1x4", "tiresias-g")
+    with pytest.warns(InputWarning, match="history of job sizes: tiresias-history-1000, not this"):
+        simulate(small_trace(), "1x4", "tiresias-g")

@@ -34,6 +34,12 @@ def test_gang_size_chooses_the_row():
     assert result.jobs["jct"].tolist() == pytest.approx([3600 * 3])
 
 
+def test_a_policy_that_does_not_choose_gpu_types_is_named():
+    with pytest.raises(ParamError, match="policy 'tiresias-l' does not choose GPU types") as caught:
+        simulate(jobs(), "1xv100,1xk80", "tiresias-l", perf=TABLE)
+    assert "None" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("columns", "cluster", "word"),
     [
@@ -41,7 +47,7 @@ def test_gang_size_chooses_the_row():
         ({"model": "a3d"}, "1xv100", "'a3d' on 1 GPUs; it has a3c"),
         ({"num_gpus": 4}, "4xv100", "on 4 GPUs; its gangs there are 1, 2"),
         ({}, "1xt4", "'t4'"),
-        ({}, "1x1", "cluster of these types"),
+        ({}, "1x1", "cluster of types"),
     ],
 )
 def test_what_the_table_lacks_is_named(columns, cluster, word):

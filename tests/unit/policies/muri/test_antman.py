@@ -94,7 +94,7 @@ def test_guests_that_share_with_nobody_need_no_stage_times():
     bare = ["job_id", "submit_time", "duration", "num_gpus", "priority"]
     jobs = trace((0, 10, 1, OWNER), (1, 4, 1, GUEST))[bare]
     assert ends(jobs, "1x2") == [10.0, 5.0]
-    with pytest.raises(TraceError, match="job 1 is to share GPUs, but the trace has no 'stage_"):
+    with pytest.raises(TraceError, match=r"job 1\) is to share GPUs, but has no stage_"):
         run(jobs, "1x1")
 
 

@@ -1,0 +1,130 @@
+"""Arguments of `simulate`: what each accepts, and the one line for a value that it does not."""
+
+import math
+import numbers
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from repro.base.errors import ParamError
+from repro.files.checks import shown
+from repro.model.cluster.spec import Cluster
+from repro.model.policy import Policy
+from repro.perf.throughput import ThroughputTable
+from repro.placement.base import Placement
+
+
+class Rule(NamedTuple):
+    """What an argument accepts, as a test and in words."""
+
+    accepts: Callable[[Any], bool]
+    words: str
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a value is a real number other than NaN; true and false are none."""
+    return isinstance(value, numbers.Real) and not isinstance(value, bool) and value == value
+
+
+def _is_count(value: Any) -> bool:
+    """Whether a value is a whole number of 0 or more."""
+    return isinstance(value, numbers.Integral) and _is_number(value) and int(value) >= 0
+
+
+def _has(*methods: str) -> Callable[[Any], bool]:
+    """Test for an instance, not a class, that has these methods."""
+    return lambda value: (
+        not isinstance(value, type)
+        and all(callable(getattr(value, name, None)) for name in methods)
+    )
+
+
+def _are_functions(value: Any) -> bool:
+    return isinstance(value, Sequence) and all(map(callable, value))
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(text, str) for text in value)
+
+
+def _are_counts(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(map(_is_count, value.values()))
+
+
+def _optional(rule: Rule) -> Rule:
+    """Widen a rule to an argument that may be None."""
+    return Rule(lambda value: value is None or rule.accepts(value), f"{rule.words}, or None")
+
+
+def _instance(*classes: type) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, classes)
+
+
+#: Rule of every argument of `simulate` but the trace.
+ARGUMENTS: Mapping[str, Rule] = {
+    "cluster": Rule(_instance(Cluster, str), "a Cluster, or a spec such as '8x8'"),
+    "policy": Rule(
+        _instance(Policy, str),
+        "a policy such as make('srtf') (an instance, not its class), or a registered name",
+    ),
+    "placement": _optional(
+        Rule(_instance(Placement, str), "a placement rule (an instance), or its name")
+    ),
+    "rules": Rule(_instance(str), "the name of a rule set, such as 'paper'"),
+    "perf": _optional(Rule(_has("rates"), "a performance model (an instance with `rates`)")),
+    "overhead": _optional(Rule(_has("start_s", "pause_s"), "an Overhead (an instance)")),
+    "interval": _optional(
+        Rule(
+            lambda value: _is_number(value) and 0 < value < math.inf, "a positive number of seconds"
+        )
+    ),
+    "rounds": _optional(Rule(_instance(Mapping), "settings by name, such as {'round_s': 60}")),
+    "seed": Rule(_is_count, "a whole number of 0 or more"),
+    "until": _optional(
+        Rule(
+            lambda value: isinstance(value, Iterable) and not isinstance(value, str),
+            "a list of job ids",
+        )
+    ),
+    "stop_time": Rule(
+        lambda value: _is_number(value) and value >= 0, "an instant of the trace, 0 s or more"
+    ),
+    "keep_intervals": _optional(Rule(_instance(bool), "True or False")),
+    "predict": _optional(Rule(_is_count, "a number of jobs, 0 or more")),
+    "predict_interval": _optional(
+        Rule(lambda value: _is_number(value) and 0 < value < 1, "a probability above 0 and below 1")
+    ),
+    "processes": Rule(_are_functions, "a list of functions of the engine"),
+}
+
+#: Rule of the attributes of a trace that a run reads; a loader has set them, or a user.
+ATTRIBUTES: Mapping[str, Rule] = {
+    "dropped": Rule(_are_counts, "rows left out by reason, such as {'cancelled': 3}"),
+    "notes": Rule(_are_texts, "a list of lines"),
+    "unread": Rule(_are_texts, "a list of columns"),
+    "throughputs": Rule(
+        _instance(str, Path, pd.DataFrame, ThroughputTable), "the name of a throughput table"
+    ),
+}
+
+
+def _told(value: Any) -> str:
+    """Value as a message shows it, texts in quotes."""
+    return shown(value if _is_number(value) else repr(value))
+
+
+def check(given: Mapping[str, Any]) -> None:
+    """Raise ParamError for the first argument of `simulate` that is not accepted."""
+    for name, rule in ARGUMENTS.items():
+        if not rule.accepts(given[name]):
+            raise ParamError(f"{name} is {_told(given[name])}; give {rule.words}")
+
+
+def check_attributes(trace: pd.DataFrame) -> None:
+    """Raise ParamError for the first attribute of a trace that a run cannot read."""
+    for name, rule in ATTRIBUTES.items():
+        if name in trace.attrs and not rule.accepts(trace.attrs[name]):
+            value = _told(trace.attrs[name])
+            raise ParamError(f"trace.attrs[{name!r}] is {value}; give {rule.words}")

@@ -1,0 +1,78 @@
+"""Arguments of `simulate`: what is not accepted is refused in one line that names it."""
+
+from __future__ import annotations
+
+import inspect
+import math
+
+import numpy as np
+import pytest
+
+from repro import simulate
+from repro.base.errors import ParamError
+from repro.engine.arguments import ARGUMENTS
+from repro.model.policy import policies
+from repro.perf import SpeedUp
+from repro.testing import small_trace
+
+
+def refusal(trace=None, cluster="1x4", policy="srtf", **more):
+    with pytest.raises(ParamError) as caught:
+        simulate(small_trace() if trace is None else trace, cluster, policy, **more)
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+@pytest.mark.parametrize(
+    ("argument", "value", "says"),
+    [
+        ("cluster", 8, "cluster is 8; give a Cluster, or a spec such as '8x8'"),
+        ("cluster", None, "cluster is None; give a Cluster"),
+        ("policy", None, "policy is None; give a policy such as make('srtf')"),
+        ("policy", policies["srtf"], "SRTF'>; give a policy such as make('srtf') (an instance"),
+        ("placement", 3, "placement is 3; give a placement rule"),
+        ("rules", None, "rules is None; give the name of a rule set"),
+        ("perf", "x", "perf is 'x'; give a performance model"),
+        ("perf", SpeedUp, "SpeedUp'>; give a performance model (an instance"),
+        ("overhead", 5.0, "overhead is 5; give an Overhead"),
+        ("interval", "60", "interval is '60'; give a positive number of seconds, or None"),
+        ("interval", 0, "interval is 0; give a positive number of seconds"),
+        ("interval", math.inf, "interval is inf; give a positive number of seconds"),
+        ("rounds", "x", "rounds is 'x'; give settings by name"),
+        ("seed", -1, "seed is -1; give a whole number of 0 or more"),
+        ("seed", 1.5, "seed is 1.5; give a whole number of 0 or more"),
+        ("seed", True, "seed is True; give a whole number"),
+        ("until", 3, "until is 3; give a list of job ids"),
+        ("until", [[0]], "until names job"),
+        ("stop_time", -1, "stop_time is -1; give an instant of the trace, 0 s or more"),
+        ("stop_time", math.nan, "stop_time is nan; give an instant of the trace"),
+        ("keep_intervals", 1, "keep_intervals is 1; give True or False"),
+        ("predict", 2.5, "predict is 2.5; give a number of jobs, 0 or more"),
+        ("predict_interval", 1.0, "predict_interval is 1; give a probability above 0"),
+        ("processes", [3], "processes is [3]; give a list of functions"),
+    ],
+)
+def test_an_argument_that_is_not_accepted_is_named(argument, value, says):
+    assert says in refusal(**{argument: value})
+
+
+@pytest.mark.parametrize(
+    ("attribute", "value"),
+    [("dropped", "x"), ("notes", 3), ("unread", {"a": 1}), ("throughputs", 3)],
+)
+def test_an_attribute_of_the_trace_that_cannot_be_read_is_named(attribute, value):
+    trace = small_trace()
+    trace.attrs[attribute] = value
+    assert refusal(trace).startswith(f"trace.attrs['{attribute}'] is {value!r}; give ")
+
+
+def test_every_argument_has_a_rule():
+    assert list(inspect.signature(simulate).parameters) == ["trace", *ARGUMENTS]
+
+
+def test_numbers_of_numpy_are_numbers():
+    plain = simulate(small_trace(), "1x4", "srtf", seed=3, stop_time=20.0, interval=2.0)
+    numpy = {"seed": np.int64(3), "stop_time": np.float64(20.0), "interval": np.int32(2)}
+    ends = simulate(small_trace(), "1x4", "srtf", **numpy).jobs["end_time"]
+    assert ends.equals(plain.jobs["end_time"])
