@@ -10,7 +10,7 @@ import typer
 
 from repro.base.errors import ParamError, TraceError, refuse_unknown
 from repro.cli.lines import complain
-from repro.cli.settings import parse_settings
+from repro.cli.settings import ELSEWHERE, parse_settings
 from repro.figures.saved import to_json
 from repro.files.guess import renames
 from repro.files.table import Document, Table
@@ -46,31 +46,39 @@ def place(
     times: Annotated[
         str | None, typer.Option(metavar="NAME", help="Run times: measured, k80 or t4.")
     ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of what is drawn.")] = 0,
+    seed: Annotated[
+        int | None, typer.Option(metavar="N", help="Seed of policies that draw; by default 0.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, nothing else.")] = False,
 ) -> None:
     """Place jobs on a cluster in one decision: nodes, costs, scores, run times."""
-    if seed < 0:
+    if seed is not None and seed < 0:
         raise ParamError(f"--seed {seed}: give a whole number of 0 or more")
     machines = Cluster.parse(cluster)
     site = Site(machines)
     rows = _Jobs(jobs, None if times is None else named(times))
-    chosen = parse_settings(settings or [])
+    chosen = parse_settings(settings or [], (*ELSEWHERE, "times"))
+    draws = False
     if policy == GIVEN:
         refuse_unknown("policy 'given' has no parameter", chosen, ("lambda", "score"))
         how = Scoring(chosen.get("lambda", 0.5), chosen.get("score", "paper"))
         plans: list[Plan | None] = rows.given(site)
     else:
         placer = _placer(policy, chosen)
+        draws = placer.draws
         rows.check_room(site, placer.per_node())
         how = Scoring(getattr(placer, "lambda_", 0.5), getattr(placer, "score", "paper"))
         shown = policy == "liquid-batch" and not as_json and sys.stderr.isatty()
         watched = {"watch": _show_generation} if shown else {}
-        plans = placer.place(Site(machines), rows.gangs, placer.generator(seed), **watched)
+        plans = placer.place(Site(machines), rows.gangs, placer.generator(seed or 0), **watched)
     report = _report(site, rows, plans, how)
     unused = rows.unused(policy)
     _tell_ignored(unused, list(machines.gpu_types))
-    ignored = {"file_columns": list(unused), "options": [_TYPES] if machines.gpu_types else []}
+    options = [_TYPES] if machines.gpu_types else []
+    if seed is not None and not draws:
+        complain(f"not used: --seed {seed} (policy {policy} draws nothing)")
+        options.append("--seed")
+    ignored = {"file_columns": list(unused), "options": options}
     told = {name: names for name, names in ignored.items() if names}
     head = {"policy": policy, "cluster": str(machines), "ignored": told}
     typer.echo(to_json(head | report).decode().rstrip() if as_json else _text(report))
@@ -157,7 +165,10 @@ class _Jobs:
         name = str(self.table.frame["model"].iloc[row])
         batch, batches = self.sizes
         num_ps = self.gangs[row].num_ps
-        return self.model.run_s(name, plan, batch[row], batches[row] + WARM_UP, num_ps)
+        try:
+            return self.model.run_s(name, plan, batch[row], batches[row] + WARM_UP, num_ps)
+        except ParamError as error:
+            raise TraceError(f"{self.path}:{self._line(row)}:model: {error}") from None
 
     def check_room(self, site: Site, per_node: float) -> None:
         """Refuse a job that can never be placed."""

@@ -1,6 +1,7 @@
 """``repro policies`` lists policies; ``repro new-policy NAME`` writes a policy and its test."""
 
 import dataclasses
+import importlib
 import json
 import keyword
 import re
@@ -22,11 +23,17 @@ _TEMPLATES = Path(__file__).with_name("templates")
 
 
 def policies_(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="One policy, or a family such as fifo.")
+    ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="One JSON document, nothing else.")
     ] = False,
 ) -> None:
     """List the scheduling policies with their parameters."""
+    if name is not None:
+        _show(name, as_json)
+        return
     rows = [_row(name) for name in policies]
     if as_json:
         typer.echo(json.dumps(rows, indent=2, ensure_ascii=False))
@@ -37,6 +44,24 @@ def policies_(
         typer.echo(f"{row['name']:<{width}}  {row['summary']}")
         if settings:
             typer.echo(f"{'':<{width}}  --set {settings}")
+
+
+def _show(name: str, as_json: bool) -> None:
+    """Print one policy: its line, its paper, a line for each parameter."""
+    row = _row(name) | {"paper": _paper(policies[name])}
+    if as_json:
+        typer.echo(json.dumps(row, indent=2, ensure_ascii=False))
+        return
+    typer.echo(f"{name}  {row['summary']}")
+    typer.echo(f"{'':<{len(name)}}  {row['paper']}")
+    for parameter, value in row["parameters"].items():
+        typer.echo(f"{'':<{len(name)}}  --set {parameter}={value}")
+
+
+def _paper(policy: type) -> str:
+    """Paper of the package that a policy is in, or the name of a package of somebody else's."""
+    package = policy.__module__.rpartition(".")[0] or policy.__module__
+    return str(getattr(importlib.import_module(package), "PAPER", package))
 
 
 def _row(name: str) -> dict[str, Any]:

@@ -18,11 +18,11 @@ DropOption = Annotated[
 ]
 _WORDS = {"true": True, "false": False, "none": None}
 #: Parameters that `repro simulate` has options for.
-_ELSEWHERE = ("name", "rules", "throughputs")
+ELSEWHERE = ("name", "rules", "throughputs")
 _LARGEST = 2.0**53  # whole numbers beyond are not exact
 
 
-def parse_settings(pairs: list[str], elsewhere: Collection[str] = _ELSEWHERE) -> dict[str, Any]:
+def parse_settings(pairs: list[str], elsewhere: Collection[str] = ELSEWHERE) -> dict[str, Any]:
     """Parameters by name from ``K=V`` texts; ``elsewhere`` are those with options of their own.
 
     Values are whole numbers, numbers (``inf`` too), true, false, none, or text; a comma makes a

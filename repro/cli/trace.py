@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import os
 import textwrap
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,7 +15,7 @@ from repro.cli.lines import complain, ignored_lines, say
 from repro.cli.settings import DropOption
 from repro.files import public
 from repro.model.cluster.spec import Cluster
-from repro.trace.formats import FORMATS
+from repro.trace.formats import FORMATS, documented
 from repro.trace.load import describe, load, write
 
 FormatOption = Annotated[
@@ -67,13 +68,12 @@ def formats(as_json: JsonOption = False) -> None:
 
 def _format(name: str) -> dict[str, Any]:
     """Return what the docstring of a format says of it: first line, and where columns are named."""
-    first, *rest = (inspect.getdoc(FORMATS[name]) or "").split("\n\n")
-    columns = next((part for part in rest if part.startswith("Columns:")), "")
+    first = (inspect.getdoc(FORMATS[name]) or "").split("\n\n")[0]
     options = list(inspect.signature(FORMATS[name]).parameters.values())[1:]
     return {
         "name": name,
         "reads": " ".join(first.split()),
-        "columns": " ".join(columns.split()),
+        "columns": " ".join(documented(name).split()),
         "options": {option.name: option.default for option in options},
     }
 
@@ -123,6 +123,7 @@ def convert(
     as_json: JsonOption = False,
 ) -> None:
     """Write a trace as CSV in the package's own columns, validated."""
+    _refuse_own_file(trace, out)
     frame = _load(trace, format, options, drop_bad_rows)
     written = write(frame, out)
     ignored = {"file_columns": frame.attrs["unread"], "rows": frame.attrs["dropped"]}
@@ -135,6 +136,15 @@ def convert(
         typer.echo(json.dumps({"out": str(written), "jobs": len(frame), **passed}, indent=2))
     else:
         say(f"{len(frame):,} jobs written to {written} (format repro)")
+
+
+def _refuse_own_file(trace: str, out: Path) -> None:
+    """Refuse to write over the trace that is read, by whatever path it is named."""
+    path = Path(trace)
+    if not os.path.isfile(path) and public.is_known(trace):
+        path = public.fetch(trace)
+    if os.path.isfile(path) and os.path.isfile(out) and os.path.samefile(path, out):
+        raise ParamError(f"--out {out}: is the trace itself; name another file")
 
 
 def _load(

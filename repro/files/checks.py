@@ -13,10 +13,15 @@ import pandas as pd
 
 from repro.base.errors import TraceError
 from repro.base.typing import Flags, Floats
-from repro.files.guess import ADD_COLUMNS, rename_hint
+from repro.files.guess import ADD_COLUMNS, NO_UNITS, rename_hint
 
-# control characters, ends of lines, marks that turn the direction of text, halves of characters
-_HIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+# control characters, characters without width, ends of lines, marks that turn the direction of
+# text, halves of characters; scripts of Asia need the joiners U+200C and U+200D
+_HIDDEN = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u00ad\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
+)
+# blanks that look like a space and are none
+_BLANK = re.compile("[\u00a0\u2000-\u200a\u202f\u205f\u3000]")
 _LONGEST = 1000
 _NUMBER = re.compile(
     r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?inf(?:inity)?", re.I
@@ -78,25 +83,47 @@ class Origin:
         return BadRows(message, reasons, self.name)
 
     def missing(
-        self, columns: list[str], present: list[str], advice: str = ADD_COLUMNS
+        self,
+        columns: list[str],
+        present: list[str],
+        advice: str = ADD_COLUMNS,
+        units: Mapping[str, str] = NO_UNITS,
+        line: int = 1,
     ) -> TraceError:
         """Return the error for missing columns, with advice on those that nothing resembles."""
-        line = "1:" if self.line else ""
+        where = f"{line}:" if self.line else ""
+        hint = _printable(rename_hint(columns, present, advice, units))
         return TraceError(
-            f"{self.name}:{line}{','.join(columns)}: missing column "
-            f"(found {shown(', '.join(present), 200)}); "
-            f"{rename_hint(columns, [shown(name) for name in present], advice)}"
+            f"{self.name}:{where}{','.join(columns)}: missing column "
+            f"(found {shown(', '.join(present), 200)}); {hint}"
         )
 
 
 def shown(value: object, limit: int = 60) -> str:
-    """Return a value as a message shows it: on one line, cut, control characters spelt out."""
+    r"""Return a value as a message shows it: on one line, cut, hidden characters spelt out.
+
+    >>> shown(" 7"), shown("7\u200b"), shown(" ")
+    ("' 7'", '7\\u200b', 'empty')
+    """
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         value = int(value)
-    text = str(value).strip()
-    line = " ".join(text[:limit].split())
-    line = _HIDDEN.sub(lambda found: repr(found[0])[1:-1], line)
-    return line + "…" * (len(text) > limit) or "empty"
+    text = str(value)
+    if not text.strip():
+        return "empty"
+    line = _printable(text[:limit])
+    if text != text.strip():
+        line = f"'{' ' * text[:1].isspace()}{line}{' ' * text[-1:].isspace()}'"
+    return line + "…" * (len(text) > limit)
+
+
+def _printable(text: str) -> str:
+    """Put text on one line, with hidden characters and unusual blanks spelt out."""
+    spelt = _BLANK.sub(_spell, text)
+    return _HIDDEN.sub(_spell, " ".join(spelt.split()))
+
+
+def _spell(match: re.Match[str]) -> str:
+    return match[0].encode("unicode_escape").decode("ascii")
 
 
 def is_plain(text: str) -> bool:
@@ -137,8 +164,8 @@ def refuse(
 def numbers(
     series: pd.Series[Any], column: str, origin: Origin, accepted: str, *, required: bool = True
 ) -> Floats:
-    """Return a column as float64; text, booleans, infinity and (if required) gaps are errors."""
-    if pd.api.types.is_bool_dtype(series.dtype):
+    """Column as float64; what is no real number, infinity and (if required) gaps are errors."""
+    if pd.api.types.is_bool_dtype(series.dtype) or pd.api.types.is_complex_dtype(series.dtype):
         refuse(np.ones(len(series), bool), series, column, origin, "not a number", accepted)
     if pd.api.types.is_numeric_dtype(series.dtype):
         values = series.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -158,6 +185,7 @@ def _number(value: object) -> float:
         text = value.strip(" \t")
         return float(text) if _NUMBER.fullmatch(text) else math.nan
     try:
-        return math.nan if isinstance(value, bool | np.bool_) else float(value)  # type: ignore[arg-type]
+        is_number = not isinstance(value, bool | np.bool_ | complex | np.complexfloating)
+        return float(value) if is_number else math.nan  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
         return math.nan

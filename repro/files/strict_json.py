@@ -7,6 +7,7 @@ from typing import Any
 
 from repro.base.errors import TraceError
 from repro.files.checks import shown
+from repro.files.guess import is_json_lines
 from repro.files.table import Document
 
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -27,6 +28,9 @@ def elements(document: Document, kind: str) -> Iterator[tuple[int, Any]]:
     last = 0
     at = _skip(document, 0)
     if text[at] != "[":
+        if is_json_lines(text):
+            why = f"JSON lines; wrap them in one list, commas between: [{{{kind}}}, {{{kind}}}, …]"
+            raise _error(document, at, why)
         raise _error(document, at, f"not a JSON list; expected [{{{kind}}}, …]")
     at = _skip(document, at + 1)
     more = text[at : at + 1] != "]"

@@ -26,7 +26,12 @@ from repro.files.checks import BadRows, Origin, is_plain, numbers, refuse, shown
 from repro.files.guess import (
     ADD_COLUMNS,
     ADD_OR_FORMAT,
+    DATE_EXAMPLE,
+    NO_UNITS,
     encoding_of,
+    epoch_unit,
+    is_lfs_pointer,
+    marked_as,
     other_kind,
     packed_as,
 )
@@ -51,6 +56,7 @@ NO_DATE = frozenset(["", "unknown", "none", "n/a", "na", "nan", "nat", "null", "
 _SHAPE = str.maketrans("123456789", "0" * 9)
 DATE_YEARS = (1970, 2100)
 DATE_LOOKS = "a date looks like 2017-10-09 07:01:55, of {} to {}".format(*DATE_YEARS)
+_DAY_FIRST = re.compile(r"[0-9]{1,4}[/.][0-9]{1,2}[/.][0-9]{2,4}\b.*|[0-9]{8}")
 
 
 @dataclass(frozen=True)
@@ -99,8 +105,8 @@ class Document:
     @cached_property
     def text(self) -> str:
         """The content as text; anything that is no text file is a TraceError."""
-        if self.raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
-            raise TraceError(f"{self.name}: UTF-16 text; save it as UTF-8")
+        if encoding := marked_as(self.raw):
+            raise TraceError(f"{self.name}: {encoding} text; save it as UTF-8")
         if packed := packed_as(self.raw):
             raise TraceError(f"{self.name}: {packed}; unpack it, or save it as CSV in UTF-8")
         zero = self.raw.find(b"\0")
@@ -117,6 +123,8 @@ class Document:
                 f"{self.name}: an HTML or XML page, not a trace; "
                 "the download went wrong: fetch it again"
             )
+        if is_lfs_pointer(text):
+            raise TraceError(f"{self.name}: a Git LFS pointer, not the file; run git lfs pull")
         return text
 
     def _not_text(self, place: int) -> TraceError:
@@ -190,15 +198,35 @@ class Table:
         ids: str | None = None,
         delimiter: str = ",",
         headed: bool = True,
+        units: Mapping[str, str] = NO_UNITS,
     ) -> None:
+        """Read a table.
+
+        Parameters
+        ----------
+        document : Document
+            The file.
+        required : sequence of str
+            Columns that it must have, all of them if it has no header.
+        text : collection of str
+            Columns that are no numbers.
+        ids : str, optional
+            Column of ids, which are whole numbers where all are written as such.
+        delimiter : str
+            What stands between two fields.
+        headed : bool
+            Whether the first line names the columns.
+        units : mapping of str to str
+            Required columns whose unit is not seconds: ``ms``, or ``date``.
+        """
         self.document = document
         self.delimiter = delimiter
+        self.units = units
         self.headed = headed
         self.quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if headed else csv.QUOTE_NONE
         self.offsets: bool | None = None
         self.blank_rows = 0
-        # the line by which a spreadsheet names the delimiter
-        self.skipped = found.end() if headed and (found := _SEP.match(document.text)) else 0
+        self.skipped = _naming_line(document) if headed else 0
         start, first = next(self._records(), (1, [""]))
         if len(first) > _MOST_COLUMNS:
             raise TraceError(
@@ -225,22 +253,7 @@ class Table:
             self.frame[ids] = _whole_ids(self.frame[ids])
 
     def _records(self) -> Iterator[tuple[int, list[str]]]:
-        """Yield (line on which it starts, fields) of each line that is not blank."""
-        stream = io.StringIO(self.document.text, newline="")
-        stream.seek(self.skipped)
-        reader = csv.reader(stream, delimiter=self.delimiter, quoting=self.quoting)
-        before = 1 if self.skipped else 0
-        line = before + 1
-        try:
-            for fields in reader:
-                if len(fields) > 1 or (fields and fields[0].strip()):
-                    yield line, fields
-                line = before + reader.line_num + 1
-        except csv.Error as error:
-            raise TraceError(
-                f"{self.document.name}:{line}: not a readable row ({error}); "
-                "look for a quote that is not closed"
-            ) from None
+        return _records(self.document, self.delimiter, self.quoting, self.skipped)
 
     def _rows(self) -> Iterator[tuple[int, int, list[str]]]:
         """Yield (row, line on which it starts, fields) of each row below the header."""
@@ -260,7 +273,7 @@ class Table:
         if absent:
             origin = Origin(self.document.name, line=lambda _: line)
             advice = ADD_OR_FORMAT if self.document.is_trace else ADD_COLUMNS
-            raise origin.missing(absent, self.header, advice)
+            raise origin.missing(absent, self.header, advice, self.units, line)
         twice = {name for name in self.header if self.header.count(name) > 1}
         if twice:
             raise TraceError(
@@ -510,13 +523,15 @@ class Table:
         # all dates of a file have the same shape, so few are matched
         shapes = _shapes(series)
         if not all(map(DATE.fullmatch, shapes)):
-            unknown = series.astype("str").str.strip().str.lower().isin(NO_DATE)
-            series = series.mask(unknown)
+            series = series.str.strip()
+            series = series.mask(series.str.lower().isin(NO_DATE))
             shapes = _shapes(series)
         held = series.notna().to_numpy(bool)
         if not all(map(DATE.fullmatch, shapes)):
             written = [isinstance(cell, str) and bool(DATE.fullmatch(cell)) for cell in series]
-            self.refuse(held & ~np.array(written), column, "not a date", DATE_LOOKS)
+            strange = held & ~np.array(written)
+            hint = date_looks(series.iloc[int(strange.argmax())])
+            self.refuse(strange, column, "not a date", hint)
         self._check_offsets(series, column, shapes)
         dates = pd.to_datetime(series, format="ISO8601", errors="coerce", utc=True)
         gone = dates.isna().to_numpy()
@@ -540,12 +555,56 @@ class Table:
             self.refuse(np.array(other), column, "another sort of date", accepted)
 
 
+def header_of(document: Document) -> tuple[int, list[str]]:
+    """Line and names of the header of a table with commas."""
+    records = _records(document, ",", csv.QUOTE_MINIMAL, _naming_line(document))
+    line, first = next(records, (1, [""]))
+    return line, [name.strip() for name in first]
+
+
+def _naming_line(document: Document) -> int:
+    """Length of the line by which a spreadsheet names the delimiter, 0 if there is none."""
+    found = _SEP.match(document.text)
+    return found.end() if found else 0
+
+
+def _records(
+    document: Document, delimiter: str, quoting: Literal[0, 3], skipped: int
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield (line on which it starts, fields) of each line that is not blank."""
+    stream = io.StringIO(document.text, newline="")
+    stream.seek(skipped)
+    reader = csv.reader(stream, delimiter=delimiter, quoting=quoting)
+    before = 1 if skipped else 0
+    line = before + 1
+    try:
+        for fields in reader:
+            if len(fields) > 1 or (fields and fields[0].strip()):
+                yield line, fields
+            line = before + reader.line_num + 1
+    except csv.Error as error:
+        raise TraceError(
+            f"{document.name}:{line}: not a readable row ({error}); "
+            "look for a quote that is not closed"
+        ) from None
+
+
 def no_job_left(document: Document, dropped: Mapping[str, int]) -> TraceError:
     """Return the error for a file of which every row was left out."""
     counts = Counter(document.left_out.values())
     counts.update(dropped)
     why = ", ".join(f"{reason}: {count:,}" for reason, count in counts.items())
     return TraceError(f"{document.name}: no job left ({why}); a trace holds at least one")
+
+
+def date_looks(value: object) -> str:
+    """Say how a date is written, and what to do with a value that is none."""
+    unit = epoch_unit(value)
+    if unit is not None:
+        return f"looks like {unit} since 1970: write dates as {DATE_EXAMPLE}"
+    if _DAY_FIRST.fullmatch(str(value).strip()):
+        return f"write dates as {DATE_EXAMPLE}"
+    return DATE_LOOKS
 
 
 def _shapes(series: pd.Series[Any]) -> set[str]:

@@ -14,11 +14,13 @@ from repro.base.errors import ReproError, TraceError, refuse_unknown
 from repro.base.typing import Floats
 from repro.files import public
 from repro.files.checks import BadRows
+from repro.files.guess import add_format, is_gavel
 from repro.files.spreadsheet import safe_cells
-from repro.files.table import Document, no_job_left
+from repro.files.table import Document, header_of, no_job_left
 from repro.files.whole import write_whole
-from repro.trace.formats import FORMATS
+from repro.trace.formats import FORMATS, required_columns
 from repro.trace.schema import COLUMNS, REQUIRED, validate
+from repro.trace.synth import generators
 
 TENTHS = 10
 ANY_TYPE = "any type"
@@ -79,6 +81,11 @@ def load(
             if format not in FORMATS:
                 raise TraceError(f"{name}: a table ({format}), not a trace; see repro trace list")
             path = public.fetch(name)
+        elif str(path) in generators:
+            raise TraceError(
+                f"{path}: is a generator of traces, not a file; use repro simulate --trace {path}, "
+                f"or repro.trace.synth.make({str(path)!r}, seed)"
+            )
         elif not os.path.exists(path):
             raise TraceError(f"{path}: no such file, nor {public.unknown(str(path))}")
     document = Document.read(path, is_trace=True)
@@ -119,15 +126,39 @@ def load(
 
 
 def _format_of(document: Document) -> str:
-    """Return the package's own format if the header has its columns; else ask for one."""
-    header = document.text.partition("\n")[0]
-    if {name.strip() for name in header.split(",")} >= set(REQUIRED):
+    """Name of the package's own format if the header has its columns; else what the file is.
+
+    Raises
+    ------
+    TraceError
+        With the format that fits, or with what the package's own format says of the file.
+    """
+    line, header = header_of(document)
+    if set(REQUIRED) <= set(header):
         return "repro"
-    known = ", ".join(FORMATS)
-    raise TraceError(
-        f"{document.name}: of which format? name one (--format): {known}; a header with "
-        f"{', '.join(REQUIRED)} needs no name"
-    )
+    fitting = _fitting(document, header)
+    if fitting:
+        raise TraceError(
+            f"{document.name}:{line}: of which format? looks like format {' or '.join(fitting)}: "
+            f"{add_format(*fitting)}"
+        )
+    FORMATS["repro"](document)
+    return "repro"
+
+
+def _fitting(document: Document, header: list[str]) -> list[str]:
+    """Names of the formats whose columns a file has."""
+    lines = (line for line in document.text.splitlines() if line.strip())
+    if is_gavel(next(lines, "")):
+        return ["gavel"]
+    needed = {name: set(required_columns(name)) for name in FORMATS}
+    fitting = {name: names for name, names in needed.items() if names and names <= set(header)}
+    # a format with more columns says more
+    return [
+        name
+        for name, names in fitting.items()
+        if not any(names < others for others in fitting.values())
+    ]
 
 
 def write(frame: pd.DataFrame, path: str | Path) -> Path:
@@ -205,6 +236,7 @@ def describe(
     if gpus_by_type and "gpu_type" in frame:
         by_type = _load_by_type(frame, work, span, gpus_by_type)
     largest = max(gpus_by_type.values()) if gpus_by_type else None
+    notes = [*held.get("notes", []), *_case_notes(frame, gpus_by_type or {})]
     return {
         **{name: held.get(name) for name in ("name", "format", "sha256", "synthetic")},
         "jobs": len(frame),
@@ -225,9 +257,25 @@ def describe(
         "never_fit": _wider(frame, cluster_gpus),
         "wider_than_any_type": _wider(frame, largest),
         "dropped": dict(held.get("dropped", {})),
-        "notes": list(held.get("notes", [])),
+        "notes": notes,
         "unread": list(held.get("unread", [])),
     }
+
+
+def _case_notes(frame: pd.DataFrame, gpus_by_type: Mapping[str, int]) -> list[str]:
+    """Note on GPU types that differ from those of the cluster in upper and lower case alone."""
+    if "gpu_type" not in frame:
+        return []
+    asked = {part for name in frame["gpu_type"].dropna().unique() for part in name.split("|")}
+    by_letters = {name.casefold(): name for name in gpus_by_type}
+    pairs = [
+        f"{name} of the trace and {by_letters[name.casefold()]} of the cluster"
+        for name in sorted(asked - gpus_by_type.keys())
+        if name.casefold() in by_letters
+    ]
+    if not pairs:
+        return []
+    return [f"GPU types differ in upper and lower case alone: {', '.join(pairs)}; write them alike"]
 
 
 def _wider(frame: pd.DataFrame, gpus: int | None) -> int | None:

@@ -16,13 +16,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from repro.base.typing import Flags
+from repro.base.typing import Flags, Floats
 from repro.files.table import Parsed
 from repro.trace.schema import refuse_repeats
 
 #: A recorded duration within a second of end - start is rounded, not wrong.
 ROUNDING_S = 1.0
 HOUR_S = 3600.0
+DAY_S = 86_400.0
+#: A log that begins twenty years after 1970 has no jobs of 1970.
+EPOCH_GAP_S = 20 * 365 * DAY_S
 NO_GPU = "no GPU"
 NO_SUBMIT = "no submit time"
 NEVER_RAN = "never ran"
@@ -143,6 +146,37 @@ def _seconds_by_width(attempts: Sequence[Attempt]) -> dict[int, float]:
     return seconds
 
 
+def without_epoch(dates: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
+    """Take out the dates that stand for none: 1970-01-01 where all others are decades later.
+
+    Parameters
+    ----------
+    dates : DataFrame
+        Columns of UTC dates, NaT where missing.
+    notes : list of str
+        Gets a line with their number.
+    """
+    start = pd.Timestamp(0, tz="UTC")
+    seconds = dates.apply(lambda column: (column - start).dt.total_seconds())
+    unset = is_unset(seconds.to_numpy(np.float64))
+    note_unset(int(unset.sum()), notes)
+    return dates.mask(unset)
+
+
+def is_unset(seconds: Floats) -> Flags:
+    """Mark times in the first day of 1970, unless there are others within decades of it."""
+    epoch = (seconds >= 0) & (seconds < DAY_S)
+    others = seconds[~epoch & ~np.isnan(seconds)]
+    decades_later = len(others) > 0 and others.min() >= EPOCH_GAP_S
+    return epoch & decades_later
+
+
+def note_unset(number: int, notes: list[str]) -> None:
+    """Note how many dates in the first day of 1970 were taken for none."""
+    if number:
+        notes.append(f"{_counted(number, 'date')} of 1970-01-01 taken as not set")
+
+
 def take_runs(
     parsed: Parsed,
     times: pd.DataFrame,
@@ -241,7 +275,8 @@ def _note_contradictions(parsed: Parsed, times: pd.DataFrame) -> None:
     if "recorded" in times:
         recorded = times["recorded"]
         seconds = pd.to_numeric(recorded, errors="coerce")
-        apart = ~((seconds - times["run"]).abs() <= ROUNDING_S) & recorded.notna()
+        written = recorded.notna() & (recorded.astype(str).str.strip() != "")
+        apart = ~((seconds - times["run"]).abs() <= ROUNDING_S) & written
         if wrong := int(apart.sum()):
             note = (
                 f"duration contradicts end - start in {wrong:,} of {len(times):,} rows: "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date, timedelta
 from typing import Any, Literal
 
 import numpy as np
@@ -11,6 +12,7 @@ import pandas as pd
 from repro.base.errors import TraceError
 from repro.base.typing import Flags
 from repro.files.checks import Origin, numbers, refuse, refuse_strange, shown
+from repro.files.guess import epoch_unit
 from repro.model.jobs import MAX_GPUS_PER_JOB
 
 MAX_EXACT = 2**53  # whole numbers beyond are not exact as float64
@@ -18,6 +20,14 @@ MAX_TIME_S = 2.0**33  # beyond, a float64 does not resolve a microsecond
 MIN_DURATION_S = 1e-6
 _RESOLVED = 1e-6  # of its duration, in which the end of a job is known
 _ID = "an id is a whole number or text, used once"
+_NO_ID = "neither whole number nor text"
+_WHOLE = (int, np.integer)
+_SORTS = {"M": "date", "m": "span"}
+_CLASSES: dict[str, tuple[type, ...]] = {
+    "date": (date, np.datetime64),
+    "span": (timedelta, np.timedelta64),
+    "period": (pd.Period,),
+}
 
 
 @dataclass(frozen=True)
@@ -100,6 +110,7 @@ def validate(
         raise origin.missing(absent, [str(name) for name in frame.columns])
     if frame.empty:
         raise TraceError(f"{origin.name}: no jobs; a trace holds at least one row")
+    refuse_dates(frame, origin.name)
     typed: dict[str, Any] = {
         name: _typed(frame[name], name, column, origin)
         for name, column in COLUMNS.items()
@@ -117,6 +128,62 @@ def validate(
     checked = checked.reset_index(drop=True)
     checked.attrs = dict(frame.attrs)
     return checked
+
+
+def refuse_dates(frame: pd.DataFrame, name: str) -> None:
+    """Raise for dates and time spans in a column of the schema, saying what to turn them into.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Not validated yet.
+    name : str
+        Name of the trace in the message.
+    """
+    for column, rule in COLUMNS.items():
+        values = frame.get(column)
+        sort = _sort_of_dates(values) if isinstance(values, pd.Series) else None
+        if values is None or sort is None:
+            continue
+        cells = f"trace[{column!r}]"
+        if rule.kind in ("id", "text"):
+            hint = f"text: {cells}.astype(str)"
+        elif rule.kind == "int":
+            hint = f"whole numbers ({rule.accepts})"
+        else:
+            hint = f"seconds: {_to_seconds(cells, sort, values.dtype == object)}"
+        kind = str(values.dtype)
+        if values.dtype == object:
+            kind = type(values.dropna().iloc[0]).__name__
+        raise TraceError(f"{name}: column {column!r} holds {kind}; give {hint}")
+
+
+def _sort_of_dates(values: pd.Series[Any]) -> str | None:
+    """Name what a column holds if it is dates, time spans or periods."""
+    if values.dtype.kind in _SORTS:
+        return _SORTS[values.dtype.kind]
+    if isinstance(values.dtype, pd.PeriodDtype):
+        return "period"
+    if values.dtype != object:
+        return None
+    kinds = values.dropna().map(type).unique().tolist()
+    for sort, classes in _CLASSES.items():
+        if any(issubclass(kind, classes) for kind in kinds):
+            return sort
+    return None
+
+
+def _to_seconds(cells: str, sort: str, objects: bool) -> str:
+    """Write the expression that turns dates, time spans or periods into seconds."""
+    if sort == "span":
+        spans = f"pd.to_timedelta({cells})" if objects else cells
+        return f"{spans}.dt.total_seconds()"
+    dates = cells
+    if sort == "period":
+        dates = f"{cells}.map(pd.Period.to_timestamp)"
+    elif objects:
+        dates = f"pd.to_datetime({cells})"
+    return f"({dates} - {dates}.min()).dt.total_seconds()"
 
 
 def check_fits(frame: pd.DataFrame, source: str | Origin, cluster_gpus: int) -> None:
@@ -141,8 +208,8 @@ def _typed(series: pd.Series[Any], name: str, column: Column, origin: Origin) ->
     whole = column.kind == "int"
     values = numbers(series, name, origin, column.accepts, required=column.required or whole)
 
-    def stop(bad: Flags, rule: str) -> None:
-        refuse(bad, series, name, origin, rule, column.accepts)
+    def stop(bad: Flags, rule: str, more: str = "") -> None:
+        refuse(bad, series, name, origin, rule, f"{column.accepts}{more}")
 
     if whole:
         stop(values != np.floor(values), "not a whole number")
@@ -151,26 +218,52 @@ def _typed(series: pd.Series[Any], name: str, column: Column, origin: Origin) ->
         stop(values <= column.low, "not positive")
     else:
         stop(values < column.low, "too small" if column.low else "negative")
-    stop(values > column.high, "too large")
+    beyond = values > column.high
+    unit = epoch_unit(values[int(beyond.argmax())]) if name == "submit_time" else None
+    stop(beyond, "too large", _since_epoch(unit))
     return pd.Series(values.astype(np.int64) if whole else values, index=series.index)
 
 
+def _since_epoch(unit: str | None) -> str:
+    """Say how times in a unit since 1970 become those of a trace."""
+    divisor = {"milliseconds": "1000", "microseconds": "1e6", "nanoseconds": "1e9"}.get(unit or "")
+    return f"; looks like {unit} since 1970: divide by {divisor}" if divisor else ""
+
+
 def _ids(series: pd.Series[Any], name: str, origin: Origin) -> pd.Series[Any]:
+    if isinstance(series.dtype, pd.CategoricalDtype):
+        series = series.astype(series.cat.categories.dtype)
     missing = series.isna().to_numpy()
     refuse(missing, series, name, origin, "missing value", _ID)
     if pd.api.types.is_float_dtype(series.dtype):
         values = series.to_numpy(float)
         broken = (values != np.floor(values)) | (np.abs(values) > MAX_EXACT)
-        refuse(broken, series, name, origin, "neither whole number nor text", _ID)
+        refuse(broken, series, name, origin, _NO_ID, _ID)
         return series.astype(np.int64)
-    whole = series.dtype == object and all(type(value) is int for value in series)
-    if whole or pd.api.types.is_integer_dtype(series.dtype):
-        in_range = series.min() >= -(2**63) and series.max() < 2**63
-        return series.astype(np.int64) if in_range else series.map(str).astype("str")
-    text = series if series.dtype != object else series.map(str).astype("str")
-    refuse((text.str.strip() == "").to_numpy(), series, name, origin, "missing value", _ID)
-    refuse_strange(text, name, origin, _ID)
-    return text
+    if pd.api.types.is_integer_dtype(series.dtype):
+        return _whole_ids(series)
+    if not pd.api.types.is_string_dtype(series.dtype) or series.dtype == object:
+        series = series.astype(object)
+        kinds = series.map(type)
+        strange = [kind for kind in kinds.unique() if not _is_id(kind)]
+        refuse(kinds.isin(strange).to_numpy(bool), series, name, origin, _NO_ID, _ID)
+        if all(issubclass(kind, _WHOLE) for kind in kinds.unique()):
+            return _whole_ids(series)
+        series = series.map(str).astype("str")
+    refuse((series.str.strip() == "").to_numpy(), series, name, origin, "missing value", _ID)
+    refuse_strange(series, name, origin, _ID)
+    return series
+
+
+def _is_id(kind: type) -> bool:
+    """Tell whether a type is one of whole numbers or text; a truth value is neither."""
+    return issubclass(kind, (str, *_WHOLE)) and not issubclass(kind, bool)
+
+
+def _whole_ids(series: pd.Series[Any]) -> pd.Series[Any]:
+    """Whole numbers as int64, or as text where these do not hold them."""
+    in_range = series.min() >= -(2**63) and series.max() < 2**63
+    return series.astype(np.int64) if in_range else series.map(str).astype("str")
 
 
 def refuse_repeats(ids: pd.Series[Any], origin: Origin, hint: str = "") -> None:

@@ -28,9 +28,9 @@ def read(document: Document, running: str = "keep") -> Parsed:
     ``gpu_milli`` / 1000. Dropped and counted: pods without a GPU, without a submit time, never
     scheduled, still running (no end), that end before they start, or that ran for 0 s.
 
-    Options: ``running``, what becomes of pods whose ``pod_phase`` is Running, for which the
-    deletion time is the end of the record and no completion: ``keep`` (as jobs that end then; a
-    note says how many, and their share of the GPU time) or ``drop``.
+    Options: ``running``, what becomes of pods whose ``pod_phase`` is Running (in upper or lower
+    case), for which the deletion time is the end of the record and no completion: ``keep`` (as jobs
+    that end then; a note says how many, and their share of the GPU time) or ``drop``.
 
     Weng et al., "Beware of Fragmentation: Scheduling GPU-Sharing Workloads with Fragmentation
     Gradient Descent", ATC 2023.
@@ -56,7 +56,8 @@ def read(document: Document, running: str = "keep") -> Parsed:
     }
     unfinished = np.zeros(len(gpus), np.bool_)
     if "pod_phase" in table:
-        unfinished = (table.frame["pod_phase"].str.strip() == "Running").to_numpy(np.bool_)
+        phase = table.frame["pod_phase"].str.strip().str.lower()
+        unfinished = (phase == "running").to_numpy(np.bool_)
     take_runs(parsed, pd.DataFrame(times, parsed.rows), {NO_GPU: gpus == 0})
     if running == "drop":
         parsed.drop({"no completion: Running": unfinished})

@@ -6,7 +6,7 @@ from repro.base.errors import ParamError
 from repro.files.table import Document, Parsed, Table
 from repro.model.jobs import MAX_GPUS_PER_JOB
 from repro.trace.formats import FORMATS
-from repro.trace.runs import NO_GPU, take_runs
+from repro.trace.runs import NO_GPU, take_runs, without_epoch
 
 _REQUIRED = ("job_id", "gpu_num", "submit_time", "start_time", "end_time")
 _DATES = {"submitted": "submit_time", "started": "start_time", "ended": "end_time"}
@@ -22,10 +22,11 @@ def read(document: Document, attempts: str = "refuse") -> Parsed:
 
     The run time is ``end_time`` - ``start_time``. A note counts the rows whose ``duration`` says
     otherwise by more than a second, and the jobs that start before they are submitted. Dates may
-    have an offset from UTC; Unknown, None and an empty cell are no date. Dropped and counted: jobs
-    without a GPU, without a submit time, never run (no start, or pending by ``state``), still
-    running (no end, or running by ``state``), that end before they start, or that ran for 0 s.
-    Submit times count from the earliest job kept.
+    have an offset from UTC; Unknown, None and an empty cell are no date, nor is 1970-01-01 where
+    all other dates are decades later (a note counts them). Dropped and counted: jobs without a GPU,
+    without a submit time, never run (no start, or pending by ``state``), still running (no end, or
+    running by ``state``), that end before they start, or that ran for 0 s. Submit times count from
+    the earliest job kept.
 
     Options: ``attempts``, what a second record of an id is: ``refuse`` (an error) or ``join``
     (another attempt of a requeued job). A joined job arrives at its earliest submission, asks for
@@ -38,7 +39,8 @@ def read(document: Document, attempts: str = "refuse") -> Parsed:
     if attempts not in _ATTEMPTS:
         raise ParamError(f"attempts={attempts}: give {' or '.join(_ATTEMPTS)}")
     text = ("user", "vc", "state", *_DATES.values())
-    table = Table(document, _REQUIRED, text=text, ids="job_id")
+    units = dict.fromkeys(_DATES.values(), "date")
+    table = Table(document, _REQUIRED, text=text, ids="job_id", units=units)
     parsed = table.parsed(
         *("job_id", "submit_time", "user", "vc"),
         num_gpus="gpu_num",
@@ -46,9 +48,12 @@ def read(document: Document, attempts: str = "refuse") -> Parsed:
         also=("state", "start_time", "end_time"),
     )
     gpus = table.whole("gpu_num", most=MAX_GPUS_PER_JOB)
-    dates = {name: table.times(column, required=False) for name, column in _DATES.items()}
-    origin = min(column.min() for column in dates.values())
-    times = pd.DataFrame({name: (held - origin).dt.total_seconds() for name, held in dates.items()})
+    dates = pd.DataFrame(
+        {name: table.times(column, required=False) for name, column in _DATES.items()}
+    )
+    dates = without_epoch(dates, parsed.notes)
+    origin = dates.min().min()
+    times = dates.apply(lambda column: (column - origin).dt.total_seconds())
     for name, column in {"recorded": "duration", "state": "state"}.items():
         if column in table:
             times[name] = table.frame[column]

@@ -2,10 +2,12 @@
 
 import numpy as np
 
-from repro.base.errors import ParamError, TraceError
+from repro.base.errors import ParamError, TraceError, near
+from repro.base.typing import Flags
+from repro.files.checks import refuse, shown
 from repro.files.table import Document, Parsed, Table
 from repro.model.jobs import MAX_GPUS_PER_JOB
-from repro.perf.parameter_server import PlanTimes, named
+from repro.perf.parameter_server import IterationModel, MeasuredPlans, PlanTimes, named
 from repro.trace.formats import FORMATS
 from repro.trace.schema import MAX_EXACT
 from repro.trace.synth.liquid import WARM_UP
@@ -20,7 +22,7 @@ def read(document: Document, case: str | None = None, times: str = "t4") -> Pars
     Columns: job, model, batch_size, num_batches, num_ps, num_workers; optional: case, index,
     gpu_mem_mb. A container has one GPU, ten iterations of warm-up come before the batches, and a
     duration is the time with all on one node under the performance model ``times`` (t4, k80 or
-    measured). Jobs whose run time nobody knows are left out.
+    measured). Jobs whose run time nobody knows are left out, and a note names their models.
 
     Liquid (TPDS 2022), artifact launchers.
     """
@@ -59,9 +61,34 @@ def read(document: Document, case: str | None = None, times: str = "t4") -> Pars
     rows = zip(frame["model"], frame["num_gpus"], servers, batch, frame["iterations"], strict=True)
     frame["duration"] = [_seconds(model, *row) for row in rows]
     unknown = frame["duration"].isna().to_numpy() | np.isnan(batch + batches)
+    _tell_unknown(parsed, kept & unknown, kept, times)
     parsed.drop({"another case": ~kept, f"no run time under times={times}": unknown})
     parsed.frame["batch_size"] = parsed.frame["batch_size"].astype(np.int64)
     return parsed
+
+
+def _tell_unknown(parsed: Parsed, unknown: Flags, kept: Flags, times: str) -> None:
+    """Note the models without a run time; raise if no job of the list has one."""
+    models = parsed.frame["model"].astype(object).where(parsed.frame["model"].notna(), "")
+    model = named(times)
+    known: list[str] = []
+    if isinstance(model, IterationModel):
+        known = list(model.models)
+    elif isinstance(model, MeasuredPlans):
+        known = list(model.seconds)
+    rule = f"no run time under times={times}"
+    if unknown.any() and (unknown == kept).all():
+        name = str(models[unknown].iloc[0])
+        accepted = f"known: {', '.join(known)}{near(name.lower(), known)}"
+        refuse(unknown, models, "model", parsed.origin, rule, accepted)
+    strange = models[unknown & ~models.isin(known).to_numpy(bool)].drop_duplicates()
+    lines = [parsed.origin.where(label) for label in strange.index.tolist()]
+    texts = [
+        f"{shown(name)} on line {line}{near(name.lower(), known)}"
+        for name, line in zip(strange, lines, strict=True)
+    ]
+    if texts:
+        parsed.notes.append(f"models with {rule}: {', '.join(texts)}")
 
 
 def _seconds(

@@ -7,6 +7,8 @@ from repro.files.checks import refuse
 from repro.files.table import Document, Parsed, Table
 from repro.perf.muri_models import muri_profiles
 from repro.trace.formats import FORMATS
+from repro.trace.runs import ROUNDING_S
+from repro.trace.schema import COLUMNS
 
 _TIMES = {
     "submit_time": "submit_time",
@@ -16,6 +18,8 @@ _TIMES = {
     "stage_gpu": "resource_time_1",
     "stage_network": "resource_time_2",
 }
+#: Stages of public traces sum to at most 1.8 times the iteration.
+_MOST_STAGES = 2
 _REQUIRED = ("job_id", "num_gpu", *_TIMES.values())
 
 
@@ -29,11 +33,13 @@ def read(document: Document) -> Parsed:
     ``resource_time_0`` is the data stage (storage read plus preprocessing on the CPU or the RL
     simulation); how it splits is not published, so it becomes ``stage_storage`` and there is no
     ``stage_cpu``. ``resource_time_1`` is the GPU, ``resource_time_2`` the network. ``interval``
-    (gap in the unfiltered trace) is not used.
+    (gap in the unfiltered trace) is not used. Notes count the rows whose duration is not
+    ``iterations`` x ``iteration_time``, and those whose stages take more than twice the iteration.
 
     Muri (SIGCOMM'22), artifact ``simulator/trace-data``.
     """
-    table = Table(document, _REQUIRED, text=("model_name",), ids="job_id")
+    units = dict.fromkeys(_TIMES.values(), "ms")
+    table = Table(document, _REQUIRED, text=("model_name",), ids="job_id", units=units)
     parsed = table.parsed(
         *("job_id", "batch_size", "iterations", "priority"),
         **(_TIMES | {"num_gpus": "num_gpu", "model": "model_name"}),
@@ -48,4 +54,29 @@ def read(document: Document) -> Parsed:
         hint = near(first.lower(), known).removeprefix("; ")
         hint += f" known: {', '.join(known)}; write a file with other models in format repro"
         refuse(strange, models, "model", parsed.origin, "unknown model", hint.lstrip())
+    _note_contradictions(parsed, table)
     return parsed
+
+
+def _note_contradictions(parsed: Parsed, table: Table) -> None:
+    """Note durations that are not the time of all iterations, and stages longer than these."""
+    frame = parsed.frame
+    each = frame["iteration_time"].to_numpy(float)
+    if "iterations" in table:
+        accepted = COLUMNS["iterations"].accepts
+        product = table.numbers("iterations", accepted, required=False) * each
+        # the last iteration is cut off by the duration
+        slack = each + ROUNDING_S
+        apart = np.abs(frame["duration"].to_numpy(float) - product) > slack
+        if wrong := int(apart.sum()):
+            parsed.notes.append(
+                f"duration contradicts iterations x iteration_time in {wrong:,} of {len(frame):,} "
+                "rows: rules paper use duration, rules muri use iterations x iteration_time"
+            )
+    stages = [name for name in _TIMES if name.startswith("stage_")]
+    long = frame[stages].sum(axis=1).to_numpy(float) > _MOST_STAGES * each
+    if wrong := int(long.sum()):
+        parsed.notes.append(
+            f"stage times sum to more than {_MOST_STAGES} x iteration_time in {wrong:,} of "
+            f"{len(frame):,} rows"
+        )

@@ -1,7 +1,8 @@
 """The flat Philly CSV: one row per job of the 2017 trace."""
 
-from repro.files.table import Document, Parsed, Table, elapsed
+from repro.files.table import DATE_LOOKS, Document, Parsed, Table, elapsed
 from repro.trace.formats import FORMATS
+from repro.trace.runs import without_epoch
 
 
 @FORMATS.register("philly")
@@ -16,8 +17,14 @@ def read(document: Document) -> Parsed:
     Jeon et al., "Analysis of Large-Scale Multi-Tenant GPU Clusters for DNN Training Workloads",
     ATC 2019; flattened in the artifact of Sia (SOSP'23).
     """
-    table = Table(document, ("timestamp", "duration", "num_gpus"), text=("timestamp", "cluster"))
+    required = ("timestamp", "duration", "num_gpus")
+    text = ("timestamp", "cluster")
+    table = Table(document, required, text=text, units={"timestamp": "date"})
     parsed = table.parsed("duration", "num_gpus", submit_time="timestamp", vc="cluster")
-    parsed.frame["submit_time"] = elapsed(table.times("timestamp"))
+    dates = table.times("timestamp")
+    unset = without_epoch(dates.to_frame(), [])["timestamp"].isna().to_numpy(bool)
+    accepted = f"all others are decades later; {DATE_LOOKS}"
+    table.refuse(unset, "timestamp", "a date that is not set", accepted)
+    parsed.frame["submit_time"] = elapsed(dates)
     parsed.frame.insert(0, "job_id", parsed.frame.index.to_numpy())
     return parsed

@@ -1,11 +1,15 @@
 """The published Philly job log (``cluster_job_log``): JSON with every attempt of every job."""
 
+from __future__ import annotations
+
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
+import numpy as np
 import pandas as pd
 
 from repro.base.errors import TraceError
@@ -18,10 +22,11 @@ from repro.files.table import (
     NO_DATE,
     Document,
     Parsed,
+    date_looks,
     no_job_left,
 )
 from repro.trace.formats import FORMATS
-from repro.trace.runs import NO_GPU, Attempt, Attempts, take_runs
+from repro.trace.runs import NO_GPU, Attempt, Attempts, is_unset, note_unset, take_runs
 
 _KEYS = ("jobid", "submitted_time", "attempts")
 _USED = (*_KEYS, "vc", "user")
@@ -41,6 +46,58 @@ class _Job(NamedTuple):
     submitted: float
     attempts: list[Attempt]
 
+    def times(self) -> list[float]:
+        """All times of the job."""
+        ends = (time for attempt in self.attempts for time in (attempt.start, attempt.end))
+        return [self.submitted, *ends]
+
+    def without(self, gone: Collection[float]) -> _Job:
+        """Return the job with NaN in place of some times."""
+
+        def kept(time: float) -> float:
+            return math.nan if time in gone else time
+
+        attempts = [
+            attempt._replace(start=kept(attempt.start), end=kept(attempt.end))
+            for attempt in self.attempts
+        ]
+        return self._replace(submitted=kept(self.submitted), attempts=attempts)
+
+
+class _Dates:
+    """Reads the dates of a log, and counts those with and without an offset from UTC."""
+
+    def __init__(self, origin: Origin) -> None:
+        self.origin = origin
+        self.by_offset: Counter[bool] = Counter()
+
+    def read(self, value: Any, row: int, column: str) -> datetime | None:
+        """Read a date; None if it is missing."""
+        text = value.strip() if isinstance(value, str) else value
+        if text is None or (isinstance(text, str) and text.lower() in NO_DATE):
+            return None
+        try:
+            date = datetime.fromisoformat(text if DATE.fullmatch(text) else "")
+        except (TypeError, ValueError):
+            hint = date_looks(text)
+            raise self.origin.error(row, column, "not a date", value, hint) from None
+        if not DATE_YEARS[0] <= date.year <= DATE_YEARS[1]:
+            rule = "a year that no trace is from"
+            raise self.origin.error(row, column, rule, value, DATE_LOOKS)
+        self.by_offset[date.tzinfo is not None] += 1
+        return date
+
+    def notes(self) -> list[str]:
+        """Note a log of both sorts."""
+        bare = self.by_offset[False]
+        every = self.by_offset.total()
+        if bare in (0, every):
+            return []
+        return [
+            f"{bare:,} of {every:,} dates without an offset from UTC: these are local times of Los "
+            "Angeles"
+        ]
+
 
 @FORMATS.register("philly-json")
 def read(document: Document) -> Parsed:
@@ -56,14 +113,18 @@ def read(document: Document) -> Parsed:
     counted: jobs without GPUs, without a submit time, never run, still running (the last attempt
     has no end), that end before they start, or that ran for 0 s.
 
-    Times without an offset from UTC are local times of Los Angeles. A time in the hour that occurs
-    twice in November is the first that is not before the time recorded ahead of it.
+    Times without an offset from UTC are local times of Los Angeles; a note counts them where others
+    have one. 1970-01-01 is no date where all others are decades later. A time in the hour that
+    occurs twice in November is the first that is not before the time recorded ahead of it.
 
     Jeon et al., ATC 2019; schema in the ``philly-traces`` repository.
     """
     entries, lines = _entries(document)
     origin = Origin(document.name, _COLUMNS, lines.__getitem__)
-    jobs = _jobs(entries, origin)
+    dates = _Dates(origin)
+    jobs = _jobs(entries, origin, dates)
+    notes = dates.notes()
+    jobs = _without_epoch(jobs, notes)
     joiner = Attempts()
     rigid = [joiner.join(job.attempts) for job in jobs.values()]
     rows = pd.Index(jobs)
@@ -80,7 +141,8 @@ def read(document: Document) -> Parsed:
         },
         index=rows,
     )
-    parsed = Parsed(frame, origin, notes=joiner.notes(), unread=_unread(entries))
+    notes += joiner.notes()
+    parsed = Parsed(frame, origin, notes=notes, unread=_unread(entries))
     bare = (frame["num_gpus"] == 0) & times["started"].notna()
     take_runs(parsed, times, {NO_GPU: bare.to_numpy()})
     parsed.frame["submit_time"] -= parsed.frame["submit_time"].min()
@@ -126,13 +188,13 @@ def _unread(entries: dict[int, dict[str, Any]]) -> list[str]:
     return [shown(key) for key, used in keys.items() if not used]
 
 
-def _jobs(entries: dict[int, dict[str, Any]], origin: Origin) -> dict[int, _Job]:
+def _jobs(entries: dict[int, dict[str, Any]], origin: Origin, dates: _Dates) -> dict[int, _Job]:
     """Read every job by its row; what is no job raises, with all such rows."""
     jobs = {}
     faults = []
     for row, entry in entries.items():
         try:
-            jobs[row] = _job(entry, row, origin)
+            jobs[row] = _job(entry, row, origin, dates)
         except BadRows as error:
             faults.append(error)
     if faults:
@@ -140,7 +202,18 @@ def _jobs(entries: dict[int, dict[str, Any]], origin: Origin) -> dict[int, _Job]
     return jobs
 
 
-def _job(entry: dict[str, Any], row: int, origin: Origin) -> _Job:
+def _without_epoch(jobs: dict[int, _Job], notes: list[str]) -> dict[int, _Job]:
+    """Take out times that stand for none, and note their number."""
+    seconds = [time for job in jobs.values() for time in job.times()]
+    unset = is_unset(np.array(seconds, np.float64))
+    note_unset(int(unset.sum()), notes)
+    if not unset.any():
+        return jobs
+    gone = {time for time, is_gone in zip(seconds, unset, strict=True) if is_gone}
+    return {row: job.without(gone) for row, job in jobs.items()}
+
+
+def _job(entry: dict[str, Any], row: int, origin: Origin, dates: _Dates) -> _Job:
     """Read one job."""
     name = entry["jobid"]
     if not (isinstance(name, str) and is_plain(name)) and type(name) is not int:
@@ -150,7 +223,7 @@ def _job(entry: dict[str, Any], row: int, origin: Origin) -> _Job:
         value = entry.get(key)
         if value is not None and not (isinstance(value, str) and is_plain(value)):
             raise origin.error(row, key, "not a name", value, "a name is printable text, or null")
-    submitted = _date(entry["submitted_time"], row, origin, "submit_time")
+    submitted = dates.read(entry["submitted_time"], row, "submit_time")
     submitted_s = _seconds(submitted, math.nan)
     attempts = []
     before = submitted_s
@@ -159,9 +232,9 @@ def _job(entry: dict[str, Any], row: int, origin: Origin) -> _Job:
         if gpus is None:
             hint = 'an attempt is {start_time, end_time, detail: [{ip, gpus: ["gpu0", …]}]}'
             raise origin.error(row, "duration", "not an attempt", attempt, hint)
-        start = _seconds(_date(attempt.get("start_time"), row, origin, "duration"), before)
+        start = _seconds(dates.read(attempt.get("start_time"), row, "duration"), before)
         before = before if math.isnan(start) else start
-        end = _seconds(_date(attempt.get("end_time"), row, origin, "duration"), before)
+        end = _seconds(dates.read(attempt.get("end_time"), row, "duration"), before)
         before = before if math.isnan(end) else end
         attempts.append(Attempt(start, end, gpus))
     return _Job(name, entry.get("vc"), entry.get("user"), submitted_s, attempts)
@@ -190,15 +263,3 @@ def _gpus(attempt: Any) -> set[tuple[Any, str]] | None:
         machine = part.get("ip")
         held.update((machine if isinstance(machine, str) else place, gpu) for gpu in named)
     return held
-
-
-def _date(value: Any, row: int, origin: Origin, column: str) -> datetime | None:
-    if value is None or (isinstance(value, str) and value.strip().lower() in NO_DATE):
-        return None
-    try:
-        date = datetime.fromisoformat(value if DATE.fullmatch(value) else "")
-    except (TypeError, ValueError):
-        raise origin.error(row, column, "not a date", value, DATE_LOOKS) from None
-    if not DATE_YEARS[0] <= date.year <= DATE_YEARS[1]:
-        raise origin.error(row, column, "a year that no trace is from", value, DATE_LOOKS)
-    return date

@@ -4,7 +4,8 @@ from repro.base.errors import TraceError
 from repro.files.table import Document, Parsed, Table
 from repro.trace.formats import FORMATS
 
-_OF_PAI = ("num_inst", "num_cpu", "num_gpu", "wait_time")
+#: Columns of Alibaba's PAI trace and of the simulator that was published with it.
+_OF_PAI = ({"num_inst", "num_cpu", "wait_time"}, {"inst_num", "plan_cpu"}, {"plan_gpu"})
 
 
 @FORMATS.register("tiresias")
@@ -13,7 +14,8 @@ def read(document: Document) -> Parsed:
 
     Columns: job_id, num_gpu, submit_time, duration; optional: model_name, iterations.
 
-    ``interval`` (gap to the next job) is not used.
+    ``interval`` (gap to the next job) is not used. A file with the columns of Alibaba's PAI trace,
+    whose ``num_gpu`` counts hundredths of a GPU, is refused.
 
     Tiresias (NSDI'19), artifact ``simulator/60_job.csv``.
     """
@@ -24,12 +26,12 @@ def read(document: Document) -> Parsed:
             f"{document.name}:1:resource_time_0: a column of Muri's traces, whose times are "
             "milliseconds; read it with format 'muri'"
         )
-    parsed = table.parsed(
+    if any(columns <= set(table.header) for columns in _OF_PAI):
+        raise TraceError(
+            f"{document.name}:1:num_gpu: columns of Alibaba's PAI trace, whose num_gpu counts "
+            "hundredths of a GPU (50 is half a GPU); divide it by 100 and write a table in format "
+            "repro: num_gpus in whole GPUs, a part of one as num_gpus 1 and gpu_share"
+        )
+    return table.parsed(
         "job_id", "submit_time", "duration", "iterations", num_gpus="num_gpu", model="model_name"
     )
-    if all(name in table for name in _OF_PAI):
-        parsed.notes.append(
-            "columns of Alibaba's PAI trace, whose num_gpu counts hundredths of a GPU: here they "
-            "are whole GPUs"
-        )
-    return parsed

@@ -494,6 +494,16 @@ def test_policies(capsys):
     assert "--set thresholds=" in shown and "srtf" in shown
 
 
+def test_a_policy_is_shown_alone(capsys):
+    first, paper, *settings = run(capsys, "policies", "tiresias-l").out.splitlines()
+    assert first.startswith("tiresias-l  ")
+    assert paper.strip() == "Tiresias, NSDI'19"
+    assert any("--set thresholds=" in line for line in settings)
+    row = json.loads(run(capsys, "policies", "srtf", "--json").out)
+    assert (row["name"], row["paper"]) == ("srtf", "Tiresias, NSDI'19")
+    assert "did you mean 'srtf'" in refused(capsys, "policies", "srft")
+
+
 def test_new_policy_writes_a_policy_and_a_test_that_pass(root, capsys, monkeypatch):
     monkeypatch.setattr(paths, "PACKAGE", root / "repro")
     shown = run(capsys, "new-policy", "my-first").out

@@ -106,7 +106,11 @@ def test_lines_for_people(place):
         (["a,1,2,0 0 8,,,"], (), "jobs.csv:2:tasks: no node '8'; nodes are 0 to 7"),
         (["a,1,2,0 x 1,,,"], (), "no node 'x'"),
         (["a,1,2,4 4 4,,,"], (), "node 4 is full; 2 GPUs are for jobs"),
-        (["a,1,2,0 0 0,alexnet,1,1"], ("--times", "k80"), "no parameters for model 'alexnet'"),
+        (
+            ["a,1,2,0 0 0,alexnet,1,1"],
+            ("--times", "k80"),
+            "jobs.csv:2:model: no parameters for model 'alexnet'",
+        ),
         (["a,1,2,0 0 0,alexnet,1,1"], ("--times", "measured"), "no measured time for 'alexnet'"),
         (["a,1,2,0 0 0,vgg16,,1"], ("--times", "t4"), "jobs.csv:2:batch_size: missing value"),
         (["a,1,2,0 0 0,,,"], ("--times", "v100"), "accepted: measured, k80, t4"),
@@ -114,6 +118,7 @@ def test_lines_for_people(place):
         (JOBS, ("--set", "lambda=x"), "lambda is 'x'"),
         (JOBS, ("--set", "mu=1"), "policy 'given' has no parameter 'mu'"),
         (JOBS, ("--seed", "-1"), "--seed -1"),
+        (JOBS, ("--set", "times=t4"), "--set times=t4: use --times instead"),
     ],
 )
 def test_bad_input(place, jobs, options, line):
@@ -171,6 +176,17 @@ def test_what_is_not_used_is_told(place, named, ignored, lines):
     assert err.splitlines() == [f"repro: {line}" for line in lines]
     _, text, told = place(policy="liquid", **named)
     assert told == err and "ignored" not in text
+
+
+def test_a_seed_without_effect_is_told(place):
+    code, out, err = place("--seed", "3", "--json", policy="liquid", head=BARE, jobs=["a,1,2"])
+    assert code == 0
+    assert err == "repro: not used: --seed 3 (policy liquid draws nothing)\n"
+    assert json.loads(out)["ignored"] == {"options": ["--seed"]}
+    assert "draws nothing" in place("--seed", "3")[2]
+    named = {"head": BARE, "jobs": ["a,1,2"]}
+    assert place("--seed", "3", policy="liquid-random", **named)[2] == ""
+    assert place(policy="liquid", **named)[2] == ""
 
 
 def test_columns_that_are_read_are_not_told(place):

@@ -192,6 +192,37 @@ def test_fetch_unknown():
         run("fetch", "pcs-to")
 
 
+def test_a_trace_is_not_written_over_itself(tmp_path, monkeypatch):
+    path = tmp_path / "base.csv"
+    path.write_text("job_id,submit_time,duration,num_gpus\n0,0,1,1\n")
+    link = tmp_path / "link.csv"
+    link.symlink_to(path)
+    before = path.read_bytes()
+    monkeypatch.chdir(tmp_path)
+    for out in ("base.csv", "./base.csv", "link.csv", str(path)):
+        with pytest.raises(ParamError, match="is the trace itself; name another file"):
+            CliRunner().invoke(app, ["convert", "base.csv", "--out", out], catch_exceptions=False)
+    assert path.read_bytes() == before and link.is_symlink()
+
+
+def test_a_link_to_no_file_yet_stays_and_the_file_is_written(jobs, tmp_path):
+    link = tmp_path / "link.csv"
+    link.symlink_to("new.csv")
+    run("convert", jobs, "--format", "tiresias", "--out", str(link))
+    assert link.is_symlink() and load(tmp_path / "new.csv")["job_id"].tolist() == [0, 1, 2]
+
+
+def test_types_that_differ_in_case_are_told(tmp_path):
+    path = tmp_path / "jobs.csv"
+    path.write_text(f"{TYPED}0,0,100,2,V100|T4\n1,5,10,1,k80\n")
+    words = ["info", str(path), "--cluster", "4xv100,4xk80"]
+    told = (
+        "GPU types differ in upper and lower case alone: V100 of the trace and v100 of the cluster"
+    )
+    assert told in run(*words)
+    assert json.loads(run(*words, "--json"))["notes"] == [f"{told}; write them alike"]
+
+
 def formats() -> dict[str, dict]:
     return {row["name"]: row for row in json.loads(run("formats", "--json"))}
 

@@ -113,7 +113,7 @@ def test_columns_without_a_name_are_named_by_their_place(read):
             "1:job_id,submit_time,duration,num_gpus: missing column (found name, time, application,"
             " num_replicas, batch_size); name looks like job_id, time looks like submit_time, "
             "num_replicas looks like num_gpus: rename them; no column of a run time; add "
-            "the missing columns, or name the format (--format)",
+            "the missing columns, or name the format (--format; repro trace formats lists them)",
         ),
         (
             f"# mine\n{HEAD}\n",
@@ -129,10 +129,61 @@ def test_what_is_no_table_is_named(read, text, format, message):
     assert str(caught.value).partition("jobs.csv:")[2].startswith(message)
 
 
-def test_a_trace_of_pai_is_noted(read):
-    head = "job_id,user,submit_time,duration,num_inst,num_cpu,num_gpu,gpu_type,wait_time"
-    frame = read(f"{head}\n0,u,0,100,1,600,50,T4,0\n", "tiresias")
-    assert "num_gpu counts hundredths of a GPU" in frame.attrs["notes"][0]
+@pytest.mark.parametrize(
+    "head",
+    [
+        "job_id,user,submit_time,duration,num_inst,num_cpu,num_gpu,gpu_type,wait_time",
+        "job_id,user,submit_time,duration,inst_num,plan_cpu,num_gpu,gpu_type,wait_time",
+    ],
+)
+def test_a_trace_of_pai_is_refused_with_what_to_divide(read, head):
+    with pytest.raises(TraceError) as caught:
+        read(f"{head}\n0,u,0,100,1,600,50,T4,0\n", "tiresias")
+    message = str(caught.value)
+    assert "jobs.csv:1:num_gpu: columns of Alibaba's PAI trace" in message
+    assert "divide it by 100" in message and "gpu_share" in message
+
+
+SACCT = "JobID    JobName  Partition\n------- -------- ----------\n1   a  b\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "format", "message"),
+    [
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(99), "repro", " an old Excel workbook (.xls)"),
+        (f"{HEAD}\n".encode("utf-32"), "repro", " UTF-32 text; save it as UTF-8"),
+        (f"{HEAD}\n".encode("utf-32-le"), "repro", "1: not UTF-8 (looks like UTF-32)"),
+        (
+            b"version https://git-lfs.github.com/spec/v1\noid sha256:a\nsize 1\n",
+            "gavel",
+            " a Git LFS pointer, not the file; run git lfs pull",
+        ),
+        (SACCT, "repro", "1: looks like the output of sacct (Slurm) in columns of fixed width"),
+        ('{"a":1}\n{"a":2}\n', "repro", "1: JSON lines, not a table"),
+        ('{"a":1}\n{"a":2}\n', "philly-json", "1:1: JSON lines; wrap them in one list, commas "),
+        ('{"jobs":[]}', "philly-json", "1:1: not a JSON list"),
+    ],
+)
+def test_packed_and_foreign_files_are_named(read, content, format, message):
+    with pytest.raises(TraceError) as caught:
+        read(content, format)
+    assert str(caught.value).partition("jobs.csv:")[2].startswith(message)
+
+
+def test_hidden_characters_are_shown(read):
+    with pytest.raises(TraceError, match=r"num_gpus\\u200b looks like num_gpus: rename it"):
+        read(f"{HEAD}\u200b\n0,0,60,1\n")
+    with pytest.raises(TraceError, match=r"2:job_id: control characters \(a\\ufeff\)"):
+        read(f"{HEAD}\na\ufeff,0,60,1\nb,0,60,1\n")
+    with pytest.raises(TraceError, match=r"2:duration: not a number \(1\\xa0000\)"):
+        read(f"{HEAD}\n0,0,1\u00a0000,1\n")
+    with pytest.raises(TraceError, match=r"2:duration: not positive \(' -5'\)"):
+        read(f"{HEAD}\n0,0, -5,1\n")
+
+
+def test_the_line_of_a_header_below_others_is_right(read):
+    with pytest.raises(TraceError, match=r"jobs\.csv:3:num_gpus: missing column"):
+        read(f"\n\n{HEAD.replace('num_gpus', 'pods')}\n0,0,60,1\n")
 
 
 def test_node_lists_with_other_names(tmp_path):

@@ -67,3 +67,18 @@ def test_bad_lists(tmp_path, row, options, line):
 def test_bad_options():
     with pytest.raises(ParamError, match="gap_s=-1"):
         synth.make("liquid-batch-jobs", 0, gap_s=-1)
+
+
+def test_models_without_a_run_time_are_named(tmp_path):
+    path = tmp_path / "jobs.csv"
+    known = "one,0,a,vgg16,12,250,1,2,8192\n"
+    path.write_text(HEAD + known + "one,1,b,VGG-16,12,250,1,2,1\none,2,c,cnn,12,250,1,2,1\n")
+    frame = load(path, "liquid")
+    assert frame.attrs["dropped"] == {"no run time under times=t4": 2}
+    assert frame.attrs["notes"] == [
+        "models with no run time under times=t4: VGG-16 on line 3; did you mean 'vgg16'?, cnn on "
+        "line 4"
+    ]
+    path.write_text(HEAD + "one,1,b,VGG-16,12,250,1,2,1\n")
+    with pytest.raises(TraceError, match=r"jobs\.csv:2:model: no run time.*did you mean 'vgg16'"):
+        load(path, "liquid")

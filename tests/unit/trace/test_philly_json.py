@@ -270,3 +270,23 @@ def test_keys_nothing_is_made_from_are_named(read):
         "note",
         "attempts.exit",
     ]
+
+
+def test_dates_of_both_sorts_are_noted(read):
+    frame = read([job("a", ONE, submitted="2017-10-07 08:11:39Z")])
+    assert frame.attrs["notes"] == [
+        "2 of 3 dates without an offset from UTC: these are local times of Los Angeles"
+    ]
+    assert read([job("a", ONE)]).attrs["notes"] == []
+
+
+def test_blanks_beside_a_date_are_no_part_of_it(read):
+    assert read([job("a", ONE, submitted=" 2017-10-07 01:11:39")])["duration"].tolist() == [74.0]
+
+
+def test_the_epoch_is_no_date(read):
+    unset = attempt("1970-01-01 00:00:00", "1970-01-01 00:00:00", 8)
+    frame = read([job("a", ONE), job("b", unset), job("c", ONE, submitted="1970-01-01 00:00:00")])
+    assert frame["job_id"].tolist() == ["a"]
+    assert frame.attrs["dropped"] == {"never ran": 1, "no submit time": 1}
+    assert "3 dates of 1970-01-01 taken as not set" in frame.attrs["notes"]

@@ -154,3 +154,42 @@ def test_the_work_of_a_job_is_that_of_its_attempts(tmp_path):
     frame = load(path, "philly-json")
     assert (frame["duration"] * frame["num_gpus"]).sum() == 66_720
     assert len(frame.attrs["notes"]) == 3
+
+
+EPOCH = "1970-01-01 08:00:00"
+
+
+def test_the_epoch_is_no_date_in_a_log_of_other_decades(helios):
+    frame = helios(
+        (1, 8, "CANCELLED", NINE, EPOCH, EPOCH, ""),
+        (2, 8, "COMPLETED", EPOCH, TEN, ELEVEN, ""),
+        (3, 8, "COMPLETED", NINE, TEN, ELEVEN, ""),
+    )
+    assert frame["submit_time"].tolist() == [0.0]
+    assert frame.attrs["dropped"] == {"never ran": 1, "no submit time": 1}
+    assert frame.attrs["notes"] == ["3 dates of 1970-01-01 taken as not set"]
+
+
+def test_a_log_of_1970_is_read(helios):
+    frame = helios((3, 8, "COMPLETED", EPOCH, EPOCH, "1970-01-02 08:00:00", ""))
+    assert frame["duration"].tolist() == [86_400.0]
+    assert frame.attrs["notes"] == []
+
+
+def test_the_epoch_is_no_submission_of_the_flat_philly_trace(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text(f"timestamp,duration,num_gpus\n{NINE},6,1\n{EPOCH},6,1\n")
+    with pytest.raises(TraceError, match=r"log\.csv:3:timestamp: a date that is not set \(1970"):
+        load(path, "philly")
+    assert load(path, "philly", drop_bad_rows=True)["submit_time"].tolist() == [0.0]
+
+
+def test_a_blank_duration_contradicts_nothing(helios):
+    assert helios((1, 8, "FAILED", NINE, TEN, ELEVEN, " ")).attrs["notes"] == []
+
+
+def test_the_phase_of_a_pod_is_read_in_any_case(tmp_path):
+    path = tmp_path / "pods.csv"
+    head = "name,num_gpu,gpu_milli,pod_phase,creation_time,deletion_time,scheduled_time"
+    path.write_text(f"{head}\np0,1,1000,RUNNING,0,9,1\np1,1,1000,succeeded,0,9,1\n")
+    assert load(path, "alibaba-openb", running="drop")["job_id"].tolist() == ["p1"]

@@ -260,8 +260,6 @@ LATE = "8,1,2020-06-09 18:41:01,2020-06-09 18:41:01,2020-06-09 18:42:01,60\n"
         ("1", "not a date"),
         ("2017", "not a date"),
         ("2017-10", "not a date"),
-        ("20171009", "not a date"),
-        ("1507532400", "not a date"),
         ("2017-10-09 07:01:55+8", "not a date"),
         ("２０１７-10-09 07:01:55", "not a date"),
         ("2017-02-30 07:01:55", "not a date"),
@@ -279,6 +277,44 @@ def test_dates(fails, date, rule):
         column = ("submit_time", "start_time", "end_time")[place]
         text = f"{HELIOS}{LATE}7,1,{','.join(dates)},60\n"
         assert fails(text, "helios") == f"3:{column}: {message}"
+
+
+@pytest.mark.parametrize(
+    ("date", "hint"),
+    [
+        ("20171009", "write dates as 2020-06-09 18:00:00"),
+        ("2020/06/09 18:00", "write dates as 2020-06-09 18:00:00"),
+        ("6/9/2020 18:00", "write dates as 2020-06-09 18:00:00"),
+        ("09.06.2020", "write dates as 2020-06-09 18:00:00"),
+        ("1507532400", "looks like seconds since 1970: write dates as 2020-06-09 18:00:00"),
+        ("1591725600000", "looks like milliseconds since 1970: write dates as 2020-06-09 18:00:00"),
+    ],
+)
+def test_dates_of_another_shape_come_with_advice(fails, date, hint):
+    philly = f"timestamp,duration,num_gpus\n2017-10-09 07:01:55,6,1\n{date},6,1\n"
+    assert fails(philly, "philly") == f"3:timestamp: not a date ({date}); {hint}"
+    text = f"{HELIOS}{LATE}7,1,{date},2020-06-09,2020-06-10,60\n"
+    assert fails(text, "helios") == f"3:submit_time: not a date ({date}); {hint}"
+
+
+@pytest.mark.parametrize(
+    ("time", "hint"),
+    [
+        ("1600000000000", "looks like milliseconds since 1970: divide by 1000"),
+        ("1600000000000000", "looks like microseconds since 1970: divide by 1e6"),
+        ("1.6e18", "looks like nanoseconds since 1970: divide by 1e9"),
+    ],
+)
+def test_times_in_other_units_since_1970_come_with_advice(fails, time, hint):
+    message = fails(text(ROWS[0], f"1,8,{time},133,vgg11,147,23"))
+    assert message.startswith(f"3:submit_time: too large ({time})") and message.endswith(hint)
+
+
+def test_blanks_beside_dates_are_no_part_of_them(tmp_path):
+    path = tmp_path / "jobs.csv"
+    path.write_text((HELIOS + LATE).replace(",", ", "))
+    frame = load(path, "helios")
+    assert frame["duration"].tolist() == [60.0]
 
 
 def test_dates_with_and_without_an_offset_in_one_file(fails):

@@ -317,3 +317,31 @@ def test_a_cut_row_is_found_beside_quoted_delimiters(read):
 def test_a_column_without_name_is_named_by_its_place(read):
     text = "job_id,submit_time,duration,num_gpus,\nj1,0,60,4,x\n"
     assert read(text, "repro").attrs["unread"] == ["column 5 (unnamed)"]
+
+
+def test_contradictions_of_muri_are_counted(read_muri):
+    frame = read_muri("0,1,0,100,500000,1000,200,500,300", "1,1,0,100,100000,1000,200,500,300")
+    assert frame["duration"].tolist() == [500.0, 100.0]
+    assert frame.attrs["notes"] == [
+        "duration contradicts iterations x iteration_time in 1 of 2 rows: rules paper use "
+        "duration, rules muri use iterations x iteration_time"
+    ]
+    frame = read_muri("0,1,0,100,100000,1000,2000,5000,3000")
+    assert frame.attrs["notes"] == [
+        "stage times sum to more than 2 x iteration_time in 1 of 1 rows"
+    ]
+    # a last iteration that is cut off, and a gap, contradict nothing
+    assert not read_muri("0,1,0,100,99200,1000,200,500,300").attrs["notes"]
+    assert not read_muri("0,1,0,,100000,1000,200,500,300").attrs["notes"]
+
+
+@pytest.fixture
+def read_muri(tmp_path):
+    def _read(*rows):
+        path = tmp_path / "muri.csv"
+        head = "job_id,num_gpu,submit_time,iterations,duration,iteration_time"
+        head += ",resource_time_0,resource_time_1,resource_time_2"
+        path.write_text("\n".join([head, *rows]) + "\n")
+        return load(path, "muri")
+
+    return _read

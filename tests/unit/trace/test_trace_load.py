@@ -131,8 +131,66 @@ def test_format_is_needed_for_a_file(tmp_path):
     path = write(JOBS, tmp_path / "jobs.csv")
     assert load(path).attrs["format"] == "repro"
     path.write_text("job_id,num_gpu,submit_time,duration\n0,4,0,60\n")
-    with pytest.raises(TraceError, match=r"of which format\?.*alibaba-openb, gavel, .*tiresias"):
+    with pytest.raises(TraceError, match=r"of which format.* tiresias: add --format tiresias"):
         load(path)
+
+
+HELIOS = "job_id,gpu_num,submit_time,start_time,end_time,state\n"
+MURI = "job_id,num_gpu,submit_time,duration,iteration_time,resource_time_0,resource_time_1,"
+
+
+@pytest.mark.parametrize(
+    ("text", "format"),
+    [
+        (HELIOS, "helios"),
+        (f"\n{HELIOS}", "helios"),
+        (f"{MURI}resource_time_2\n", "muri"),
+        ("A3C\tmain.py\trl\t--n\t0\t480\t1\t1\t-1\t0\n", "gavel"),
+    ],
+)
+def test_a_file_that_fits_a_format_says_which(tmp_path, text, format):
+    path = tmp_path / "jobs.csv"
+    path.write_text(text)
+    with pytest.raises(TraceError, match=f"looks like format {format}: add --format {format}$"):
+        load(path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "; Computer: x\n1" + " -1" * 17 + "\n",
+        "JobID|User|State\n1|u|COMPLETED\n",
+        '[{"job_id": 0}]',
+        "job_id;submit_time;duration;num_gpus\n0;0;1;1\n",
+        "job_id,submit_time,duration,gpus\n0,0,1,1\n",
+        "job_id,submit_time_ms,duration,num_gpus\n0,0,1,1\n",
+    ],
+)
+def test_a_file_without_a_format_gets_the_diagnosis_of_format_repro(tmp_path, text):
+    path = tmp_path / "jobs.csv"
+    path.write_text(text)
+    messages = []
+    for options in ({}, {"format": "repro"}):
+        with pytest.raises(TraceError) as caught:
+            load(path, **options)
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]
+
+
+@pytest.mark.parametrize("mark", ["", "\ufeff", "sep=,\r\n", "\n\n", "\ufeffsep=,\n"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("quote", ["", '"'])
+def test_the_own_format_is_known_in_every_dress(tmp_path, mark, end, quote):
+    header = ",".join(f"{quote}{name}{quote}" for name in REQUIRED)
+    path = tmp_path / "jobs.csv"
+    path.write_bytes(f"{mark}{header}{end}0,0,60,1{end}".encode())
+    assert load(path)["duration"].tolist() == [60.0]
+
+
+def test_a_generator_is_no_file():
+    with pytest.raises(TraceError, match="philly-like: is a generator of traces") as caught:
+        load("philly-like")
+    assert "repro simulate --trace philly-like" in str(caught.value)
 
 
 def test_table_is_not_a_trace():

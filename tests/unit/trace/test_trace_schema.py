@@ -230,3 +230,61 @@ def accepted(*row):
         return len(validate(table([row])))
     except TraceError:
         return 0
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        [True, False, True],
+        pd.array([True, False, True], dtype="boolean"),
+        [1j, 2j, 3j],
+        pd.interval_range(0, 3),
+        [{"a": 1}, {"a": 2}, {"a": 3}],
+        [[1], [2], [3]],
+        [(1, 2), (2, 3), (3, 4)],
+        [b"a", b"b", b"c"],
+        pd.Series([True, "x", 2], dtype=object),
+    ],
+)
+def test_ids_of_another_sort_are_refused(ids):
+    with pytest.raises(TraceError, match="row 0:job_id: neither whole number nor text") as caught:
+        validate(jobs().assign(job_id=ids), "jobs.csv")
+    assert "an id is a whole number or text" in str(caught.value)
+
+
+def test_categories_are_ids_as_their_values():
+    assert validate(jobs().assign(job_id=pd.Categorical([7, 5, 6])))["job_id"].tolist() == [7, 5, 6]
+    assert validate(jobs().assign(job_id=pd.Categorical([*"cab"])))["job_id"].tolist() == [*"cab"]
+
+
+def test_complex_numbers_are_no_times():
+    for values in ([1 + 2j] * 3, np.array([1 + 0j] * 3), pd.Series([1, 2j, 3], dtype=object)):
+        with pytest.raises(TraceError, match=r"duration: not a number \("):
+            validate(jobs().assign(duration=values), "jobs.csv")
+
+
+DATES = pd.date_range("2020-01-01", periods=3, freq="5s")
+SPANS = pd.to_timedelta([5, 10, 15], unit="s")
+PERIODS = pd.period_range("2020-01-01", periods=3, freq="5s")
+
+
+@pytest.mark.parametrize("values", [DATES, DATES.tz_localize("UTC"), SPANS, PERIODS])
+@pytest.mark.parametrize("kind", [None, object])
+def test_the_advice_on_dates_and_spans_works(values, kind):
+    trace = jobs().assign(submit_time=pd.Series(values, dtype=kind))
+    with pytest.raises(TraceError, match=r"jobs\.csv: column 'submit_time' holds ") as caught:
+        validate(trace, "jobs.csv")
+    advice = str(caught.value).partition("give seconds: ")[2]
+    seconds = eval(advice, {"trace": trace, "pd": pd})
+    assert np.diff(seconds).tolist() == [5.0, 5.0]
+
+
+@pytest.mark.parametrize("column", ["job_id", "user"])
+@pytest.mark.parametrize("values", [DATES, SPANS, PERIODS])
+def test_dates_as_names_are_to_become_text(column, values):
+    trace = jobs().assign(**{column: values})
+    with pytest.raises(TraceError, match="give text: ") as caught:
+        validate(trace, "jobs.csv")
+    advice = str(caught.value).partition("give text: ")[2]
+    trace[column] = eval(advice, {"trace": trace})
+    assert validate(trace)[column].nunique() == 3
