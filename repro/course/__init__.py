@@ -1,4 +1,4 @@
-"""The course: assignments for students, the checks in their cells, release and grading."""
+"""What the cells with tests of the course import. Solutions and grader are in ``repro_course``."""
 
 from repro.course.checks import Wrong, expect
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "api.md"
-NAMES = re.findall(r"`(repro\.[\w.]+)`", PAGE.read_text())
+NAMES = re.findall(r"`(repro(?:_course)?\.[\w.]+)`", PAGE.read_text())
 
 
 @pytest.mark.parametrize("name", NAMES)
