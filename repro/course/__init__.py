@@ -1,4 +1,7 @@
-"""What the cells with tests of the course import. Solutions and grader are in ``repro_course``."""
+"""What the cells with tests of the course import.
+
+Assignments, release and grader are in the distribution ``repro-course``.
+"""
 
 from repro.course.checks import Wrong, expect
 
