@@ -104,9 +104,9 @@ $(VENV)/.core: $(VENV)/.lock $(LOCK) pyproject.toml
 	$(BYTECODE)
 	@touch $@
 
-$(VENV)/.test: $(VENV)/.core
-	@echo "installing the test tools into $(VENV) (once)"
-	$(PIP) -e ".[dask,test]"
+$(VENV)/.test: $(VENV)/.core course/pyproject.toml
+	@echo "installing the course and the test tools into $(VENV) (once)"
+	$(PIP) -e ".[dask,test]" -e ./course
 	$(BYTECODE)
 	@touch $@
 

@@ -12,6 +12,8 @@ from types import ModuleType
 MOVED = {
     "repro.cluster": "repro.model.cluster",
     "repro.core": "repro.model",
+    "repro.course.grade": "repro_course.grade",
+    "repro.course.release": "repro_course.release",
     "repro.errors": "repro.base.errors",
     "repro.metrics": "repro.model.metrics",
     "repro.preferences.encodings": "repro.papers.pcs.encodings",
@@ -21,7 +23,7 @@ MOVED = {
     "repro.sim": "repro.engine",
 }
 #: Packages of the last release that hold public modules and are gone.
-GONE = {name.rpartition(".")[0] for name in MOVED} - {"repro"}
+GONE = {name.rpartition(".")[0] for name in MOVED} - {"repro", "repro.course"}
 
 
 class MovedFinder(MetaPathFinder):

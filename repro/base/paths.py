@@ -64,12 +64,6 @@ def figures_dir() -> Path:
     return project_root() / "figures"
 
 
-def course_dir() -> Path:
-    """Return the instructors' notebooks of the course."""
-    packed = PACKAGE / "tables" / "course"
-    return packed if packed.is_dir() else project_root() / "notebooks" / "course"
-
-
 def traces_dir() -> Path:
     """Return ``traces/``: the registry of public traces and the calibrated tables."""
     return _tables("traces")

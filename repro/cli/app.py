@@ -49,7 +49,9 @@ def _is_switch(param: Any) -> bool:
 class LazyGroup(TyperGroup):
     """Commands of which only the one asked for is imported."""
 
-    #: name -> ("module:function", the line that the help says of it), modules of `repro.cli`
+    #: package of the modules
+    home: ClassVar[str] = "repro.cli"
+    #: name -> ("module:function", the line that the help says of it)
     places: ClassVar[Mapping[str, tuple[str, str]]] = {}
 
     def __init__(self, **settings: Any) -> None:
@@ -73,7 +75,7 @@ class LazyGroup(TyperGroup):
                 add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
             )
             app.command(name, cls=OnceCommand)(
-                getattr(importlib.import_module(f"repro.cli.{module}"), function)
+                getattr(importlib.import_module(f"{self.home}.{module}"), function)
             )
             command = typer.main.get_command(app)
         return name, command, rest
@@ -115,21 +117,30 @@ class Commands(LazyGroup):
             "Write repro/policies/PAPER/NAME.py, an ordering policy, and its test.",
         ),
     }
-
-
-class CourseCommands(LazyGroup):
-    """What stands after ``repro course``."""
-
-    places: ClassVar = {
-        "release": (
-            "course:release",
-            "Write the student's folder: assignments without solutions and hidden tests.",
-        ),
-        "grade": (
-            "course:grade",
-            "Grade submissions, each in a process of its own, into FOLDER/grades.csv.",
+    #: Groups of other distributions: name -> (line of the help, message where it is not installed).
+    elsewhere: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "course": (
+            "Release assignments to students, grade what comes back.",
+            "the course tools are a distribution of their own: `pip install ./course` in a "
+            "checkout",
         ),
     }
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        for name, (line, _) in self.elsewhere.items():
+            self.commands[name] = TyperCommand(name, help=line, rich_markup_mode=None)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Import the group of another distribution if one of its commands is asked for."""
+        name, command, rest = super().resolve_command(ctx, args)
+        if name in self.elsewhere:
+            entry_points = importlib.import_module("repro.cli.entry_points")
+            found = entry_points.group(name)
+            if found is None and not ctx.resilient_parsing:
+                raise ParamError(self.elsewhere[name][1])
+            command = found or command
+        return name, command, rest
 
 
 class TraceCommands(LazyGroup):
@@ -162,8 +173,6 @@ app = typer.Typer(
 )
 trace = typer.Typer(cls=TraceCommands, context_settings=_HELP, rich_markup_mode=None)
 app.add_typer(trace, name="trace")
-course = typer.Typer(cls=CourseCommands, context_settings=_HELP, rich_markup_mode=None)
-app.add_typer(course, name="course")
 
 
 def _print_version(asked: bool) -> None:
@@ -187,11 +196,6 @@ def _top(
 @trace.callback()
 def _trace() -> None:
     """Public and own traces: list, fetch, look at, convert."""
-
-
-@course.callback()
-def _course() -> None:
-    """Release assignments to students, grade what comes back."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,4 +1,7 @@
-"""The course: assignments for students, the checks in their cells, release and grading."""
+"""What the cells with tests of the course import.
+
+Assignments, release and grader are in the distribution ``repro-course``.
+"""
 
 from repro.course.checks import Wrong, expect
 

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import copy
 import json
+from importlib import metadata
 
+import pytest
+
+#: Mark of tests that go through the command line.
+by_command = pytest.mark.skipif(
+    not metadata.entry_points(group="repro.commands", name="course"),
+    reason="repro-course is not installed: `pip install -e ./course`",
+)
 BLANK = "# YOUR CODE HERE\nraise NotImplementedError()"
 #: One task: the GPU-seconds of a job.
 ANSWER = """def service(seconds, gpus):

@@ -12,9 +12,9 @@ import pytest
 import yaml
 from sheets import answered, write
 
-from repro.course.assignments import read, sources
-from repro.course.grade import Limits, grade
-from repro.course.release import release
+from repro_course.assignments import read, sources
+from repro_course.grade import Limits, grade
+from repro_course.release import release
 
 HERE = Path(__file__).parent
 SOURCES = sources()
@@ -27,7 +27,7 @@ each = pytest.mark.parametrize("name", SOURCES)
 
 @pytest.fixture(scope="module")
 def released(tmp_path_factory):
-    pytest.importorskip("nbgrader", reason="the extra `course` brings nbgrader")
+    pytest.importorskip("nbgrader", reason="repro-course brings nbgrader")
     folder = tmp_path_factory.mktemp("course") / "student"
     release(folder)
     return folder
@@ -66,7 +66,7 @@ def marks(name):
 
 @each
 def test_nbgrader_accepts_the_marks(name):
-    steps = pytest.importorskip("nbgrader.preprocessors", reason="brought by the extra `course`")
+    steps = pytest.importorskip("nbgrader.preprocessors", reason="brought by repro-course")
     import nbformat
 
     steps.CheckCellMetadata().preprocess(nbformat.read(SOURCES[name], as_version=4), {})
@@ -90,6 +90,7 @@ def test_every_cell_is_marked_and_every_graded_cell_helps_and_grades(name):
 def test_a_release_has_no_solution_and_no_hidden_test(name, released):
     text = (released / f"{name}.ipynb").read_text()
     assert "SOLUTION" not in text and "HIDDEN" not in text
+    assert "repro_course" not in text
     for one, (source, mark) in marks(name).items():
         begin, end = ("SOLUTION", "END SOLUTION") if mark["solution"] else ("HIDDEN", "END HIDDEN")
         if mark["solution"] or mark["grade"]:

@@ -11,16 +11,16 @@ import zipfile
 
 import pandas as pd
 import pytest
-from sheets import TEST, answered, cell, notebook, page, tiny, write
+from sheets import TEST, answered, by_command, cell, notebook, page, tiny, write
 
 from repro.base.errors import ParamError, ReproError
 from repro.base.paths import PACKAGE
 from repro.cli import main
-from repro.course import grade as grading
-from repro.course import pytest_plugin
-from repro.course.assignments import read, sources
-from repro.course.grade import Limits, grade
 from repro.files.whole import write_whole
+from repro_course import grade as grading
+from repro_course import pytest_plugin
+from repro_course.assignments import PLACE, read, sources
+from repro_course.grade import Limits, grade
 
 LIMITS = Limits(cell=20, wall=40, cpu=40)
 RIGHT = "def service(seconds, gpus):\n    return gpus * seconds\n"
@@ -210,6 +210,7 @@ def test_the_layout_of_nbgrader(tmp_path, source):
     assert table.loc[0, "student"] == "ann" and table.loc[0, "points"] == 3
 
 
+@by_command
 def test_the_command(tmp_path, source, capsys):
     write(tmp_path / "in/=ann/1_tiny.ipynb", tiny())
     words = ["course", "grade", str(tmp_path / "in"), "--source", str(source), "-j", "1"]
@@ -227,6 +228,7 @@ def rows_of(folder):
     return pd.read_csv(folder / "grades.csv", dtype=str, keep_default_na=False)
 
 
+@by_command
 def test_another_name_is_graded_and_what_is_no_submission_has_a_row(tmp_path, source, capsys):
     write(tmp_path / "in/ann/1_Tiny (1).ipynb", tiny())
     write(tmp_path / "in/bob/notes.pdf", "x")
@@ -263,19 +265,20 @@ def test_an_archive_is_graded_where_it_lies(tmp_path, source):
     ]
 
 
+@by_command
 def test_without_pytest_nothing_is_graded(tmp_path, source, monkeypatch, capsys):
     write(tmp_path / "in/ann/1_tiny.ipynb", tiny())
     monkeypatch.setitem(sys.modules, "pytest", None)
     assert main(["course", "grade", str(tmp_path / "in"), "--source", str(source)]) == 2
     out, err = capsys.readouterr()
     assert out == "" and err.count("\n") == 1
-    assert "pytest is not installed; `pip install 'repro-gpu-scheduling[course]'` brings it" in err
+    assert "pytest is not installed; `pip install pytest` brings it" in err
     assert [path.name for path in (tmp_path / "in").iterdir()] == ["ann"]
     assert [path.name for path in (tmp_path / "in/ann").iterdir()] == ["1_tiny.ipynb"]
 
 
 def _no_plugin(monkeypatch):
-    monkeypatch.setattr(grading, "_PLUGIN", "repro.course.no_such_plugin")
+    monkeypatch.setattr(grading, "_PLUGIN", "repro_course.no_such_plugin")
 
 
 def _no_process(monkeypatch):
@@ -317,6 +320,7 @@ FAULTS = {
 }
 
 
+@by_command
 @pytest.mark.parametrize("what", FAULTS)
 def test_a_fault_of_the_grader_is_no_score(what, tmp_path, source, monkeypatch, capsys):
     fault, told = FAULTS[what]
@@ -441,11 +445,11 @@ def test_plain_pytest_grades_one_notebook(tmp_path):
     (name, path), *_ = sources().items()
     blank = {"cells": [one for one in read(path)["cells"] if one["cell_type"] == "markdown"]}
     write(tmp_path / f"{name}.ipynb", blank)
-    words = [sys.executable, "-m", "pytest", "-p", "repro.course.pytest_plugin", "-c", os.devnull]
+    words = [sys.executable, "-m", "pytest", "-p", "repro_course.pytest_plugin", "-c", os.devnull]
     done = subprocess.run(
         [*words, "-p", "no:cacheprovider", f"{name}.ipynb"],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(PACKAGE.parent)},
+        env={**os.environ, "PYTHONPATH": f"{PACKAGE.parent}{os.pathsep}{PLACE}"},
         capture_output=True,
         text=True,
     )

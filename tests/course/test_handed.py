@@ -11,8 +11,8 @@ import pytest
 from sheets import answered, cell, notebook, page, tiny, write
 
 from repro.base.errors import ParamError
-from repro.course.assignments import LARGEST
-from repro.course.handed import submissions
+from repro_course.assignments import LARGEST
+from repro_course.handed import submissions
 
 RIGHT = "def service(seconds, gpus):\n    return gpus * seconds\n"
 

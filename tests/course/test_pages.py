@@ -7,8 +7,8 @@ import nbformat
 import pytest
 
 from repro.base.paths import PACKAGE
-from repro.course.assignments import read, sources
-from repro.course.release import release
+from repro_course.assignments import read, sources
+from repro_course.release import release
 
 PAGES = {name: path for name, path in sources(ungraded=True).items() if name not in sources()}
 
@@ -26,7 +26,7 @@ def test_students_may_change_every_cell(name):
 
 @each
 def test_a_release_has_the_page_as_it_is(name, tmp_path):
-    pytest.importorskip("nbgrader", reason="the extra `course` brings nbgrader")
+    pytest.importorskip("nbgrader", reason="repro-course brings nbgrader")
     release(tmp_path / "student")
     handed = read(tmp_path / "student" / f"{name}.ipynb")
     own = read(PAGES[name])

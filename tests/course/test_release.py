@@ -6,15 +6,16 @@ import json
 import sys
 
 import pytest
-from sheets import page, tiny, write
+from sheets import by_command, page, tiny, write
 
 from repro.base.errors import ParamError
 from repro.cli import main
-from repro.course.release import release
+from repro_course.release import release
 
 
+@by_command
 def test_the_folder_of_a_student(tmp_path, capsys):
-    pytest.importorskip("nbgrader", reason="the extra `course` brings nbgrader")
+    pytest.importorskip("nbgrader", reason="repro-course brings nbgrader")
     write(tmp_path / "source/1_tiny.ipynb", tiny())
     write(tmp_path / "source/README.md", "# Begin here\n")
     words = ["course", "release", str(tmp_path / "out"), "--source", str(tmp_path / "source")]
@@ -30,7 +31,7 @@ def test_the_folder_of_a_student(tmp_path, capsys):
 
 
 def test_a_page_without_points_is_handed_out_without_outputs(tmp_path):
-    pytest.importorskip("nbgrader", reason="the extra `course` brings nbgrader")
+    pytest.importorskip("nbgrader", reason="repro-course brings nbgrader")
     write(tmp_path / "source/1_tiny.ipynb", tiny())
     write(tmp_path / "source/2_page.ipynb", page())
     made = release(tmp_path / "out", tmp_path / "source")

@@ -16,7 +16,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "api.md"
 TEXT = PAGE.read_text()
 #: Rows of the first table, then names in lists; mentions in sentences are neither.
 FLAT = re.findall(r"^\| `(repro\.\w+)` \|", TEXT, re.M)
-DEEP = re.findall(r"`(repro\.\w+\.[\w.]+)`", TEXT)
+DEEP = re.findall(r"`(repro(?:_course)?\.\w+\.[\w.]+)`", TEXT)
 
 
 @pytest.mark.parametrize("name", [*FLAT, *DEEP])

@@ -29,6 +29,16 @@ def pyproject() -> dict:
     return tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 
+def course() -> dict:
+    return tomllib.loads((ROOT / "course/pyproject.toml").read_text())
+
+
+def course_dependencies() -> list[str]:
+    """Requirements of the course but for the package itself."""
+    own = f"{pyproject()['project']['name']}=="
+    return [line for line in course()["project"]["dependencies"] if not line.startswith(own)]
+
+
 def bounds(lines: list[str]) -> dict[str, str]:
     parts = [re.fullmatch(r"([A-Za-z0-9_.-]+)\s*(.*)", line) for line in lines]
     return {m[1].lower(): m[2] for m in parts if m}
@@ -42,7 +52,8 @@ def conda() -> dict[str, str]:
 def test_environment_has_the_same_names_and_bounds_as_pyproject():
     project = pyproject()["project"]
     extras = project["optional-dependencies"]
-    wanted = bounds([*project["dependencies"], *extras["dask"], *extras["ecos"], *extras["test"]])
+    extra = [*extras["dask"], *extras["ecos"], *extras["test"]]
+    wanted = bounds([*project["dependencies"], *extra, *course_dependencies()])
     found = conda()
     assert found.pop("python") == project["requires-python"]
     found.pop("pip")
@@ -69,6 +80,7 @@ def locked(python: str, platform: str = "linux") -> dict[str, Requirement]:
 def asked(*extras: str) -> list[Requirement]:
     project = pyproject()["project"]
     lists = [project["dependencies"], *map(project["optional-dependencies"].get, extras)]
+    lists.append(course_dependencies())
     return [Requirement(line) for listed in lists for line in listed]
 
 
@@ -128,7 +140,6 @@ def test_extras_are_the_promised_ones():
     assert set(pyproject()["project"]["optional-dependencies"]) == {
         "dask",
         "ecos",
-        "course",
         "docs",
         "test",
     }
@@ -140,6 +151,8 @@ def test_version_is_the_same_everywhere():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert repro.__version__ == pyproject()["project"]["version"] == citation["version"]
     assert f"## {repro.__version__}" in (ROOT / "CHANGELOG.md").read_text()
+    assert course()["project"]["version"] == repro.__version__
+    assert course()["project"]["dependencies"][0] == f"repro-gpu-scheduling=={repro.__version__}"
 
 
 def test_the_distribution_has_a_name_of_its_own_and_no_hint_installs_a_strangers():
@@ -147,7 +160,13 @@ def test_the_distribution_has_a_name_of_its_own_and_no_hint_installs_a_strangers
     project = pyproject()["project"]
     assert project["name"] != "repro" and project["scripts"] == {"repro": "repro.cli:main"}
     shown = [ROOT / name for name in ("README.md", "Makefile", "CHANGELOG.md", "environment.yml")]
-    for folder, suffix in (("repro", "py"), ("docs", "md"), ("notebooks", "ipynb")):
+    shown.append(ROOT / "course/README.md")
+    for folder, suffix in (
+        ("repro", "py"),
+        ("course", "py"),
+        ("docs", "md"),
+        ("notebooks", "ipynb"),
+    ):
         shown += (ROOT / folder).rglob(f"*.{suffix}")
     for path in shown:
         assert not re.search(r"pip install [^\n`]*\brepro(?![-\w/])", path.read_text()), path
@@ -157,8 +176,13 @@ def test_the_wheel_takes_every_table_along():
     included = pyproject()["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
     tables = [*ROOT.glob("params/*.csv"), *ROOT.glob("traces/**/*.csv")]
     names = [path.relative_to(ROOT).as_posix() for path in tables]
-    course = {"notebooks/course": "repro/tables/course"}
-    assert included == course | {name: f"repro/tables/{name}" for name in names}
+    assert included == {name: f"repro/tables/{name}" for name in names}
+
+
+def test_the_wheel_of_the_course_takes_the_assignments_along():
+    wheel = course()["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert wheel["force-include"] == {"../notebooks/course": "repro_course/notebooks"}
+    assert wheel["packages"] == ["repro_course"]
 
 
 def test_floors_are_checked_where_style_and_types_are():
@@ -208,6 +232,16 @@ def test_make_installs_the_locked_versions_once(fake, tmp_path):
     assert all("-c constraints.txt" in call for call in calls[1:3])
     assert "no wheel of ecos" in said and "constraints.txt" in said
     assert fake(".venv/.core")[0] == []
+
+
+@needs_make
+def test_the_tests_install_the_course_and_the_figures_do_not(fake, tmp_path):
+    (tmp_path / "course").mkdir()
+    shutil.copy(ROOT / "course/pyproject.toml", tmp_path / "course")
+    assert not any("course" in call for call in fake(".venv/.core")[0])
+    calls = [call for call in fake(".venv/.test")[0] if "pip install" in call]
+    (call,) = calls
+    assert "-c constraints.txt" in call and call.endswith("-e ./course")
 
 
 @needs_make
@@ -285,7 +319,7 @@ def test_workflow_calls_what_there_is(job):
 def test_no_function_has_more_than_80_lines_beside_its_docstring():
     """A compiled kernel is as long as its idea."""
     long = []
-    for path in ROOT.glob("repro/**/*.py"):
+    for path in [*ROOT.glob("repro/**/*.py"), *ROOT.glob("course/**/*.py")]:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.FunctionDef) and "njit" not in map(kernel, node.decorator_list):
                 doc = node.body[0] if ast.get_docstring(node) else None

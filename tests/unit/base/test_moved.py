@@ -26,6 +26,8 @@ def test_an_old_name_is_the_module_of_the_new_one(old, monkeypatch):
         "from repro.cluster.spec import Cluster",
         "from repro.sim.simulate import simulate",
         "import repro.errors",
+        "from repro.course.grade import Limits, grade",
+        "from repro.course.release import release",
     ],
 )
 def test_imports_of_the_last_release_work(line):

@@ -20,7 +20,7 @@ import pytest
 import repro
 from repro.base import paths
 from repro.base.errors import ParamError
-from repro.cli import app
+from repro.cli import app, entry_points
 from repro.figures.saved import to_json
 
 TRACE = """\
@@ -628,16 +628,37 @@ def test_no_command_shows_the_help_as_help(words):
 
 @pytest.mark.parametrize(
     ("group", "above"),
-    [(app.Commands, ()), (app.TraceCommands, ("trace",)), (app.CourseCommands, ("course",))],
+    [(app.Commands, ()), (app.TraceCommands, ("trace",))],
 )
 def test_every_command_has_the_line_of_its_help_and_answers_to_h(group, above, capsys):
     for name, (place, line) in group.places.items():
         module, _, function = place.partition(":")
-        doc = inspect.getdoc(getattr(importlib.import_module(f"repro.cli.{module}"), function))
+        doc = inspect.getdoc(getattr(importlib.import_module(f"{group.home}.{module}"), function))
         assert " ".join(doc.split("\n\n")[0].split()) == line
         words = (*above, name)
         shown = run(capsys, *words, "-h").out
         assert shown.startswith(f"Usage: repro {' '.join(words)} ") and "-h, --help" in shown
+
+
+@pytest.mark.parametrize("words", [(), ("--help",), ("grade", "submissions"), ("release",)])
+def test_course_without_its_distribution_is_one_line(words, capsys, monkeypatch):
+    monkeypatch.setattr(entry_points.metadata, "entry_points", lambda **asked: ())
+    line = refused(capsys, "course", *words)
+    assert line == (
+        "repro: the course tools are a distribution of their own: `pip install ./course` in a "
+        "checkout"
+    )
+
+
+def test_the_shell_completes_nothing_of_a_distribution_that_is_missing(monkeypatch, capsys):
+    monkeypatch.setattr(entry_points.metadata, "entry_points", lambda **asked: ())
+    monkeypatch.setenv("_REPRO_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", "repro course ")
+    monkeypatch.setenv("COMP_CWORD", "2")
+    with pytest.raises(SystemExit):
+        app.main([])
+    out, err = capsys.readouterr()
+    assert out.strip() == err == ""
 
 
 def test_version(capsys):

@@ -83,13 +83,53 @@ def test_the_tables_travel_in_the_wheel(wheel):
         held = {name: packed.read(name) for name in packed.namelist() if "/tables/" in name}
     tables = [*ROOT.glob("params/*.csv"), *ROOT.glob("traces/**/*.csv")]
     wanted = {path: path.relative_to(ROOT) for path in tables}
-    # of the notebooks only the course's, which students' folders are made from
-    wanted |= {
-        path: path.relative_to(ROOT / "notebooks") for path in ROOT.glob("notebooks/course/*")
-    }
     assert held == {
         f"repro/tables/{name.as_posix()}": path.read_bytes() for path, name in wanted.items()
     }
+
+
+def test_a_students_wheel_holds_no_solution_and_no_grader(wheel):
+    with zipfile.ZipFile(wheel) as packed:
+        files = {name: packed.read(name) for name in packed.namelist()}
+    assert not any(name.endswith(".ipynb") for name in files)
+    telling = (b"BEGIN SOLUTION", b"BEGIN HIDDEN TESTS")
+    assert [name for name, held in files.items() if any(word in held for word in telling)] == []
+    own = {name for name in files if name.startswith("repro/course/")}
+    assert own == {"repro/course/__init__.py", "repro/course/checks.py"}
+
+
+@pytest.fixture(scope="module")
+def course_wheel(tmp_path_factory):
+    return built(ROOT / "course", tmp_path_factory.mktemp("course"))
+
+
+def test_the_assignments_travel_in_the_wheel_of_the_course(course_wheel):
+    with zipfile.ZipFile(course_wheel) as packed:
+        names = packed.namelist()
+        held = {name: packed.read(name) for name in names if "/notebooks/" in name}
+    wanted = {path.name: path.read_bytes() for path in ROOT.glob("notebooks/course/*.*")}
+    assert held == {f"repro_course/notebooks/{name}": content for name, content in wanted.items()}
+    assert not any(name.startswith("repro/") for name in names)
+
+
+def test_the_installed_course_releases_and_grades(wheel, course_wheel, tmp_path):
+    site = tmp_path / "site"
+    pip("install", "--no-index", "--no-deps", "--target", site, wheel, course_wheel)
+    (tmp_path / "here").mkdir()
+    place = Place(site, tmp_path / "here")
+    shown = place.python("-c", "import repro_course; print(repro_course.__file__)").stdout
+    assert Path(shown.strip()).parent == site / "repro_course"
+    place.repro("course", "release", "handout")
+    blank = place.here / "handout/1_queues.ipynb"
+    assert "SOLUTION" not in blank.read_text()
+    (place.here / "in/ann").mkdir(parents=True)
+    blank.rename(place.here / "in/ann/1_queues.ipynb")
+    shown = place.repro("course", "grade", "in", "-j", "1").stdout
+    assert shown.startswith("ann 1_queues: 0 of 10, ")
+    old = "from repro.course.grade import Limits; print(Limits.__module__)"
+    done = place.python("-W", "always::DeprecationWarning", "-c", old)
+    assert done.stdout == "repro_course.grade\n"
+    assert "repro.course.grade is repro_course.grade now" in done.stderr
 
 
 def test_the_installed_package_is_the_one_that_runs(place):

@@ -23,15 +23,15 @@ import pandas as pd
 from repro.base import paths
 from repro.base.errors import ParamError, ReproError
 from repro.base.release import VERSION
-from repro.course.assignments import Cell, merge, points_of, read, sources
-from repro.course.handed import Submission, submissions
 from repro.files.spreadsheet import safe_cells
 from repro.files.whole import write_whole
+from repro_course.assignments import PLACE, Cell, merge, points_of, read, sources
+from repro_course.handed import Submission, submissions
 
 _MEMORY = ".graded.json"
 #: Changes with what the memory holds and with the meaning of its notes.
 _FORM = "2"
-_PLUGIN = "repro.course.pytest_plugin"
+_PLUGIN = "repro_course.pytest_plugin"
 #: What the plugin sends before the first cell.
 _BEGINS = {"begins": True}
 #: Signals that no answer runs into by itself.
@@ -69,7 +69,7 @@ def grade(
     limits : Limits
         What one submission may use.
     source : Path, optional
-        The instructors' notebooks; None: the package's own.
+        The instructors' notebooks; None: the course's own.
     jobs : int
         Processes at a time.
     tell : callable, optional
@@ -87,9 +87,7 @@ def grade(
         pytest is not installed, or there are no submissions.
     """
     if find_spec("pytest") is None:
-        raise ParamError(
-            "pytest is not installed; `pip install 'repro-gpu-scheduling[course]'` brings it"
-        )
+        raise ParamError("pytest is not installed; `pip install pytest` brings it")
     found, ungraded = submissions(folder, source)
     known_sources = sources(source)
     memory = folder / _MEMORY
@@ -293,7 +291,8 @@ def _surroundings(place: str) -> dict[str, str]:
     """Return the environment of a graded process: its own folders, one thread, no screen."""
     kept = {name: text for name, text in os.environ.items() if not name.startswith("PYTEST")}
     threads = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-    python = [str(paths.PACKAGE.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    packages = [str(paths.PACKAGE.parent), str(PLACE)]
+    python = [*packages, *filter(None, [os.environ.get("PYTHONPATH")])]
     return {
         **kept,
         **dict.fromkeys(threads, "1"),

@@ -8,8 +8,8 @@ import typer
 
 from repro.base.errors import ParamError
 from repro.cli.lines import complain, say
-from repro.course import grade as grading
-from repro.course.release import release as write_release
+from repro_course import grade as grading
+from repro_course.release import release as write_release
 
 _Source = Annotated[
     Path | None,

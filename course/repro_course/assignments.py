@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from repro.base import paths
 from repro.base.errors import ParamError
 from repro.files.whole import read_small
 
+#: Folder that holds the package.
+PLACE = Path(__file__).resolve().parent.parent
 #: Bytes of a notebook.
 LARGEST = 20_000_000
 #: Commands of Jupyter, which are no Python.
@@ -31,6 +32,12 @@ class Cell(NamedTuple):
         return self.id is not None and not self.is_answer
 
 
+def own_folder() -> Path:
+    """Folder of the course's own notebooks: in an installed package, else in the checkout."""
+    packed = PLACE / "repro_course" / "notebooks"
+    return packed if packed.is_dir() else PLACE.parent / "notebooks" / "course"
+
+
 def sources(folder: Path | None = None, *, ungraded: bool = False) -> dict[str, Path]:
     """Return the instructors' notebooks by name, ``1_queues`` and so on.
 
@@ -39,7 +46,7 @@ def sources(folder: Path | None = None, *, ungraded: bool = False) -> dict[str, 
     Parameters
     ----------
     folder : Path, optional
-        Where they are; None: the package's own.
+        Where they are; None: the course's own.
     ungraded : bool
         With the pages to read, which students get but do not hand in.
 
@@ -48,7 +55,7 @@ def sources(folder: Path | None = None, *, ungraded: bool = False) -> dict[str, 
     >>> next(iter(sources()))
     '1_queues'
     """
-    folder = paths.course_dir() if folder is None else folder
+    folder = own_folder() if folder is None else folder
     found = {
         path.stem: path
         for path in sorted(folder.glob("[0-9]*_*.ipynb"))

@@ -7,8 +7,8 @@ from typing import Any
 import nbformat
 
 from repro.base.errors import ParamError
-from repro.course.assignments import sources
 from repro.files.whole import write_whole
+from repro_course.assignments import sources
 
 _PAGE = "README.md"
 
@@ -21,7 +21,7 @@ def release(folder: Path, source: Path | None = None) -> list[Path]:
     folder : Path
         A new or empty folder.
     source : Path, optional
-        The instructors' notebooks; None: the package's own.
+        The instructors' notebooks; None: the course's own.
 
     Returns
     -------
@@ -57,9 +57,7 @@ def _steps() -> list[Any]:
     try:
         from nbgrader import preprocessors as steps
     except ImportError:
-        raise ParamError(
-            "nbgrader is not installed; `pip install 'repro-gpu-scheduling[course]'` brings it"
-        ) from None
+        raise ParamError("nbgrader is not installed; `pip install nbgrader` brings it") from None
     return [
         steps.CheckCellMetadata(),
         steps.LockCells(),

@@ -1,4 +1,4 @@
-"""A notebook's graded cells as tests of pytest: ``pytest -p repro.course.pytest_plugin NOTEBOOK``.
+"""A notebook's graded cells as tests of pytest: ``pytest -p repro_course.pytest_plugin NOTEBOOK``.
 
 Under ``repro course grade`` the cells and limits come through standard input and the results go out
 through standard output; what students print goes nowhere.
@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from repro.course import checks
-from repro.course.assignments import Cell, merge, read, sources
+from repro_course.assignments import Cell, merge, read, sources
 
 GRADED = "REPRO_COURSE_GRADED"
 #: Nothing that an answer needs.

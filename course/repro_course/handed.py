@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from repro.base.errors import ParamError
-from repro.course.assignments import LARGEST, grade_mark, parse, read, sources, text_of
+from repro_course.assignments import LARGEST, grade_mark, parse, read, sources, text_of
 
 #: What is looked at of one student.
 MOST_FILES = 2_000
@@ -108,7 +108,7 @@ def submissions(
     folder : Path
         Holds a folder, or a zip archive, for each student.
     source : Path, optional
-        The instructors' notebooks; None: the package's own.
+        The instructors' notebooks; None: the course's own.
 
     Returns
     -------

@@ -1,0 +1,1 @@
+"""Grader, release command and assignments of the course on GPU cluster scheduling."""
