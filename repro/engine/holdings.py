@@ -15,7 +15,7 @@ from repro.engine.rounds.settings import RoundSettings
 from repro.model.cluster.spec import Cluster
 from repro.model.decision import Run
 from repro.model.jobs import JobTable
-from repro.model.performance import Overhead, Paced, Performance
+from repro.model.performance import Overhead, Paced, Performance, Renewing
 from repro.model.records import Intervals, Nodes
 from repro.model.rules import Rules
 from repro.model.speeds import ByType
@@ -67,6 +67,12 @@ class Holdings:
         self._column = {name: column for column, name in enumerate(sorted(self.capacity, key=str))}
         self.settles = self.overhead is not None and self.overhead.every_interval
         self._paced = self.perf if self.settles and isinstance(self.perf, Paced) else None
+        self._renewing = self.perf if isinstance(self.perf, Renewing) else None
+        if self._renewing and self.settles:
+            raise no_renewals()
+        #: heap of (next instant to ask for rates, leader of a run, number of the leader's start)
+        self._renewals: list[tuple[float, int, int]] = []
+        self._start_number = [0] * table.count
         self.intervals = Intervals(placer.tracks_nodes, cluster.gpu_types, placer.takes_wishes)
         self._keeps = settings.keep_intervals
         #: GPUs of a type are alike and starting is free
@@ -166,6 +172,65 @@ class Holdings:
         table = self.table
         return table.since[job] + table.left[job] / table.rate[job]
 
+    # rates that change -------------------------------------------------------------------------
+
+    def next_renewal(self) -> float:
+        """Instant at which the rates of a run are asked again; infinity if there is none."""
+        while self._renewals:
+            instant, leader, number = self._renewals[0]
+            if leader in self.runs and number == self._start_number[leader]:
+                return instant
+            heappop(self._renewals)
+        return math.inf
+
+    def renew(self, now: float) -> list[int]:
+        """Ask for the rates that are due; return the jobs whose rate changed."""
+        changed: list[int] = []
+        while self.next_renewal() <= now:
+            _, leader, _ = heappop(self._renewals)
+            changed += self._renew(self.runs[leader], now)
+        return changed
+
+    def _renew(self, run: Run, now: float) -> list[int]:
+        """Book the progress of a run at its old rates and go on at new ones."""
+        table = self.table
+        nodes = self._nodes.get(run.jobs[0], ())
+        members = [job for job in run.jobs if self.runs.get(job) is run]
+        for job in members:
+            done = max(0.0, now - table.since[job]) * table.rate[job]
+            table.left[job] = max(0.0, table.left[job] - done)
+            table.since[job] = max(now, table.since[job])
+        rates = dict(zip(run.jobs, self._rates(run, nodes)[0], strict=True))
+        for job in members:
+            self._note(run, job, now)
+            table.hold[job] = now
+            table.rate[job] = self._positive(job, rates[job]) / table.solo[job]
+            self.epoch[job] += 1
+            self._predict(job, table.since[job])
+        self._plan_renewal(run, nodes, max(table.since[job] for job in members))
+        return members
+
+    def _plan_renewal(self, run: Run, nodes: Nodes, begin: float) -> None:
+        """Note when the rates of a run that progresses from ``begin`` on are asked again."""
+        model = cast(Renewing, self._renewing)
+        seconds = model.renew(self.table, run, nodes)
+        if not seconds > 0:
+            raise PolicyError(
+                f"the performance model asks for new rates after {seconds:g} s; `renew` returns "
+                f"seconds above 0, or infinity"
+            )
+        if seconds < math.inf:
+            leader = run.jobs[0]
+            heappush(self._renewals, (begin + seconds, leader, self._start_number[leader]))
+
+    def _positive(self, job: int, rate: float) -> float:
+        """Return a rate, or raise if it is no positive number."""
+        if not rate > 0:
+            raise PolicyError(
+                f"policy {self._policy!r} runs job {self.table.ids[job]!r} at rate {rate:g}"
+            )
+        return rate
+
     def set_back(
         self, node: int, now: float, checkpoint_s: float, restart_s: float, foreseen: bool
     ) -> list[int]:
@@ -256,10 +321,6 @@ class Holdings:
             begin = clean
             if overhead is not None and not self.settles:
                 begin = self._progresses_from(run, job, clean)
-            if not rate > 0:
-                raise PolicyError(
-                    f"policy {self._policy!r} runs job {table.ids[job]!r} at rate {rate:g}"
-                )
             if now < table.first_start[job]:
                 table.first_start[job] = now
             table.running[job] = True
@@ -268,12 +329,15 @@ class Holdings:
             table.held[job] = run.gpus
             table.since[job] = begin
             table.clean[job] = clean
-            table.rate[job] = rate / table.solo[job]
+            table.rate[job] = self._positive(job, rate) / table.solo[job]
             self.runs[job] = run
             if not self.settles:
                 self._predict(job, begin)
             if rate != 1.0 or begin > now:
                 changed.append(job)
+        if self._renewing is not None:
+            self._start_number[leader] += 1
+            self._plan_renewal(run, nodes, max(table.since[job] for job in run.jobs))
         return changed
 
     def _wait(self, run: Run, now: float) -> None:
@@ -384,22 +448,10 @@ class Holdings:
         """Close the intervals of members of a gang that stop holding GPUs."""
         table = self.table
         leader = run.jobs[0]
-        spans = self.intervals
         charged = run.gpus - run.shared
-        kind = spans.types[run.gpu_type]
-        share = charged / len(run.jobs)
         for job in jobs:
             del self.runs[job]
-            start = table.hold[job]
-            if self._keeps:
-                rate = table.rate[job] * table.solo[job]
-                spans.rows.fromlist([job, leader, start, now, share, run.gpus, rate, kind])
-                if spans.nodes is not None:
-                    spans.nodes.append(self._nodes.get(leader, ()))
-                if spans.tasks is not None:
-                    spans.tasks.append(run.tasks)
-            table.seconds[job] += now - start
-            table.service[job] += (now - start) * table.held[job]
+            self._note(run, job, now)
             table.running[job] = False
             table.on_type[job] = -1
             self.epoch[job] += 1
@@ -408,6 +460,24 @@ class Holdings:
             if leader in self._nodes:
                 del self._nodes[leader]
                 self._typed.get(run.gpu_type, self.placer).give_back(leader)
+
+    def _note(self, run: Run, job: int, now: float) -> None:
+        """Record the interval of a job from its last change of GPUs or rate until now."""
+        table = self.table
+        start = table.hold[job]
+        if self._keeps:
+            leader = run.jobs[0]
+            spans = self.intervals
+            share = (run.gpus - run.shared) / len(run.jobs)
+            rate = table.rate[job] * table.solo[job]
+            column = spans.types[run.gpu_type]
+            spans.rows.fromlist([job, leader, start, now, share, run.gpus, rate, column])
+            if spans.nodes is not None:
+                spans.nodes.append(self._nodes.get(leader, ()))
+            if spans.tasks is not None:
+                spans.tasks.append(run.tasks)
+        table.seconds[job] += now - start
+        table.service[job] += (now - start) * table.held[job]
 
     def _drain_delay(self, gpus: float, now: float) -> float:
         """Return how long a gang waits for GPUs whose former holders still checkpoint."""
@@ -423,3 +493,11 @@ class Holdings:
             missing -= held
         self._draining = draining
         return until - now
+
+
+def no_renewals() -> ParamError:
+    """Error of a performance model with `renew` where jobs do not progress event by event."""
+    return ParamError(
+        "rates that change during a run (`renew` of the performance model) need jobs that progress "
+        "from event to event: choose rules other than muri, and a policy that returns no shares"
+    )

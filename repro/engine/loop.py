@@ -17,13 +17,13 @@ import simpy
 
 from repro.base.errors import ParamError, PolicyError, ReproError, TraceError
 from repro.base.typing import Flags
-from repro.engine.holdings import Holdings, RunSettings
+from repro.engine.holdings import Holdings, RunSettings, no_renewals
 from repro.engine.select.ranked import RankedDriver
 from repro.engine.whole_decisions import DecidedDriver
 from repro.model.cluster.spec import Cluster, gpus_by_type
 from repro.model.elastic import SAME_INSTANT, Elastic
 from repro.model.jobs import JobTable
-from repro.model.performance import Curves
+from repro.model.performance import Curves, Renewing
 from repro.model.policy import Order, Policy, speaks_for
 from repro.model.records import Result, collect
 from repro.model.speeds import Speeds
@@ -112,6 +112,8 @@ class Engine:
 
         how = self.settings.rounds
         perf = self.settings.perf
+        if isinstance(perf, Renewing):
+            raise no_renewals()
         spans = self.holdings.intervals.blocks if self.settings.keep_intervals else None
         tells = self.speeds.tell_rates(perf)
         if how.ideal:
@@ -374,6 +376,7 @@ class Engine:
             event = ends
             if self._next < table.count and submit[self._next] <= ends + near:
                 event = submit[self._next]
+            event = min(event, self.holdings.next_renewal())
             wake = self._decision_time(dirty)
             # a driver that simulates whole rounds can receive events late, at the round's end
             late = event < wake < math.inf and wake <= stop
@@ -388,6 +391,8 @@ class Engine:
             due = ends if abs(ends - now) <= near else now * self._same_instant
             if finish and finish[0][0] <= due:
                 dirty = self._complete(due, now, late) or dirty
+            for job in self.holdings.renew(now):
+                driver.rate_changed(job, now)
             if self._next < table.count and submit[self._next] <= now * arrivals_near:
                 self._admit(now * arrivals_near, now)
                 dirty = True

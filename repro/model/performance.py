@@ -25,6 +25,18 @@ class Paced(Performance, Protocol):
 
 
 @runtime_checkable
+class Renewing(Performance, Protocol):
+    """A performance model whose rates change while a run goes on, such as goodput by epoch."""
+
+    def renew(self, table: JobTable, run: Run, nodes: Nodes) -> float:
+        """Seconds of progress after which the rates of ``run`` are asked again; infinity: never.
+
+        ``table.left`` holds the work left of the members at this instant. The engine asks when the
+        run starts and after every renewal. A renewal is an event at which the policy decides, too.
+        """
+
+
+@runtime_checkable
 class Curves(Protocol):
     """A performance model that knows how fast jobs run on any number of GPUs."""
 

@@ -10,16 +10,20 @@ from repro.model.policy import policies
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "docs" / "sixth_paper.md").read_text()
+CODE = re.findall(r"^```python\n(.*?)^```$", TEXT, re.M | re.S)
 
 
 @pytest.fixture
 def example():
     """Names of the example after it ran; its policy is forgotten again."""
-    (text,) = re.findall(r"^```python\n(.*?)^```$", TEXT, re.M | re.S)
+    yield run(CODE[0])
+    del policies._items["whole-nodes"]
+
+
+def run(text):
     names = {"__name__": "example"}
     exec(compile(text, "sixth_paper.md", "exec", dont_inherit=True), names)
-    yield names
-    del policies._items["whole-nodes"]
+    return names
 
 
 def test_a_job_gets_a_node_every_minute_and_pays_for_a_move(example):
@@ -32,8 +36,12 @@ def test_a_job_gets_a_node_every_minute_and_pays_for_a_move(example):
     assert second["end"].item() == pytest.approx(60 + 30 + 500 / rate - 60)
 
 
+def test_a_job_does_its_second_half_at_half_the_rate():
+    jobs = run(CODE[1])["result"].jobs
+    assert (jobs["end_time"] - jobs["start_time"]).tolist() == (1.5 * jobs["duration"]).tolist()
+
+
 def test_what_it_builds_on_exists():
     for path in ("policies/liquid/grouping.py", "model/rules.py", "plot/looks.csv"):
         assert path in TEXT and (ROOT / "repro" / path).is_file()
     pkgutil.resolve_name("repro.perf.overhead.CheckpointOverhead")
-    assert "<!-- renew: begin -->" in TEXT
