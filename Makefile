@@ -14,11 +14,13 @@ BYTECODE := @$(VENV)/bin/python -m compileall -qq -j 0 $(VENV)/lib || true
 PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile \
 	$(if $(LOCK),-c $(LOCK),--upgrade --upgrade-strategy eager)
 
-.PHONY: figures test paper lab lab-filter bench lint architecture speed status accuracy sheet clean help FORCE
+.PHONY: figures test check nightly paper lab lab-filter bench lint architecture speed status accuracy sheet clean help FORCE
 
 help:
 	@echo "make figures  every figure and table, quick profile, gallery under build/figures"
 	@echo "make test     the test suite"
+	@echo "make check    lint and the quick unit tests, for people at work"
+	@echo "make nightly  the test suite with what takes longest"
 	@echo "make paper    every figure and table at the paper's size, into figures/"
 	@echo "make lab      JupyterLab on the notebooks; what cells print stays out of git"
 	@echo "make bench    speed in units U"
@@ -40,6 +42,12 @@ paper: $(CORE)
 
 test: $(TEST)
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup $(PYTEST_ARGS)
+
+check: lint
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "not slow and not nightly" tests/unit $(PYTEST_ARGS)
+
+nightly: $(TEST)
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "nightly or not nightly" $(PYTEST_ARGS)
 
 bench: $(TEST)
 	$(BIN)/python -m pytest tests/bench --benchmark-only $(PYTEST_ARGS)
