@@ -5,7 +5,7 @@ import math
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
-from typing import Any, Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -72,6 +72,16 @@ def stage_columns(present: Container[str], source: str = "the trace") -> tuple[s
     return columns
 
 
+class _TableStages(NamedTuple):
+    """Stages of the jobs of a table, and the periods of their groups so far."""
+
+    merged: bool  #: whether storage includes CPU
+    stages: list[Stages]  #: by job
+    numbers: list[int]  #: by job, equal for jobs of equal stages
+    solo: list[float]  #: seconds per iteration alone, by job
+    periods: dict[tuple[int, ...], float]  #: seconds, by the numbers of the members
+
+
 @dataclass(frozen=True)
 class Interleaving:
     """Performance model of grouped jobs: every member completes one iteration per period T.
@@ -136,20 +146,20 @@ class Interleaving:
 
     def _alone_and_grouped(self, table: JobTable, run: Run) -> tuple[list[float], float]:
         """Seconds per iteration of every job alone, and of the group."""
-        merged, stages, numbers, alone, periods = table.derived(self._id, partial(self._of, table))
-        key = tuple(map(numbers.__getitem__, run.jobs))
-        period = periods.get(key)
+        jobs: _TableStages = table.derived(self._id, partial(self._of, table))
+        key = tuple(jobs.numbers[job] for job in run.jobs)
+        period = jobs.periods.get(key)
         if period is None:
-            period = periods[key] = self.period([stages[job] for job in run.jobs], merged)
-        return alone, period
+            members = [jobs.stages[job] for job in run.jobs]
+            period = jobs.periods[key] = self.period(members, jobs.merged)
+        return jobs.solo, period
 
     @cached_property
     def _id(self) -> str:
         return f"stages {self}"
 
-    def _of(self, table: JobTable) -> tuple[Any, ...]:
-        """Whether storage has CPU; by job its stages, their number, solo time (s); periods."""
-        # Equal stages share a number, so that equal groups share a period.
+    def _of(self, table: JobTable) -> _TableStages:
+        """Stages and solo times of the jobs of a table."""
         columns = self.columns or stage_columns(list(filter(table.has, STAGE_COLUMNS)))
         if missing := [name for name in columns if name not in table.frame]:
             raise TraceError(
@@ -163,7 +173,7 @@ class Interleaving:
         solo = [sum(own) if math.isnan(seconds) else seconds for seconds, own in times]
         number_of: dict[Stages, int] = {}
         numbers = [number_of.setdefault(own, len(number_of)) for own in stages]
-        return columns == MERGED_COLUMNS, stages, numbers, solo, {}
+        return _TableStages(columns == MERGED_COLUMNS, stages, numbers, solo, {})
 
 
 @lru_cache(maxsize=200_000)
