@@ -17,7 +17,7 @@ from repro.solve.placement_ilp import MAX_NODES, MAX_WORKERS, node_traffic, solv
 
 
 def server_sizes(model_mb: float, servers: int, largest_share: float = 0.0) -> list[float]:
-    """Sizes (MB) of a model's parameter servers: the largest tensor, and equal parts of the rest."""
+    """Sizes (MB) of a model's parameter servers: the largest tensor, equal parts of the rest."""
     if servers == 1 or largest_share * servers <= 1:
         return [model_mb / servers] * servers
     largest = model_mb * largest_share
