@@ -18,7 +18,7 @@ from repro.model.jobs import MAX_GPUS_PER_JOB, JobTable
 from repro.model.records import Nodes
 
 _PUBLISHED = ModelTable("pcs_speedups.csv", ("model", "us_per_iteration"))
-#: Value columns of a file of curves, which has exactly one of them; and their rule.
+#: Value columns with their rules; a file of curves has exactly one of these columns.
 _VALUES = {
     "us_per_iteration": "a time per iteration is above 0 and finite",
     "speedup": "a speed-up is above 0 and finite",

@@ -75,8 +75,8 @@ def _read_row(
         where_pair = f"{where}: {other_text}"
         if other[1] == gang:
             pair = _speed(document, where_pair, speeds[0]), _speed(document, where_pair, speeds[1])
-            key = model, other[0], gang
-            _add_pair(pairs, key, gpu_type, pair, f"{document.name}: {where_pair}")
+            names = model, other[0], gang
+            _add_pair(pairs, names, gpu_type, pair, f"{document.name}: {where_pair}")
 
 
 def from_csv(document: Document) -> tuple[Rows, Pairs]:

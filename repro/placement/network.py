@@ -108,15 +108,17 @@ class Site:
 
     def open(self, gang: Gang, tasks: Sequence[int] = ()) -> Flags:
         """Nodes that can take one more container, in the domain of ``tasks``; shape (nodes,)."""
-        room = (self.idle > 0) & (self.gpu_mem_mb >= gang.gpu_mem_mb)
-        room &= self.link_mb_s >= gang.bandwidth_mb_s
-        return room & (self.domain == self.domain[tasks[0]]) if len(tasks) else room
+        fits = (self.idle > 0) & (self.gpu_mem_mb >= gang.gpu_mem_mb)
+        fits &= self.link_mb_s >= gang.bandwidth_mb_s
+        if len(tasks):
+            fits &= self.domain == self.domain[tasks[0]]
+        return fits
 
     def capacity(self, gang: Gang, per_node: float = np.inf) -> int:
         """Largest number of containers of a gang in one domain, at most ``per_node`` on a node."""
         most = np.minimum(np.floor(self.link_mb_s / gang.bandwidth_mb_s), per_node)
-        room = np.where(self.open(gang), np.minimum(self.idle, most), 0)
-        return int(np.bincount(self.domain, room).max())
+        containers = np.where(self.open(gang), np.minimum(self.idle, most), 0)
+        return int(np.bincount(self.domain, containers).max())
 
     def hold(self, tasks: Sequence[int], gang: Gang, sign: int = 1) -> None:
         """Take the GPUs and the bandwidth of a plan, or free them (``sign`` -1)."""

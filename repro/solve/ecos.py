@@ -37,19 +37,19 @@ def ecos_level(
     kind = np.repeat(np.arange(len(crowd.value)), crowd.counts.astype(int))
     least = np.zeros(len(kind)) if floor is None else floor[kind]
     bound = least > -np.inf
-    led = (scale[kind] > 0) & bound
-    unit = np.where(led, scale[kind], 1.0)
+    scaled = (scale[kind] > 0) & bound
+    unit = np.where(scaled, scale[kind], 1.0)
     entries_of_shares, limits_of_shares, values = _shares(crowd, kind)
     # A job without a scale has an empty row, which any z satisfies.
-    entries = [np.where(led, -values / unit, 0.0).ravel(), entries_of_shares]
-    limits = [np.where(led, -least / unit, 1.0), limits_of_shares]
+    entries = [np.where(scaled, -values / unit, 0.0).ravel(), entries_of_shares]
+    limits = [np.where(scaled, -least / unit, 1.0), limits_of_shares]
     if floor is not None:
         # The simulator has the floors a second time, in rows of their own.
         entries.append(np.where(bound, -values, 0.0).ravel())
         limits.append(np.where(bound, -least, 1.0))
     matrix = _level_matrix(len(kind), len(values), floor is not None)
     answer = _solve(
-        -1.0, matrix, [led.astype(float), np.column_stack(entries)], np.concatenate(limits)
+        -1.0, matrix, [scaled.astype(float), np.column_stack(entries)], np.concatenate(limits)
     )
     if answer is None:
         return None
@@ -58,9 +58,9 @@ def ecos_level(
     value = np.maximum((crowd.value * shares).sum(axis=1), 1e-300)
     slack = np.zeros(len(scale))
     price = np.zeros(len(scale))
-    kinds = kind[led]
-    slack[kinds] = answer["s"][: len(kind)][led] / value[kinds]
-    price[kinds] = answer["z"][: len(kind)][led] * value[kinds] / max(abs(z), 1e-300)
+    kinds = kind[scaled]
+    slack[kinds] = answer["s"][: len(kind)][scaled] / value[kinds]
+    price[kinds] = answer["z"][: len(kind)][scaled] * value[kinds] / max(abs(z), 1e-300)
     return shares, z, slack, price
 
 
@@ -129,8 +129,8 @@ def worth_as_written(speeds: Floats, widths: Floats, weights: Floats, gpus: Floa
     """
     gpus_per_job = gpus / len(speeds)
     equal = (speeds * (gpus_per_job / gpus_per_job.sum())).sum(axis=1)
-    scaled: Floats = speeds * ((1.0 / weights) * (1.0 / equal))[:, None] * widths[:, None]
-    return scaled
+    values: Floats = speeds * ((1.0 / weights) * (1.0 / equal))[:, None] * widths[:, None]
+    return values
 
 
 def _shares(crowd: Any, kind: Ints) -> tuple[Floats, Floats, Floats]:

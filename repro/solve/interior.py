@@ -406,7 +406,7 @@ def direction(
 
 
 @njit(error_model="numpy", fastmath=True)
-def reach(dx: Any, over_x: Any, dq: Any, q: Any) -> float:
+def longest_step(dx: Any, over_x: Any, dq: Any, q: Any) -> float:
     """Longest step after which x and q are still positive; ``over_x`` is 1 / x."""
     most = 1e-9
     for j in range(q.size):
@@ -480,8 +480,8 @@ def follow(problem: Any, x: Any, z: float, free: bool, end: float) -> tuple[floa
             passes = 2
         elif not last:
             direction(problem, now, free, goal, second, passes, terms, move)
-            a = min(1.0, reach(dx, over_x, dq, q))
-            d = min(1.0, reach(dy, over_y, dpi, pi))
+            a = min(1.0, longest_step(dx, over_x, dq, q))
+            d = min(1.0, longest_step(dy, over_y, dpi, pi))
             left = 0.0
             for j in range(n):
                 left += (q[j] + a * dq[j]) * (pi[j] + d * dpi[j])
@@ -508,8 +508,8 @@ def follow(problem: Any, x: Any, z: float, free: bool, end: float) -> tuple[floa
                     for k in range(size):
                         x[j, k] = max(0.0, x[j, k] + dx[j, k])
             return z, y, number, True
-        a = min(1.0, 0.995 * reach(dx, over_x, dq, q))
-        d = min(1.0, 0.995 * reach(dy, over_y, dpi, pi))
+        a = min(1.0, 0.995 * longest_step(dx, over_x, dq, q))
+        d = min(1.0, 0.995 * longest_step(dy, over_y, dpi, pi))
         if curved or last:
             a = d = min(a, d)
         z += a * dz

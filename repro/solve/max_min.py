@@ -110,9 +110,9 @@ def central_level(crowd: Crowd, scale: Floats, floor: Floats | None = None) -> C
     floor = np.zeros(len(crowd.value)) if floor is None else floor
     start = crowd.small_shares
     value = (crowd.usable_value * start).sum(axis=1)
-    led = scale > 0
-    unit = float((value[led] / scale[led]).min())
-    first = float(((value - floor)[led] / (scale[led] * unit)).min()) - 0.5
+    scaled = scale > 0
+    unit = float((value[scaled] / scale[scaled]).min())
+    first = float(((value - floor)[scaled] / (scale[scaled] * unit)).min()) - 0.5
     return _run(crowd, scale, floor, start, first, unit)
 
 
@@ -195,8 +195,8 @@ def _run(
     slacks[types] = 1.0 - start.sum(axis=1)
     u = (v[:types] * slacks[:types]).sum(axis=0)
     slacks[types + 2] = u
-    room = linear * u - h / u - s * level - g
-    slacks[types + 1] = np.where(bound, np.maximum(room, 1e-3 * (1e-3 + np.abs(g))), 0.0)
+    slack = linear * u - h / u - s * level - g
+    slacks[types + 1] = np.where(bound, np.maximum(slack, 1e-3 * (1e-3 + np.abs(g))), 0.0)
     total = float(barrier.sum(axis=0) @ counts) + types
     # In the order of COUNT to INVERSE in the kernel.
     job = np.array([counts, counts * widths, counts * s, widths, s, g, linear, h])

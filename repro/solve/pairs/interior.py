@@ -206,35 +206,35 @@ def normal_matrix(
 
 
 @njit(error_model="numpy", fastmath=SUMS)
-def factorise_blocks(matrix: Any, blocks: Any, one: Any, two: Any, inverse: Any) -> None:
+def factorise_blocks(matrix: Any, blocks: Any, first: Any, second: Any, inverse: Any) -> None:
     """Overwrite `normal_matrix` with its factor, both vectors with solutions; invert the pivots."""
     last = blocks[-1]
-    types = len(one) - last
+    types = len(first) - last
     corner = matrix[last:, : types + 2]
-    assign(corner[:, types], one[last:])
-    assign(corner[:, types + 1], two[last:])
+    assign(corner[:, types], first[last:])
+    assign(corner[:, types + 1], second[last:])
     for block in range(len(blocks) - 1):
         lo = blocks[block]
         hi = blocks[block + 1]
         wide = hi - lo
         part = matrix[lo:hi, : wide + types + 2]
-        assign(part[:, wide + types], one[lo:hi])
-        assign(part[:, wide + types + 1], two[lo:hi])
+        assign(part[:, wide + types], first[lo:hi])
+        assign(part[:, wide + types + 1], second[lo:hi])
         factorise(part)
-        assign(one[lo:hi], part[:, wide + types])
-        assign(two[lo:hi], part[:, wide + types + 1])
+        assign(first[lo:hi], part[:, wide + types])
+        assign(second[lo:hi], part[:, wide + types + 1])
         for i in range(wide):
             inverse[lo + i] = 1.0 / part[i, i]
             for g in range(types):
                 for h in range(g, types + 2):
                     corner[g, h] -= part[i, wide + g] * part[i, wide + h]
     factorise(corner)
-    assign(one[last:], corner[:, types])
-    assign(two[last:], corner[:, types + 1])
+    assign(first[last:], corner[:, types])
+    assign(second[last:], corner[:, types + 1])
     for g in range(types):
         inverse[last + g] = 1.0 / corner[g, g]
-    _backward(matrix, blocks, inverse, one)
-    _backward(matrix, blocks, inverse, two)
+    _backward(matrix, blocks, inverse, first)
+    _backward(matrix, blocks, inverse, second)
 
 
 @njit(error_model="numpy", fastmath=SUMS)
@@ -291,16 +291,16 @@ def largest(values: Any) -> float:
 
 
 @njit(error_model="numpy", fastmath=SUMS)
-def dot(one: Any, other: Any) -> float:
+def dot(a: Any, b: Any) -> float:
     """Inner product."""
     total = 0.0
-    for k in range(len(one)):
-        total += one[k] * other[k]
+    for k in range(len(a)):
+        total += a[k] * b[k]
     return total
 
 
 @njit(error_model="numpy", fastmath=SUMS)
-def turn(
+def complete_steps(
     target: Any, values: Any, duals: Any, steps: Any, dual_steps: Any, most: float
 ) -> float:  # fmt: skip
     """Set the steps that change products by ``target``; return the largest relative decrease."""
@@ -461,8 +461,8 @@ def centre(
                 dy_low[k] = t[k] - pull * dual[k]
             d_kappa = (target_tau - kappa * d_tau) / tau
             most = max(1.0 if phase == 0 else 0.99, -d_tau / tau, -d_kappa / kappa)
-            most = turn(target_low, s_low, y_low, ds_low, dy_low, most)
-            most = 1.0 / turn(target, s, y, ds, y2, most)
+            most = complete_steps(target_low, s_low, y_low, ds_low, dy_low, most)
+            most = 1.0 / complete_steps(target, s, y, ds, y2, most)
             if phase == 0:
                 sigma = min(1.0, max(1e-4, (1.0 - most) ** 3))
                 pull = 1.0 - sigma
