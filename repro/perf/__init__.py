@@ -1,4 +1,4 @@
-"""How fast jobs run on what they hold, and what preemption costs."""
+"""Performance models: the rates of running jobs, and the cost of starts and preemptions."""
 
 from repro.perf.parameter_server import IterationModel, MeasuredPlans, TrainedModel
 from repro.perf.speedup import SpeedUp, load_speedups, pcs_speedups

@@ -1,4 +1,4 @@
-"""Eight deep-learning models of Muri: iteration time, three stages, start overhead by GPU count."""
+"""Muri's eight deep-learning models: iteration time, stage times and start overhead by GPUs."""
 
 from functools import lru_cache
 
@@ -9,9 +9,9 @@ from repro.base.errors import ParamError, near
 from repro.base.typing import Floats
 from repro.files.tables import ModelTable
 
-#: GPU counts the lists of the table are for, in order.
+#: GPU counts that the lists of the table belong to, in order.
 GPU_COUNTS = (1, 2, 4, 8, 16, 32)
-#: Column of the file: column of the frame and how many of its units make a second.
+#: Column of the file: column of the frame, and units per second.
 _LISTS = {
     "iteration_ms": ("iteration_time", 1000.0),
     "data_ms": ("stage_data", 1000.0),
@@ -24,17 +24,17 @@ _TABLE = ModelTable("muri_profiles.csv", (*_FACTS, *_LISTS))
 
 
 def muri_profiles() -> pd.DataFrame:
-    """Return facts of the models (Table 3) and times (s) by model and GPUs (authors' simulator)."""
+    """Facts of the models (Muri, Table 3) and the simulator's times (s), by model and GPUs."""
     return _read().copy()
 
 
 def start_overhead(model: str, num_gpus: int) -> float:
-    """Return the start time (s) of a model on the nearest measured GPU count, the larger of two."""
+    """Start time (s) of a model, measured at the nearest GPU count (ties: the larger count)."""
     seconds = _overheads()
     name = model.lower()
     if (name, 1) not in seconds:
-        known = [held for held, gpus in seconds if gpus == 1]
-        hint = f"{near(name, known)} (known: {', '.join(known)})"
+        names = [label for label, gpus in seconds if gpus == 1]
+        hint = f"{near(name, names)} (known: {', '.join(names)})"
         raise ParamError(f"unknown model {model!r}{hint}")
     if num_gpus < 1:
         raise ParamError(f"a job of {model!r} on {num_gpus} GPUs; give 1 or more")
@@ -44,15 +44,15 @@ def start_overhead(model: str, num_gpus: int) -> float:
 
 @lru_cache(maxsize=1)
 def _overheads() -> dict[tuple[str, int], float]:
-    """Return the start overheads (s) by model and GPU count."""
-    every = _read()
-    models = zip(every["model"], every["num_gpus"], strict=True)
-    return dict(zip(models, every["start_overhead"], strict=True))
+    """Start overheads (s) by model and GPU count."""
+    table = _read()
+    keys = zip(table["model"], table["num_gpus"], strict=True)
+    return dict(zip(keys, table["start_overhead"], strict=True))
 
 
 @lru_cache(maxsize=1)
 def _read() -> pd.DataFrame:
-    """Return the table, one row per model and GPU count."""
+    """Read the table, one row per model and GPU count."""
     table = _TABLE.frame
     counts = " ".join(map(str, GPU_COUNTS))
     accepted = f"one time of 0 or more for each of {counts}"

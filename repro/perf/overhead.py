@@ -1,4 +1,4 @@
-"""What a start or a preemption costs: load, checkpoint, restore, save (Tiresias, Muri, Liquid)."""
+"""Seconds lost to starts and preemptions: load, checkpoint, restore, save."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,9 +11,10 @@ from repro.perf.muri_models import start_overhead
 
 @dataclass(frozen=True)
 class CheckpointOverhead(Overhead):
-    """A preempted job keeps its GPUs to checkpoint, a resumed one holds them before it progresses.
+    """A preempted job keeps its GPUs while it checkpoints; a resumed job restores before it trains.
 
-    Seconds to checkpoint by model (``pause``, else ``default_pause``), and to resume any model.
+    ``pause`` has the seconds of a checkpoint by model; other models take ``default_pause``.
+    ``resume`` is the seconds of a restore, equal for all models.
 
     Tiresias, NSDI 2019, Figure 4 (pause) and section 5.2.4 (mean cost of a preemption); without a
     pause, Gavel, OSDI 2020, section 5 (preemption overhead, Table 4).
@@ -24,14 +25,14 @@ class CheckpointOverhead(Overhead):
     default_pause: float = 0.0
 
     def pause_s(self, table: JobTable, job: int) -> float:
-        """Return the seconds the job keeps its GPUs to checkpoint."""
+        """Seconds a preempted job keeps its GPUs to checkpoint."""
         if not self.pause:
-            # so that no column of models is read for nothing
+            # without this, a trace would need a model column that plays no role
             return self.default_pause
         return self.pause.get(table.models[job] or "", self.default_pause)
 
     def resume_s(self, table: JobTable, job: int) -> float:
-        """Return the seconds the job holds its GPUs before it progresses again."""
+        """Seconds a resumed job holds its GPUs before it makes progress."""
         return self.resume
 
 
@@ -39,9 +40,10 @@ class CheckpointOverhead(Overhead):
 class Phases(Overhead):
     """A job launches, trains and saves; only the training makes progress.
 
-    Seconds by model, 0 where none are given. Jobs whose company changes go on; a guest launches
-    beside its hosts and trains once they have saved, at the earliest ``handover`` seconds after
-    their last step, which is how long an agent takes to see that the GPU is idle.
+    ``launch`` and ``save`` are seconds by model; an unlisted model takes 0. Jobs do not launch anew
+    when the jobs that share their GPUs change. A pre-launched job launches while its hosts still
+    train. It trains once they have saved, and no earlier than ``handover`` seconds after their last
+    step: the time an agent takes to see that the GPU is idle.
 
     Liquid, TPDS 2022, section 6.1 and Eq 1.
     """
@@ -54,25 +56,25 @@ class Phases(Overhead):
     follows = True
 
     def start_s(self, table: JobTable, job: int) -> float:
-        """Return the seconds of the launch."""
+        """Seconds of the launch."""
         return self.launch.get(table.models[job] or "", 0.0)
 
     def save_s(self, table: JobTable, job: int) -> float:
-        """Return the seconds the job saves after its last step."""
+        """Seconds the job saves after its last step."""
         return self.save.get(table.models[job] or "", 0.0)
 
     def handover_s(self, table: JobTable, job: int) -> float:
-        """Return the seconds from the last step of the hosts until their GPU is seen idle."""
+        """Seconds from the last step of the hosts until an agent sees their GPU idle."""
         return self.handover
 
 
 @dataclass(frozen=True)
 class StartOverhead(Overhead):
-    """Jobs need some seconds on their GPUs before they progress, by model and gang size.
+    """Jobs need seconds on their GPUs before they make progress, by model and gang size.
 
-    With ``every_interval`` the start is paid after every event by every running job, whether or not
-    it kept its GPUs, and by a group as a whole (the sum over its members), except in an interval
-    that ends with the job's completion: what the public simulator of Muri does. Else on starts.
+    With ``every_interval`` every running job pays its start after every event, as in Muri's public
+    simulator. A group pays the sum over its members. A job does not pay in the interval in which it
+    ends. Without ``every_interval`` a job pays when it starts.
 
     Muri, SIGCOMM 2022, public simulator (table of start times by model and number of GPUs).
     """
@@ -80,12 +82,12 @@ class StartOverhead(Overhead):
     every_interval: bool = True
 
     def start_s(self, table: JobTable, job: int) -> float:
-        """Return the seconds a start of the job takes."""
+        """Seconds of a start of the job."""
         return table.derived("start overheads", lambda: _starts(table))[job]
 
 
 def _starts(table: JobTable) -> list[float]:
-    """Return the seconds a start of each job takes."""
+    """Seconds of a start of each job."""
     source = table.source
     if not table.has("model"):
         raise TraceError(

@@ -1,4 +1,4 @@
-"""Training with parameter servers: how long it takes, given where the tasks sit (Liquid)."""
+"""Run times of parameter-server jobs by the nodes of their tasks (Liquid)."""
 
 import itertools
 import math
@@ -14,7 +14,7 @@ from repro.model.decision import Run
 from repro.model.jobs import JobTable
 from repro.model.records import Nodes
 
-#: Performance models by name, see `named`.
+#: Names of the performance models that `named` makes.
 TIMES = ("measured", "k80", "t4")
 _PLANS = ModelTable("liquid_plans.csv", ("model", "mode", "plan", "duration_s"))
 _LINKS = ("pair_mb_s", "node_mb_s", "local_mb_s")
@@ -23,18 +23,18 @@ _MODELS = ModelTable("liquid_models.csv", ("gpu", "model", *_NETWORK, *_LINKS))
 
 
 def pattern(tasks: Sequence[int], num_ps: int = 1) -> str:
-    """Return who shares a node with whom, as the public simulator of Liquid writes it."""
-    held: dict[int, list[str]] = defaultdict(list)
+    """Roles per node, as Liquid's public simulator writes a plan: ``pw_w``, one word per node."""
+    roles_of: dict[int, list[str]] = defaultdict(list)
     for task, node in enumerate(tasks):
-        held[node].append("p" if task < num_ps else "w")
-    names = sorted(held.values(), key=lambda roles: (-roles.count("p"), -roles.count("w")))
-    return "_".join("".join(roles) for roles in names)
+        roles_of[node].append("p" if task < num_ps else "w")
+    nodes = sorted(roles_of.values(), key=lambda roles: (-roles.count("p"), -roles.count("w")))
+    return "_".join("".join(roles) for roles in nodes)
 
 
 class PlanTimes:
-    """A model of the run time of a plan; a job takes that long whatever its trace says."""
+    """Model of the run time of a plan; it replaces the duration of the trace."""
 
-    #: batch size and iterations make no difference
+    #: whether batch size and iterations play no role
     sizeless: ClassVar[bool] = False
 
     def run_s(
@@ -45,19 +45,19 @@ class PlanTimes:
         iterations: float = math.nan,
         num_ps: int = 1,
     ) -> float:
-        """Return the time of a whole run (s); ``tasks`` are nodes, parameter servers first."""
+        """Time of a whole run (s); ``tasks`` are nodes, parameter servers first."""
         return self._run_s(model, tasks, num_ps, batch, iterations)
 
     @abstractmethod
     def _run_s(self, model: str, tasks: Sequence[int], num_ps: int, *sizes: float) -> float: ...
 
     def rates(self, table: JobTable, run: Run, nodes: Nodes) -> list[float]:
-        """Return the duration in the trace over the time of the plan held."""
+        """Duration in the trace over the time of the plan, for the one job of the run."""
         job = run.jobs[0]
         if len(run.jobs) > 1 or not run.tasks:
             raise ParamError(
-                f"job {table.ids[job]!r}: a parameter-server model needs to know the node of "
-                f"every task of one job; use a policy that names them (Run.tasks)"
+                f"job {table.ids[job]!r}: a parameter-server model needs the node of every task of "
+                f"one job; use a policy that names them (Run.tasks)"
             )
         num_ps = num_servers(len(run.tasks))
         if "num_ps" in table.frame:
@@ -65,7 +65,8 @@ class PlanTimes:
         batch = math.nan
         iterations = math.nan
         if not self.sizeless:
-            batch, iterations = (_needed(table, job, name) for name in ("batch_size", "iterations"))
+            batch = _needed(table, job, "batch_size")
+            iterations = _needed(table, job, "iterations")
         model = table.named_models("a model of run times")[job]
         seconds = self.run_s(model, run.tasks, batch, iterations, num_ps)
         return [table.duration[job] / seconds]
@@ -73,7 +74,7 @@ class PlanTimes:
 
 @dataclass(frozen=True)
 class MeasuredPlans(PlanTimes):
-    """Looks the time of a placement plan up in a table: model to `pattern` to run time (s)."""
+    """Measured times of placement plans: model to `pattern` to run time (s)."""
 
     seconds: Mapping[str, Mapping[str, float]]
 
@@ -92,13 +93,13 @@ class MeasuredPlans(PlanTimes):
 
 @dataclass(frozen=True)
 class TrainedModel:
-    """What the iteration model needs to know of a network."""
+    """Constants of a network in the iteration model."""
 
-    #: size of the parameters (MB); a worker pushes and pulls that much per iteration
+    #: size of the parameters (MB); a worker pushes and pulls them in every iteration
     model_mb: float
-    #: compute rate of one worker
+    #: throughput of the computation of one worker (images/s)
     images_per_s: float
-    #: share of the synchronisation that computation does not hide (e)
+    #: e: share of the synchronisation that computation does not hide
     exposed: float = 1.0
     #: launch and save time of a run (s)
     fixed_s: float = 0.0
@@ -108,8 +109,8 @@ class TrainedModel:
 class IterationModel(PlanTimes):
     """T = T_l + T_sa + N (T_t + T_sy): compute time plus the slowest of the links in use.
 
-    ``pair_mb_s``, ``node_mb_s`` and ``local_mb_s`` are the bandwidths between two nodes, of one
-    node to all others, and inside a node (MB/s, in and out together).
+    The bandwidths count both directions together (MB/s): ``pair_mb_s`` between two nodes,
+    ``node_mb_s`` of a node to all others, ``local_mb_s`` inside a node.
 
     Liquid, TPDS 2022, Eq 1; the network terms are ours, fitted to its Figures 1b and 6.
 
@@ -127,46 +128,49 @@ class IterationModel(PlanTimes):
     local_mb_s: float
 
     def sync_s(self, model_mb: float, tasks: Sequence[int], num_ps: int = 1) -> float:
-        """Return the time to move the parameters of one iteration over the slowest link (s).
+        """Seconds to move the parameters of one iteration over the slowest link (T_sy).
 
-        One worker without a server has nothing to move.
+        A single worker without a server moves nothing.
         """
         servers = tasks[:num_ps]
         workers = tasks[num_ps:]
         if len(workers) == 1 and not servers:
             return 0.0
         if not servers or not workers:
-            raise ParamError(f"tasks {tuple(tasks)}: need a parameter server and a worker")
+            raise ParamError(f"tasks {tuple(tasks)}: give a parameter server and a worker")
         volume = 2 * model_mb / num_ps
         bandwidth = {"local": self.local_mb_s, "pair": self.pair_mb_s, "node": self.node_mb_s}
         moved: dict[tuple[str, frozenset[int]], float] = defaultdict(float)
         for server, worker in itertools.product(servers, workers):
-            both = frozenset((server, worker))
-            moved["local" if server == worker else "pair", both] += volume
-            for node in both if server != worker else ():
+            ends = frozenset((server, worker))
+            if server == worker:
+                moved["local", ends] += volume
+                continue
+            moved["pair", ends] += volume
+            for node in ends:
                 moved["node", frozenset((node,))] += volume
         return max(mb / bandwidth[link] for (link, _), mb in moved.items())
 
     def iteration_s(
         self, model: str, tasks: Sequence[int], batch: float, num_ps: int = 1
     ) -> tuple[float, float]:
-        """Return the time an iteration computes, and the time it then waits for parameters (s)."""
-        known = self._known(model)
-        sync = known.exposed * self.sync_s(known.model_mb, tasks, num_ps)
-        return batch / known.images_per_s, sync
+        """Seconds an iteration computes, and seconds it then waits for parameters."""
+        network = self._network(model)
+        sync = network.exposed * self.sync_s(network.model_mb, tasks, num_ps)
+        return batch / network.images_per_s, sync
 
     def _run_s(self, model: str, tasks: Sequence[int], num_ps: int, *sizes: float) -> float:
         batch, iterations = sizes
         per_iteration = sum(self.iteration_s(model, tasks, batch, num_ps))
-        return self._known(model).fixed_s + iterations * per_iteration
+        return self._network(model).fixed_s + iterations * per_iteration
 
-    def _known(self, model: str) -> TrainedModel:
+    def _network(self, model: str) -> TrainedModel:
         refuse_unknown("no parameters for model", [model], self.models)
         return self.models[model]
 
 
 def named(name: str) -> PlanTimes:
-    """Return the plans that the public simulator holds (``measured``), or the model of a GPU type.
+    """Make a performance model: the public simulator's plans (``measured``), or a GPU type's model.
 
     Examples
     --------
@@ -189,11 +193,12 @@ def named(name: str) -> PlanTimes:
 
 
 def num_servers(gpus: int) -> int:
-    """Return the parameter servers of a gang whose trace does not say: one, if it is no single."""
+    """Parameter servers of a gang whose trace names no number: one, or none for a single GPU."""
     return int(gpus > 1)
 
 
 def _needed(table: JobTable, job: int, name: str) -> float:
+    """Value of a job in a column; TraceError unless it is positive."""
     value = math.nan
     if name in table.frame:
         value = float(table.column(name, gaps=True)[job])

@@ -1,4 +1,4 @@
-"""Jobs that run on more or fewer GPUs than they ask for: speed-up curves (PCS, AFS, Themis)."""
+"""Speed-up curves: the rate of elastic jobs by their number of GPUs (PCS, AFS, Themis)."""
 
 import functools
 import math
@@ -18,7 +18,7 @@ from repro.model.jobs import MAX_GPUS_PER_JOB, JobTable
 from repro.model.records import Nodes
 
 _PUBLISHED = ModelTable("pcs_speedups.csv", ("model", "us_per_iteration"))
-#: Columns of which a file of curves has one, and what they hold.
+#: Value columns with their rules; a file of curves has exactly one of these columns.
 _VALUES = {
     "us_per_iteration": "a time per iteration is above 0 and finite",
     "speedup": "a speed-up is above 0 and finite",
@@ -29,22 +29,22 @@ _COUNT = f"each model has a row for 1, 2, … GPUs without gaps, up to {MAX_GPUS
 
 @dataclass(frozen=True)
 class SpeedUp:
-    """Performance model of elastic jobs: speed S(g)/S(D) on g GPUs, D the GPUs asked for.
+    """Performance model of elastic jobs: rate S(g)/S(D) on g GPUs, D the demand.
 
     Parameters
     ----------
     curves : mapping of str to tuple of float
         Model to S(1), S(2), …; S(1) is 1. A model without a curve scales linearly.
     strict : bool
-        Refuse a model without a curve; a job without a model scales linearly all the same.
+        Refuse a model without a curve. A job without a model still scales linearly.
     rounded : bool
-        Linear speed-up is that of PCS's simulator, t(1) / t(g) with t(g) = 1/g microseconds, so
-        that rounding leaves S(5), S(10) and others a little below g.
+        Round linear speed-up as PCS's simulator does: t(1) / t(g) with t(g) = 1/g microseconds.
+        Rounding leaves S(5), S(10) and others a little below g.
 
     References
     ----------
-    PCS, arXiv 2401.10354, demand functions: between whole numbers of GPUs S is interpolated
-    linearly, beyond D it stays S(D).
+    PCS, arXiv 2401.10354, demand functions. S is linear between whole numbers of GPUs, and S(D)
+    beyond D.
 
     Examples
     --------
@@ -57,7 +57,7 @@ class SpeedUp:
     rounded: bool = False
 
     def speed(self, model: str | None, gpus: float) -> float:
-        """Return S(gpus): speed relative to one GPU."""
+        """S(gpus): speed relative to one GPU."""
         curve = None if model is None else self.curves.get(model)
         if curve is None:
             if not self.rounded:
@@ -70,40 +70,40 @@ class SpeedUp:
         return low + (gpus - below) * (curve[below] - low)
 
     def of(self, table: JobTable, job: int, gpus: float) -> float:
-        """Return the speed of a job of the trace on ``gpus``, capped at what it asks for."""
+        """S of a job of the trace on ``gpus``, capped at its demand."""
         model = table.models[job] if self.curves or self.strict else None
-        asked = table.gpus[job]
-        self._curve(model, asked, table.ids[job])
-        return self.speed(model, min(gpus, asked))
+        demand = table.gpus[job]
+        self._curve(model, demand, table.ids[job])
+        return self.speed(model, min(gpus, demand))
 
     def table(
         self, models: Sequence[str | None], gpus: Sequence[int], ids: Sequence[object]
     ) -> tuple[Floats, Ints]:
-        """Return S at 0, 1, … GPUs, one row per curve in use, and the row of each job.
+        """S at 0, 1, … GPUs, shape (curves, widest demand + 2), and the row of each job.
 
-        Row 0 is linear; a curve stays where it ends. There is one column more than the widest job
-        needs, so that a loop may look one GPU ahead; ids are for messages only.
+        Row 0 is linear. Beyond its end a curve stays constant. The last column lets a loop read the
+        speed with one GPU more than the demand. ``ids`` serve messages only.
         """
         width = max(gpus, default=0) + 2
         rows = [np.arange(width, dtype=np.float64)]
         linear = tuple(rounded_linear(width).tolist()) if self.rounded else None
-        place: dict[str | None, int] = {}
-        for model, asked, job in zip(models, gpus, ids, strict=True):
-            curve = self._curve(model, asked, job)
+        row_of: dict[str | None, int] = {}
+        for model, demand, job in zip(models, gpus, ids, strict=True):
+            curve = self._curve(model, demand, job)
             curve = linear if curve is None else curve
-            if model not in place:
-                place[model] = 0 if curve is None else len(rows)
+            if model not in row_of:
+                row_of[model] = 0 if curve is None else len(rows)
                 if curve is not None:
-                    known = np.array([0.0, *curve[: width - 1]])
-                    rows.append(np.pad(known, (0, width - known.size), mode="edge"))
-        return np.array(rows), np.array([place[model] for model in models], dtype=np.int64)
+                    start = np.array([0.0, *curve[: width - 1]])
+                    rows.append(np.pad(start, (0, width - start.size), mode="edge"))
+        return np.array(rows), np.array([row_of[model] for model in models], dtype=np.int64)
 
-    def _curve(self, model: str | None, asked: int, job: object) -> tuple[float, ...] | None:
-        """Return the curve of a job, None if it is linear; raise if the job has no such speed."""
+    def _curve(self, model: str | None, demand: int, job: object) -> tuple[float, ...] | None:
+        """Curve of a job, None if linear; ParamError for a curve that is missing or too short."""
         curve = None if model is None else self.curves.get(model)
-        if curve is not None and asked > len(curve):
+        if curve is not None and demand > len(curve):
             raise ParamError(
-                f"job {job!r} asks for {asked} GPUs but the speed-up curve of {model!r} "
+                f"job {job!r} asks for {demand} GPUs but the speed-up curve of {model!r} "
                 f"ends at {len(curve)}; give a longer curve or drop the job"
             )
         # a gap in the column is a NaN
@@ -115,9 +115,9 @@ class SpeedUp:
         return curve
 
     def rates(self, table: JobTable, run: Run, nodes: Nodes) -> list[float]:
-        """Return S(g)/S(D) for the one job of the run."""
+        """S(g)/S(D) of the one job of the run."""
         if len(run.jobs) > 1:
-            raise ParamError("speed-up curves know no groups; use a performance model that does")
+            raise ParamError("speed-up curves do not serve groups; use another performance model")
         job = run.jobs[0]
         return [self.of(table, job, run.gpus) / self.of(table, job, table.gpus[job])]
 
@@ -137,21 +137,21 @@ def rounded_linear(gpus: int) -> Floats:
 
 @functools.cache
 def pcs_speedups() -> SpeedUp:
-    """Return the curves of the nine models of PCS's simulator; other models are refused."""
+    """Curves of the nine models of PCS's simulator; other models are refused."""
     accepted = "times above 0 for 1, 2, … GPUs"
     times = _PUBLISHED.lists("us_per_iteration", lambda us: us.size > 0 and min(us) > 0, accepted)
-    # in seconds first, as the simulator has them: the last bit decides between equal jobs
+    # The simulator computes in seconds, and the last bit decides between equal jobs.
     curves = [tuple(((us[0] / 1e6) / (us / 1e6)).tolist()) for us in times]
-    named = dict(zip(_PUBLISHED.frame["model"], curves, strict=True))
-    return SpeedUp(named, strict=True, rounded=True)
+    by_model = dict(zip(_PUBLISHED.frame["model"], curves, strict=True))
+    return SpeedUp(by_model, strict=True, rounded=True)
 
 
 def load_speedups(path: str | Path) -> SpeedUp:
-    """Read speed-up curves from a CSV file; models without one are refused.
+    """Read speed-up curves from a CSV file; models without a curve are refused.
 
-    One row per model and number of GPUs, in any order, for 1, 2, … GPUs without gaps. Columns:
-    model, gpus, and one of us_per_iteration (or any other time; S(n) = t(1) / t(n)) and speedup (or
-    any other speed; S(n) = s(n) / s(1)). What breaks a rule raises ``file:line:column: rule``.
+    The file has one row per model and number of GPUs, in any order, for 1, 2, … GPUs without gaps.
+    Its columns are model, gpus, and either us_per_iteration or speedup. Any unit of time or speed
+    will do, as S(n) = t(1) / t(n) or s(n) / s(1). Errors begin with ``file:line:column``.
 
     Parameters
     ----------
@@ -159,12 +159,12 @@ def load_speedups(path: str | Path) -> SpeedUp:
         The file.
     """
     table = Table(Document.read(path), ("model", "gpus"), text=("model",))
-    held = [name for name in _VALUES if name in table]
-    if len(held) != 1:
-        found = shown(", ".join(table.header), 200)
+    present = [name for name in _VALUES if name in table]
+    if len(present) != 1:
+        header = shown(", ".join(table.header), 200)
         accepted = " or ".join(_VALUES)
-        raise TraceError(f"{path}:1: give one column {accepted}, not both (found {found})")
-    (value,) = held
+        raise TraceError(f"{path}:1: give one column {accepted}, not both (found {header})")
+    (value,) = present
     frame = table.frame
     table.refuse(frame["model"].isna().to_numpy(), "model", "missing value", _MODEL)
     refuse_strange(frame["model"], "model", table.origin({}), _MODEL)
@@ -172,14 +172,14 @@ def load_speedups(path: str | Path) -> SpeedUp:
     table.refuse(gpus != np.floor(gpus), "gpus", "not a whole number", _COUNT)
     values = table.numbers(value, _VALUES[value])
     table.refuse(values <= 0, value, "not positive", _VALUES[value])
-    frame = frame.assign(gpus=gpus, held=values)
+    frame = frame.assign(gpus=gpus, value=values)
     table.refuse(frame.duplicated(["model", "gpus"]).to_numpy(), "gpus", "given twice", _COUNT)
     ranks = frame.groupby("model")["gpus"].rank().to_numpy()
     table.refuse(gpus != ranks, "gpus", "a gap before it", _COUNT)
-    alone = frame[gpus == 1].set_index("model")["held"].loc[frame["model"]].to_numpy()
+    alone = frame[gpus == 1].set_index("model")["value"].loc[frame["model"]].to_numpy()
     with np.errstate(over="ignore"):
         speed = values / alone if value == "speedup" else (alone / 1e6) / (values / 1e6)
-    lost = ~np.isfinite(speed) | (speed == 0)
-    table.refuse(lost, value, "no finite speed-up over 1 GPU", _VALUES[value])
-    curves = frame.assign(held=speed).sort_values("gpus").groupby("model", sort=False)["held"]
+    wrong = ~np.isfinite(speed) | (speed == 0)
+    table.refuse(wrong, value, "no finite speed-up over 1 GPU", _VALUES[value])
+    curves = frame.assign(value=speed).sort_values("gpus").groupby("model", sort=False)["value"]
     return SpeedUp({str(name): tuple(curve.tolist()) for name, curve in curves}, strict=True)

@@ -1,11 +1,11 @@
-"""Jobs that take turns on resources: period T, efficiency gamma, how fast members run (Muri)."""
+"""Muri's groups of interleaved jobs: period T, efficiency gamma, rates of the members."""
 
 import itertools
 import math
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
-from typing import Any, Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -20,31 +20,34 @@ from repro.model.records import Nodes
 Stages = tuple[float, ...]
 #: Data (storage and CPU), GPU and network stage.
 ThreeStages = tuple[float, float, float]
-#: Which order of the members counts: the one of the shortest or of the longest period.
+#: Order of the members that is run: that of the shortest or of the longest period.
 StageOrder = Literal["best", "worst"]
 
 #: Resources of Muri's cluster: storage, CPU, GPU, network.
 RESOURCES = 4
 #: Trace columns in the order in which an iteration passes through the resources.
 STAGE_COLUMNS = ("stage_storage", "stage_cpu", "stage_gpu", "stage_network")
-#: The same where storage and CPU were measured together, as ``stage_storage``.
+#: Trace columns where ``stage_storage`` holds storage and CPU time together.
 MERGED_COLUMNS = ("stage_storage", "stage_gpu", "stage_network")
 
+#: Relative change of the period below which the slots are in steady state.
 _STEADY = 1e-3
+#: Stages of an empty slot: a maximum ignores them.
 _ABSENT = (-math.inf, -math.inf, -math.inf)
 
 
 def interleaving_time(
     members: Sequence[Stages], ordering: StageOrder = "best", *, merged: bool = False
 ) -> float:
-    """Return the period T (s) in which every one of at most k members completes one iteration.
+    """Period T (s) in which each of at most k members completes one iteration (Eq 1 and 3).
 
-    Members are at different offsets o, with a barrier after every step, so that no two use one
-    resource at once: T = sum over steps j of max over jobs i of t_i[(j + o_i) mod k] (Eq 1 and 3).
-    ``merged``: 1 to 4 jobs profiled as (data, GPU, network), as Muri's simulator computes it: jobs
-    pass four slots in turn, and the data stage (storage and CPU) may last two of them.
+    Members have different offsets o and a barrier after every step, so that no two use one resource
+    at once: T = sum over steps j of max over jobs i of t_i[(j + o_i) mod k].
+
+    ``merged`` jobs have three stages (data, GPU, network), as in Muri's simulator. Up to four of
+    them pass four slots in turn; the data stage (storage and CPU) may last two slots.
     """
-    # equal groups share one entry of the cache
+    # Sorted, so that the orders of one group share a cache entry.
     shortest, longest = _extremes(tuple(sorted(map(tuple, members))), merged)
     if ordering not in ("best", "worst"):
         raise ParamError(f"ordering is {ordering!r}; give 'best' or 'worst'")
@@ -52,14 +55,14 @@ def interleaving_time(
 
 
 def efficiency(members: Sequence[Stages]) -> float:
-    """Return the grouping efficiency gamma, the mean busy share of the k resources (Eq 2 and 4)."""
+    """Interleaving efficiency gamma: mean busy share of the k resources (Eq 2 and 4)."""
     period = interleaving_time(members)
-    # summed in sorted order: the same group has the same gamma to the last bit
+    # Summed in sorted order, so that gamma does not depend on the order of the members.
     return sum(map(sum, sorted(members))) / (len(members[0]) * period)
 
 
 def stage_columns(present: Container[str], source: str = "the trace") -> tuple[str, ...]:
-    """Return the stage columns of a trace: four, or three if storage and CPU are one."""
+    """Stage columns of a trace: four, or three if storage and CPU share a column."""
     columns = STAGE_COLUMNS if "stage_cpu" in present else MERGED_COLUMNS
     if missing := [name for name in columns if name not in present]:
         raise TraceError(
@@ -67,6 +70,16 @@ def stage_columns(present: Container[str], source: str = "the trace") -> tuple[s
             f"per iteration: {', '.join(STAGE_COLUMNS)} (stage_cpu may be part of stage_storage)"
         )
     return columns
+
+
+class _TableStages(NamedTuple):
+    """Stages of the jobs of a table, and the periods of their groups so far."""
+
+    merged: bool  #: whether storage includes CPU
+    stages: list[Stages]  #: by job
+    numbers: list[int]  #: by job, equal for jobs of equal stages
+    solo: list[float]  #: seconds per iteration alone, by job
+    periods: dict[tuple[int, ...], float]  #: seconds, by the numbers of the members
 
 
 @dataclass(frozen=True)
@@ -77,15 +90,15 @@ class Interleaving:
     ----------
     columns : tuple of str, optional
         Trace columns of the stage times (s per iteration), in order; at least as many as the
-        largest group has jobs. None: storage, CPU, GPU, network, or storage with CPU in one.
+        largest group has jobs. None: storage, CPU, GPU, network, where storage may include CPU.
     ordering : {"best", "worst"}
-        Which order of the members is run.
+        Order of the members that is run.
     factors : tuple of float
         Measured period over T for groups of 2, 3, … jobs; 1 beyond the end.
 
     References
     ----------
-    Muri, SIGCOMM 2022, Eq 3; the factors are its public simulator's.
+    Muri, SIGCOMM 2022, Eq 3; factors of its public simulator.
 
     Examples
     --------
@@ -98,13 +111,13 @@ class Interleaving:
     factors: tuple[float, ...] = ()
 
     def period(self, members: Sequence[Stages], merged: bool = False) -> float:
-        """Return the seconds of one iteration of every member; ``merged``: CPU within storage."""
-        number = len(members) - 2
-        factor = self.factors[number] if 0 <= number < len(self.factors) else 1.0
+        """Seconds in which every member does one iteration; ``merged``: storage includes CPU."""
+        index = len(members) - 2
+        factor = self.factors[index] if 0 <= index < len(self.factors) else 1.0
         return interleaving_time(members, self.ordering, merged=merged) * factor
 
     def pair_efficiencies(self, trace: pd.DataFrame) -> Floats:
-        """Return gamma of every pair of jobs of a trace, shape (jobs, jobs); 0 on the diagonal."""
+        """Gamma of every pair of jobs of a trace, shape (jobs, jobs), with a diagonal of 0."""
         columns = self.columns or stage_columns(trace.columns)
         jobs = [tuple(row) for row in trace[list(columns)].to_numpy(float).tolist()]
         gamma = np.zeros((len(jobs), len(jobs)))
@@ -113,39 +126,40 @@ class Interleaving:
         return gamma
 
     def efficiencies(self, groups: Sequence[Sequence[Stages]], merged: bool) -> list[float]:
-        """Return gamma of groups (Eq 4), each in sorted order, by their periods in this model."""
+        """Gamma of groups (Eq 4) under the periods of this model; members in sorted order."""
         return [sum(map(sum, group)) / (RESOURCES * self.period(group, merged)) for group in groups]
 
     def rates(self, table: JobTable, run: Run, nodes: Nodes) -> list[float]:
-        """Return solo iteration time over period for every member; 1 for a job alone."""
+        """Solo iteration time over period for every member; 1 for a job alone."""
         scale = [run.gpus / table.gpus[job] for job in run.jobs]
         if len(run.jobs) == 1:
             return scale
         alone, period = self._alone_and_grouped(table, run)
-        return [part * alone[job] / period for part, job in zip(scale, run.jobs, strict=True)]
+        return [share * alone[job] / period for share, job in zip(scale, run.jobs, strict=True)]
 
     def paces(self, table: JobTable, run: Run, nodes: Nodes) -> list[float]:
-        """Return the period for every member of a group whose work counts iterations."""
+        """Seconds per iteration of every member."""
         if len(run.jobs) == 1 or not table.counts_iterations:
             rates = self.rates(table, run, nodes)
             return [table.solo[job] / rate for job, rate in zip(run.jobs, rates, strict=True)]
         return [self._alone_and_grouped(table, run)[1]] * len(run.jobs)
 
     def _alone_and_grouped(self, table: JobTable, run: Run) -> tuple[list[float], float]:
-        """Return the iteration time of every job alone, and the period of a group."""
-        merged, stages, numbers, alone, periods = table.derived(self._id, partial(self._of, table))
-        key = tuple(map(numbers.__getitem__, run.jobs))
-        period = periods.get(key)
+        """Seconds per iteration of every job alone, and of the group."""
+        jobs: _TableStages = table.derived(self._id, partial(self._of, table))
+        key = tuple(jobs.numbers[job] for job in run.jobs)
+        period = jobs.periods.get(key)
         if period is None:
-            period = periods[key] = self.period([stages[job] for job in run.jobs], merged)
-        return alone, period
+            members = [jobs.stages[job] for job in run.jobs]
+            period = jobs.periods[key] = self.period(members, jobs.merged)
+        return jobs.solo, period
 
     @cached_property
     def _id(self) -> str:
         return f"stages {self}"
 
-    def _of(self, table: JobTable) -> tuple[Any, ...]:
-        """Return whether CPU is in storage, stages, numbers of equal ones, solo times; periods."""
+    def _of(self, table: JobTable) -> _TableStages:
+        """Stages and solo times of the jobs of a table."""
         columns = self.columns or stage_columns(list(filter(table.has, STAGE_COLUMNS)))
         if missing := [name for name in columns if name not in table.frame]:
             raise TraceError(
@@ -153,18 +167,18 @@ class Interleaving:
                 f"{', '.join(columns)} in seconds per iteration"
             )
         stages = list(zip(*map(table.column, columns), strict=True))
-        # a job whose stages overlap inside one iteration says how long that takes alone
+        # Stages may overlap within an iteration; the trace then has the solo iteration time.
         alone = map(table.iteration_s, range(table.count))
         times = zip(alone, stages, strict=True)
         solo = [sum(own) if math.isnan(seconds) else seconds for seconds, own in times]
-        known: dict[Stages, int] = {}
-        numbers = [known.setdefault(own, len(known)) for own in stages]
-        return columns == MERGED_COLUMNS, stages, numbers, solo, {}
+        number_of: dict[Stages, int] = {}
+        numbers = [number_of.setdefault(own, len(number_of)) for own in stages]
+        return _TableStages(columns == MERGED_COLUMNS, stages, numbers, solo, {})
 
 
 @lru_cache(maxsize=200_000)
 def _extremes(group: tuple[Stages, ...], merged: bool) -> tuple[float, float]:
-    """Return the shortest and the longest period over all orders of the members."""
+    """Shortest and longest period (s) over all orders of the members."""
     stages = len(group[0]) if group else 0
     most = stages
     if merged:
@@ -186,10 +200,10 @@ def _extremes(group: tuple[Stages, ...], merged: bool) -> tuple[float, float]:
 
 
 def _barrier_periods(group: tuple[Stages, ...]) -> list[float]:
-    """Return T of every assignment of members to offsets, Eq 3."""
+    """T (s) of every assignment of members to offsets, Eq 3."""
     steps = range(len(group[0]))
     periods = []
-    # rotating all offsets together changes nothing, so the first member stays at offset 0
+    # A rotation of all offsets leaves T unchanged, so the first member stays at offset 0.
     for others in itertools.permutations(steps[1:], len(group) - 1):
         offsets = (0, *others)
         busy = (
@@ -201,31 +215,31 @@ def _barrier_periods(group: tuple[Stages, ...]) -> list[float]:
 
 
 def _slot_periods(group: tuple[Stages, ...]) -> list[float]:
-    """Return T of every order of three-stage jobs."""
+    """T (s) of every order of three-stage jobs."""
     if len(group) == 1:
         return [sum(group[0])]
     padding = (_ABSENT,) * (RESOURCES - len(group))
-    # equal members have equal orders
+    # Equal members have equal orders, which count once.
     orders = dict.fromkeys(itertools.permutations(group))
     periods = [_slot_period(order + padding) for order in orders]
     if len(group) == 2:
-        # the two jobs two slots apart
+        # Two jobs can also be two slots apart.
         (d0, g0, n0), (d1, g1, n1) = group
         periods.append(max(d0, g1 + n1) + max(d1, g0 + n0))
     return periods
 
 
 def _slot_period(order: tuple[Stages, ...]) -> float:
-    """Return T of one order: the steady state of the slots' ends.
+    """T (s) of one order: the slots' ends in steady state.
 
     f[s+1] = max(0, f[s] + n_a, f[s] + g_b, f[s-1] + d_c) with a, b, c = s+1, s+2, s+3 mod 4.
     """
     (d0, g0, n0), (d1, g1, n1), (d2, g2, n2), (d3, g3, n3) = order
-    # GPU and network stage start with their slot, the data stage one slot earlier
+    # GPU and network stages start with their slot, the data stage one slot earlier.
     slots = [(d3, max(n1, g2)), (d0, max(n2, g3)), (d1, max(n3, g0)), (d2, max(n0, g1))]
     ends = [0.0, max(0.0, slots[0][1])]
-    for data, rest in (slots * 2)[1:]:
-        ends.append(max(0.0, ends[-1] + rest, ends[-2] + data))
+    for data, longest in (slots * 2)[1:]:
+        ends.append(max(0.0, ends[-1] + longest, ends[-2] + data))
         if len(ends) > RESOURCES + 1:
             period = ends[-1] - ends[-5]
             last = ends[-2] - ends[-6]

@@ -1,4 +1,4 @@
-"""Throughput tables: steps per second of a model on each GPU type, alone and in pairs (Gavel)."""
+"""Throughput tables: steps/s of a model on each GPU type, alone and in pairs (Gavel)."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from repro.model.records import Nodes
 from repro.model.speeds import READER
 
 Row = Mapping[str, float]
-#: GPU type to the steps per second of the first and of the second model.
+#: GPU type to the steps/s of the first and of the second model.
 PairRow = Mapping[str, tuple[float, float]]
 
-#: Ends the name of a GPU type in the entries of gangs spread over more servers than they need.
+#: Suffix of a GPU type, for gangs on more servers than they need.
 UNCONSOLIDATED = "_unconsolidated"
 
 
@@ -29,8 +29,8 @@ UNCONSOLIDATED = "_unconsolidated"
 class ThroughputTable:
     """Performance model of unequal GPU types: rate = T[model, type] / T[model, reference].
 
-    Two jobs with gangs of one size may share their GPUs if the table has the pair; larger groups
-    are refused. Policies take the same table as a parameter. Gavel, OSDI 2020, section 3.
+    Two jobs of equal demand may share their GPUs if the table has the pair; larger groups are
+    refused. Policies take the same table as a parameter. Gavel, OSDI 2020, section 3.
 
     Examples
     --------
@@ -38,17 +38,17 @@ class ThroughputTable:
     10
     """
 
-    #: (model, GPUs of the gang) to steps/s by GPU type, all GPUs together; 0: it cannot run there
+    #: (model, GPUs of the gang) to steps/s of the whole gang by GPU type; 0: it cannot run there
     rows: Mapping[tuple[str, int], Row]
     #: GPU type on which the durations of the trace were measured
     reference: str
-    #: (model, other model, GPUs of each gang), in one order, to the steps/s of the two by GPU type;
-    #: (0, 0) where they do not fit into memory
+    #: (model, other model, GPUs of each gang) to the steps/s of the two by GPU type; each pair in
+    #: one order only; (0, 0) where the two do not fit into memory
     pairs: Mapping[tuple[str, str, int], PairRow] = field(default_factory=dict)
-    #: GPUs of a server. A gang on more servers than it needs then takes the entries of
-    #: ``<type>_unconsolidated``, where there are any; 0: its place plays no role
+    #: GPUs of a server. A gang on more servers than it needs then has the throughput of
+    #: ``<type>_unconsolidated``, if the table has it; 0: placement plays no role
     server_gpus: int = 0
-    #: whether it takes the place of a public table that is not available
+    #: whether the table is the stand-in for a public table that is not available
     stand_in: bool = field(default=False, compare=False)
 
     @classmethod
@@ -64,18 +64,18 @@ class ThroughputTable:
     @cached_property
     def gpu_types(self) -> tuple[str, ...]:
         """GPU types of the table, alphabetical."""
-        held = {gpu_type for row in self.rows.values() for gpu_type in row}
-        return tuple(sorted(gpu_type for gpu_type in held if not gpu_type.endswith(UNCONSOLIDATED)))
+        names = {gpu_type for row in self.rows.values() for gpu_type in row}
+        return tuple(sorted(name for name in names if not name.endswith(UNCONSOLIDATED)))
 
     def steps_per_s(self, model: str | None, gpus: int, gpu_type: str | None) -> float:
-        """Return the throughput of a gang of ``gpus`` GPUs of one type (steps per second)."""
+        """Throughput of a gang of ``gpus`` GPUs of one type (steps/s)."""
         row = self.rows.get((str(model), gpus))
         if row is None:
             raise self._no_row(str(model), gpus)
         if gpu_type is None:
             raise ParamError(
-                f"{model!r} runs on GPUs of no named type, and a throughput table knows speeds by "
-                f"type; give one of {', '.join(self.gpu_types)}"
+                f"{model!r} runs on GPUs without a type; a throughput table has speeds by type: "
+                f"give one of {', '.join(self.gpu_types)}"
             )
         if gpu_type not in row:
             raise ParamError(
@@ -86,21 +86,23 @@ class ThroughputTable:
         return row[gpu_type]
 
     def _no_row(self, model: str, gpus: int) -> ParamError:
+        """Error for a model or a gang size that the table lacks."""
         gangs = sorted(width for name, width in self.rows if name == model)
         if gangs:
             hint = f"its gangs there are {', '.join(map(str, gangs))}"
         else:
-            known = sorted({name for name, _ in self.rows})
-            shown = difflib.get_close_matches(model, known, n=3) or known[:6]
-            more = f" and {len(known) - len(shown)} more" if len(known) > len(shown) else ""
+            models = sorted({name for name, _ in self.rows})
+            shown = difflib.get_close_matches(model, models, n=3) or models[:6]
+            left_out = len(models) - len(shown)
+            more = f" and {left_out} more" if left_out else ""
             hint = f"it has {', '.join(shown)}{more}"
         return ParamError(
             f"the throughput table has no model {model!r} on {gpus} GPUs; {hint}: give a table "
-            "with it or leave the job out"
+            "with it or drop the job"
         )
 
     def speeds(self, model: str | None, gpus: int, gpu_types: Iterable[str | None]) -> list[float]:
-        """Return the throughput on each of several types (steps per second)."""
+        """Throughput on each of several GPU types (steps/s)."""
         return [self.steps_per_s(model, gpus, gpu_type) for gpu_type in gpu_types]
 
     def pair_speeds(
@@ -111,28 +113,28 @@ class ThroughputTable:
         gang_b: int,
         gpu_types: Sequence[str | None],
     ) -> Floats:
-        """Return steps/s of two jobs that share their GPUs, shape (2, GPU types).
+        """Steps/s of two jobs that share their GPUs, shape (2, GPU types).
 
-        0 for gangs of different sizes, for pairs the table does not have, and where the two do not
-        fit into memory.
+        0 for gangs of different sizes, for pairs that the table lacks, and where the two do not fit
+        into memory.
         """
-        found = np.zeros((2, len(gpu_types)))
+        speeds = np.zeros((2, len(gpu_types)))
         if gang_a == gang_b:
             for column, gpu_type in enumerate(gpu_types):
-                found[:, column] = self._pair(model_a, model_b, gang_a, gpu_type) or (0.0, 0.0)
-        return found
+                speeds[:, column] = self._pair(model_a, model_b, gang_a, gpu_type) or (0.0, 0.0)
+        return speeds
 
     def rates(self, table: JobTable, run: Run, nodes: Nodes) -> Sequence[float]:
-        """Return work per second relative to the reference type."""
-        named = table.named_models(READER)
-        models = tuple([named[job] for job in run.jobs])
+        """Rate of each member, relative to its throughput alone on the reference type."""
+        model_of = table.named_models(READER)
+        models = tuple([model_of[job] for job in run.jobs])
         widths = tuple([table.gpus[job] for job in run.jobs])
         spread = self.server_gpus > 0 and len(nodes) > math.ceil(run.gpus / self.server_gpus)
         key = (models, widths, run.gpu_type, run.gpus, spread)
-        known = self._rates.get(key)
-        if known is None:
-            known = self._rates[key] = self._relative(*key)
-        return known
+        rates = self._rates.get(key)
+        if rates is None:
+            rates = self._rates[key] = self._relative(*key)
+        return rates
 
     def _relative(
         self,
@@ -142,16 +144,17 @@ class ThroughputTable:
         gpus: float,
         spread: bool,
     ) -> tuple[float, ...]:
-        """Return the rates of one job or of two that share GPUs of a type."""
+        """Rates of one job, or of two that share GPUs of a type."""
         if len(models) > 2:
             raise ParamError(
-                f"a throughput table knows pairs, not groups of {len(models)} jobs; give a policy "
+                f"a throughput table has pairs, not groups of {len(models)} jobs; give a policy "
                 "that shares GPUs between two jobs at most"
             )
         first = self.rows.get((str(models[0]), widths[0]), {})
-        apart = f"{gpu_type}{UNCONSOLIDATED}"
-        placed = apart if spread and apart in first else gpu_type
-        speeds = self._together(models, widths, placed)
+        entry = gpu_type
+        if spread and f"{gpu_type}{UNCONSOLIDATED}" in first:
+            entry = f"{gpu_type}{UNCONSOLIDATED}"
+        speeds = self._speeds_on(models, widths, entry)
         rates = []
         for model, width, speed in zip(models, widths, speeds, strict=True):
             alone = self.steps_per_s(model, width, self.reference)
@@ -163,34 +166,38 @@ class ThroughputTable:
             rates.append(gpus / width * speed / alone)
         return tuple(rates)
 
-    def _together(
+    def _speeds_on(
         self, models: tuple[str | None, ...], widths: tuple[int, ...], gpu_type: str | None
     ) -> tuple[float, ...]:
-        """Return the steps per second of one job or of two on the same GPUs."""
+        """Steps/s of one job, or of two on the same GPUs."""
         if len(models) == 1:
             return (self.steps_per_s(models[0], widths[0], gpu_type),)
-        one, other = models
-        width, width_b = widths
-        found = self._pair(one, other, width, gpu_type) if width == width_b else None
-        if found is None:
+        model_a, model_b = models
+        width_a, width_b = widths
+        speeds = None
+        if width_a == width_b:
+            speeds = self._pair(model_a, model_b, width_a, gpu_type)
+        if speeds is None:
             raise ParamError(
-                f"the throughput table has no pair of {one!r} on {width} and {other!r} on "
+                f"the throughput table has no pair of {model_a!r} on {width_a} and {model_b!r} on "
                 f"{width_b} GPUs of type {gpu_type!r}; give a table with this pair, or a policy "
                 "that does not share GPUs"
             )
-        return found
+        return speeds
 
     def _pair(
-        self, one: str | None, other: str | None, width: int, gpu_type: str | None
+        self, model_a: str | None, model_b: str | None, width: int, gpu_type: str | None
     ) -> tuple[float, float] | None:
-        if gpu_type is None or one is None or other is None:
+        """Steps/s of two models that share their GPUs; None for a pair that the table lacks."""
+        if gpu_type is None or model_a is None or model_b is None:
             return None
-        row = self.pairs.get((one, other, width))
+        row = self.pairs.get((model_a, model_b, width))
         if row is not None:
             return row.get(gpu_type)
-        found = self.pairs.get((other, one, width), {}).get(gpu_type)
-        return None if found is None else (found[1], found[0])
+        speeds = self.pairs.get((model_b, model_a, width), {}).get(gpu_type)
+        return None if speeds is None else (speeds[1], speeds[0])
 
     @cached_property
     def _rates(self) -> dict[object, tuple[float, ...]]:
+        """Rates computed so far, by the arguments of `_relative`."""
         return {}

@@ -1,4 +1,4 @@
-"""Where jobs go: one placement rule per file, found by its registered name."""
+"""Placement rules, one per file, by registered name."""
 
 from repro.placement.base import Placement, Placer, make, placements, register
 

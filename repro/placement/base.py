@@ -1,4 +1,4 @@
-"""What a placement rule is (`Placement`) and how it acts on one cluster (`Placer`)."""
+"""Base classes of a placement rule with its settings (`Placement`) and on a cluster (`Placer`)."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -11,88 +11,91 @@ from repro.base.errors import PolicyError, refuse_unknown
 from repro.model.cluster.spec import Cluster
 from repro.model.registry import Registry
 
+#: (node index, GPUs there), by ascending node.
 Allocation = tuple[tuple[int, int], ...]
 
 
 class Placer(ABC):
-    """A placement rule at work on one cluster, all idle at first; holds which GPUs are taken."""
+    """A placement rule at work on one cluster; it starts idle and records the allocations."""
 
-    #: False when the rule only counts GPUs and allocations name no nodes.
+    #: Whether allocations name nodes; else the rule only counts GPUs.
     tracks_nodes: ClassVar[bool] = True
-    #: True when policies name the node of each task.
+    #: Whether policies name the node of each task.
     takes_wishes: ClassVar[bool] = False
-    #: True when the model of a job decides where it goes.
+    #: Whether the placement of a job depends on its model.
     reads_model: bool = False
 
     def __init__(self, cluster: Cluster) -> None:
         #: Idle GPUs, and GPUs of the cluster.
         self.free = self.num_gpus = cluster.num_gpus
-        #: GPUs and places of each job
-        self._held: dict[int, tuple[int, Allocation]] = {}
+        #: GPUs and allocation of each job.
+        self._allocated: dict[int, tuple[int, Allocation]] = {}
 
     def fits(self, gpus: int) -> bool:
-        """Tell whether a gang of this size could be placed now by the rule itself."""
+        """Whether the rule itself, without a fallback, can place a gang of this size now."""
         return gpus <= self.free
 
     def possible(self, gpus: int) -> bool:
-        """Tell whether a gang of this size could be placed by the rule on the empty cluster."""
+        """Whether the rule can place a gang of this size on the empty cluster."""
         return gpus <= self.num_gpus
 
     def take(self, job: int, gpus: int, model: str | None = None) -> Allocation:
-        """Give a gang its GPUs: (node index, GPUs there) by ascending node; empty if uncounted.
+        """Allocate the GPUs of a gang; the allocation is empty if the rule only counts GPUs.
 
-        PolicyError if fewer GPUs are idle, the job already holds some, or the rule has no place.
+        PolicyError if too few GPUs are idle, the job already holds GPUs, or the rule cannot place
+        the gang.
         """
-        if gpus > self.free or gpus < 1 or job in self._held:
+        if gpus > self.free or gpus < 1 or job in self._allocated:
             raise self._refusal(job, gpus)
         allocation = self._place(job, gpus, model)
         if allocation is None:
             raise PolicyError(
                 f"job {job}: no place for {gpus} GPUs under {type(self).__name__} although "
-                f"{self.free} are idle; ask fits() first or allow a fallback"
+                f"{self.free} are idle; call fits() first or allow a fallback"
             )
-        self._held[job] = gpus, allocation
+        self._allocated[job] = gpus, allocation
         self.free -= gpus
         return allocation
 
     def claim(self, job: int, tasks: tuple[int, ...]) -> Allocation:
-        """Give a job one GPU per task, on the nodes its policy wishes for (``wished`` only)."""
+        """Allocate one GPU per task on the nodes that the policy names (``wished`` only)."""
         allocation = self._wished(job, tasks)
-        self._held[job] = len(tasks), allocation
+        self._allocated[job] = len(tasks), allocation
         self.free -= len(tasks)
         return allocation
 
     def _wished(self, job: int, tasks: tuple[int, ...]) -> Allocation:
-        """Mark the GPUs that tasks wish for."""
+        """Mark one GPU per task as taken, on the nodes that the policy names."""
         raise PolicyError(
             f"job {job} wishes for nodes {tasks} but {type(self).__name__} chooses nodes itself; "
             f"use placement 'wished'"
         )
 
     def give_back(self, job: int) -> None:
-        """Return all GPUs of a job; PolicyError if it holds none."""
-        if job not in self._held:
+        """Free all GPUs of a job; PolicyError if it holds none."""
+        if job not in self._allocated:
             raise PolicyError(f"job {job} holds no GPUs to give back")
-        gpus, allocation = self._held.pop(job)
+        gpus, allocation = self._allocated.pop(job)
         self.free += gpus
         self._release(job, allocation)
 
     def taken(self) -> Iterator[tuple[int, int]]:
-        """Yield (node index, GPUs there) of everything that jobs hold."""
-        return (part for _, allocation in self._held.values() for part in allocation)
+        """Yield (node index, GPUs there) of all allocations."""
+        return (entry for _, allocation in self._allocated.values() for entry in allocation)
 
     @abstractmethod
     def _place(self, job: int, gpus: int, model: str | None) -> Allocation | None:
-        """Choose and mark GPUs; ``gpus`` is between 1 and ``self.free``. None: no place."""
+        """Choose 1 to ``self.free`` GPUs and mark them as taken; None if the rule cannot."""
 
     @abstractmethod
     def _release(self, job: int, allocation: Allocation) -> None:
-        """Mark the GPUs of an allocation idle again."""
+        """Mark the GPUs of an allocation as idle."""
 
     def _refusal(self, job: int, gpus: int) -> PolicyError:
+        """Error for a gang that cannot be taken."""
         if gpus < 1:
             return PolicyError(f"job {job} asks for {gpus} GPUs; a gang has at least 1")
-        if job in self._held:
+        if job in self._allocated:
             return PolicyError(f"job {job} already holds GPUs; give them back before taking more")
         return PolicyError(f"job {job} was given {gpus} GPUs but only {self.free} are idle")
 
@@ -103,7 +106,7 @@ class Placement(ABC):
 
     @abstractmethod
     def bind(self, cluster: Cluster, rng: np.random.Generator) -> Placer:
-        """Set the rule to work on an empty cluster; ParamError if a setting is out of range."""
+        """Make a placer on an empty cluster; ParamError if a setting is out of range."""
 
 
 placements: Registry[type[Placement]] = Registry(
@@ -128,6 +131,6 @@ def make(name: str, **settings: Any) -> Placement:
     Yarn(fallback='least-fragmented')
     """
     rule = placements[name]
-    known = [field.name for field in fields(rule)]
-    refuse_unknown(f"placement {name!r} has no setting", settings, known)
+    names = [field.name for field in fields(rule)]
+    refuse_unknown(f"placement {name!r} has no setting", settings, names)
     return rule(**settings)

@@ -1,4 +1,4 @@
-"""Placement within one GPU type: the same rule once per type, on the nodes of that type."""
+"""One placer per GPU type, on the nodes of the type."""
 
 import numpy as np
 
@@ -8,32 +8,34 @@ from repro.placement.base import Allocation, Placement, Placer
 
 
 class TypePlacer(Placer):
-    """A placer that sees the nodes of one GPU type and answers in the cluster's node numbers."""
+    """A placer on the nodes of one GPU type; its allocations have the cluster's node numbers."""
 
     def __init__(
         self, placement: Placement, cluster: Cluster, gpu_type: str, rng: np.random.Generator
     ) -> None:
-        self._numbers = [i for i, n in enumerate(cluster.nodes) if n.gpu_type == gpu_type]
-        part = Cluster(tuple(cluster.nodes[i] for i in self._numbers), f"{cluster}:{gpu_type}")
-        super().__init__(part)
-        self._inner = placement.bind(part, rng)
+        self._nodes = [i for i, node in enumerate(cluster.nodes) if node.gpu_type == gpu_type]
+        of_type = Cluster(tuple(cluster.nodes[i] for i in self._nodes), f"{cluster}:{gpu_type}")
+        super().__init__(of_type)
+        self._inner = placement.bind(of_type, rng)
         self._gpu_type = gpu_type
         self.reads_model = self._inner.reads_model
 
     def _wished(self, job: int, tasks: tuple[int, ...]) -> Allocation:
-        here = {number: i for i, number in enumerate(self._numbers)}
-        if not set(tasks) <= set(here):
+        index_of = {node: index for index, node in enumerate(self._nodes)}
+        if not set(tasks) <= set(index_of):
             raise PolicyError(
                 f"job {job} wishes for nodes {tasks} and for GPUs of type {self._gpu_type!r}, "
-                f"which are on other nodes ({len(here)} of them, first {self._numbers[:3]})"
+                f"which are on other nodes ({len(index_of)} nodes, first {self._nodes[:3]})"
             )
-        return self._numbered(self._inner.claim(job, tuple(here[node] for node in tasks)))
+        allocation = self._inner.claim(job, tuple(index_of[node] for node in tasks))
+        return self._in_cluster(allocation)
 
-    def _numbered(self, allocation: Allocation) -> Allocation:
-        return tuple((self._numbers[node], gpus) for node, gpus in allocation)
+    def _in_cluster(self, allocation: Allocation) -> Allocation:
+        """Allocation in the cluster's node numbers."""
+        return tuple((self._nodes[node], gpus) for node, gpus in allocation)
 
     def _place(self, job: int, gpus: int, model: str | None) -> Allocation | None:
-        return self._numbered(self._inner.take(job, gpus, model))
+        return self._in_cluster(self._inner.take(job, gpus, model))
 
     def _release(self, job: int, allocation: Allocation) -> None:
         self._inner.give_back(job)
@@ -42,5 +44,7 @@ class TypePlacer(Placer):
 def by_type(
     placement: Placement, cluster: Cluster, rng: np.random.Generator
 ) -> dict[str | None, Placer]:
-    """Return one placer per GPU type of the cluster, none for a cluster without types."""
-    return {kind: TypePlacer(placement, cluster, kind, rng) for kind in cluster.gpu_types}
+    """One placer per GPU type of the cluster; empty for a cluster without types."""
+    return {
+        gpu_type: TypePlacer(placement, cluster, gpu_type, rng) for gpu_type in cluster.gpu_types
+    }

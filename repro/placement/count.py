@@ -1,4 +1,4 @@
-"""``count``: only the total number of idle GPUs matters; nodes are not looked at."""
+"""``count``: a gang needs enough idle GPUs; nodes play no role."""
 
 from dataclasses import dataclass
 
@@ -23,8 +23,8 @@ class CountPlacer(Placer):
 @register("count")
 @dataclass(frozen=True)
 class Count(Placement):
-    """A gang runs whenever enough GPUs are idle anywhere; ``count`` of the Tiresias simulator."""
+    """A gang runs whenever enough GPUs are idle; scheme ``count`` of the Tiresias simulator."""
 
     def bind(self, cluster: Cluster, rng: np.random.Generator) -> CountPlacer:
-        """Return a placer with every GPU of ``cluster`` idle."""
+        """Make a placer with every GPU of ``cluster`` idle."""
         return CountPlacer(cluster)

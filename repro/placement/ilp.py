@@ -1,4 +1,4 @@
-"""``ilp``: workers and parameter servers placed by the integer program of Tiresias, appendix D."""
+"""``ilp``: workers and parameter servers by the integer program of Tiresias, appendix D."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from repro.solve.placement_ilp import MAX_NODES, MAX_WORKERS, node_traffic, solv
 
 
 def server_sizes(model_mb: float, servers: int, largest_share: float = 0.0) -> list[float]:
-    """Split a model over parameter servers: one holds the largest tensor, the rest is even."""
+    """Sizes (MB) of a model's parameter servers: the largest tensor, equal parts of the rest."""
     if servers == 1 or largest_share * servers <= 1:
         return [model_mb / servers] * servers
     largest = model_mb * largest_share
@@ -34,10 +34,12 @@ class IlpPlacer(YarnPlacer):
         self._sizes = by_model(rule.model_mb, "size_mb")
         self._shares = by_model(rule.skew, "largest_ratio")
         self._other_mb = rule.other_mb
-        self._touched: dict[int, list[int]] = {}
+        #: Nodes of each job in `traffic`.
+        self._nodes_of: dict[int, list[int]] = {}
+        #: Traffic of each node (MB per iteration), by job.
         self.traffic: list[dict[int, float]] = [{} for _ in cluster.nodes]
 
-    # the program may spread a gang as it likes, so only idle GPUs count
+    # The program may spread a gang over any nodes, so only the number of idle GPUs counts.
     fits = Placer.fits
     possible = Placer.possible
 
@@ -45,38 +47,42 @@ class IlpPlacer(YarnPlacer):
         if gpus == 1:
             return super()._place(job, gpus, model)
         size = look_up(self._sizes, model, self._other_mb)
-        parts = server_sizes(size, gpus, look_up(self._shares, model, 0.0))
+        sizes_mb = server_sizes(size, gpus, look_up(self._shares, model, 0.0))
         if gpus <= MAX_WORKERS:
-            load = {
-                node: math.fsum(self.traffic[node].values())
-                for node, n in enumerate(self.idle)
-                if n
-            }
-            best = sorted(load, key=lambda node: (-self.idle[node], load[node], node))
-            nodes = sorted(best[:MAX_NODES])
+            nodes, traffic = self._candidates()
             idle = [self.idle[node] for node in nodes]
-            carried = [load[node] for node in nodes]
-            found = solve(size, gpus, parts, idle, carried)
-            workers = found.workers
-            servers = found.servers
+            optimum = solve(size, gpus, sizes_mb, idle, traffic)
+            workers = optimum.workers
+            servers = optimum.servers
             allocation = tuple(pair for pair in zip(nodes, workers, strict=True) if pair[1])
             for node, count in allocation:
                 self._group_of[node].set_idle(node, self.idle[node] - count)
         else:
-            # With the fallback there always is a place; each worker gets one server beside it.
+            # The fallback always finds GPUs. Each worker has a server on its node.
             allocation = super()._place(job, gpus, model) or ()
             nodes = [node for node, _ in allocation]
             workers = tuple(n for _, n in allocation)
             servers = tuple(rank for rank, count in enumerate(workers) for _ in range(count))
-        added = node_traffic(workers, servers, parts, [0.0] * len(nodes))
+        added = node_traffic(workers, servers, sizes_mb, [0.0] * len(nodes))
         for node, amount in zip(nodes, added, strict=True):
             self.traffic[node][job] = amount
-        self._touched[job] = nodes
+        self._nodes_of[job] = nodes
         return allocation
+
+    def _candidates(self) -> tuple[list[int], list[float]]:
+        """Nodes offered to the program, ascending, and their traffic (MB per iteration)."""
+        traffic = {
+            node: math.fsum(self.traffic[node].values())
+            for node, idle in enumerate(self.idle)
+            if idle
+        }
+        best = sorted(traffic, key=lambda node: (-self.idle[node], traffic[node], node))
+        nodes = sorted(best[:MAX_NODES])
+        return nodes, [traffic[node] for node in nodes]
 
     def _release(self, job: int, allocation: Allocation) -> None:
         super()._release(job, allocation)
-        for node in self._touched.pop(job, ()):
+        for node in self._nodes_of.pop(job, ()):
             del self.traffic[node][job]
 
 
@@ -85,22 +91,23 @@ class IlpPlacer(YarnPlacer):
 class Ilp(Placement):
     """Place each gang so that the busiest node has the least parameter-server traffic.
 
-    A gang of 2 to 8 GPUs is placed by `solve` on up to 8 candidate nodes: those with the most
-    idle GPUs (ties: least traffic, then index). Beyond 8 GPUs the program is too slow (the
-    paper's own conclusion) and the gang is placed as by ``yarn`` with its fallback, one server
-    beside each worker; a single GPU has no servers and goes to the first node that fits.
+    `solve` places a gang of 2 to 8 GPUs on up to 8 candidate nodes: those with the most idle GPUs
+    (ties: least traffic, then index). Beyond 8 GPUs the program is too slow, as the paper says; the
+    gang is placed as by ``yarn`` with its fallback, and each worker has a server on its node. A
+    single GPU has no servers and goes to the first node that fits.
 
     Tiresias (NSDI'19), section 3.3 and appendix D.
     """
 
-    #: model to its size (MB), and to the share of its largest tensor; None: the Tiresias table's
+    #: model to its size (MB); None: Tiresias, Table 6
     model_mb: Mapping[str, float] | None = None
+    #: model to the share of its largest tensor; None: Tiresias, Table 6
     skew: Mapping[str, float] | None = None
-    #: size assumed for a model that is not listed (MB)
+    #: size of a model that is not listed (MB)
     other_mb: float = 100.0
 
     def bind(self, cluster: Cluster, rng: np.random.Generator) -> IlpPlacer:
-        """Return a placer with every GPU of ``cluster`` idle and no traffic."""
+        """Make a placer with every GPU of ``cluster`` idle and no traffic."""
         if not self.other_mb > 0:
             raise ParamError(f"placement 'ilp': other_mb {self.other_mb!r} must be above 0 MB")
         return IlpPlacer(cluster, self)

@@ -1,4 +1,4 @@
-"""``skew``: consolidate models with one dominant tensor, use the others to fill gaps."""
+"""``skew``: consolidate models with a dominant tensor, fill partly used nodes with others."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,15 +12,15 @@ from repro.placement.idle_nodes import NodeSet, take_by_level
 from repro.placement.tiresias_models import MODELS
 
 
-def by_model(given: Mapping[str, float] | None, column: str) -> dict[str, float]:
-    """Return what is given by model or, if None, a column of Tiresias, Table 6."""
-    table = MODELS.column(column) if given is None else given
+def by_model(values: Mapping[str, float] | None, column: str) -> dict[str, float]:
+    """Values by model in lower case; None: a column of Tiresias, Table 6."""
+    table = MODELS.column(column) if values is None else values
     return {model.lower(): value for model, value in table.items()}
 
 
 def look_up(table: Mapping[str, float], model: str | None, default: float) -> float:
-    """Return the entry of a model, or ``default`` for none, a missing or an unlisted one."""
-    # A trace column with gaps holds NaN or NA where the model is missing.
+    """Value of a model, or ``default`` where the model is missing or unlisted."""
+    # A column with gaps has NaN or NA where the model is missing.
     return table.get(model.lower(), default) if isinstance(model, str) else default
 
 
@@ -42,6 +42,7 @@ class SkewPlacer(Placer):
         return take_by_level([self._nodes], gpus, range(1, self._nodes.size + 1))
 
     def _consolidate(self, gpus: int) -> Allocation:
+        """Allocate GPUs on as few nodes as possible."""
         taken: list[tuple[int, int]] = []
         while gpus and (node := self._nodes.tightest(gpus)) is not None:
             share = min(gpus, self.idle[node])
@@ -60,21 +61,22 @@ class SkewPlacer(Placer):
 class Skew(Placement):
     """Place by the skew of a model's tensor sizes, the profile-based rule of Tiresias.
 
-    A model with a skew above the limit is consolidated on as few nodes as possible: while it is
-    larger than any gap, the nodes with the most idle GPUs; then the smallest gap that holds the
-    rest (ties by index). Any other job fills the nodes with the fewest idle GPUs first (ties by
-    index), which on equal nodes means partially used before idle ones.
+    A model with a skew above the limit is consolidated on as few nodes as possible. While no node
+    holds the rest of the gang, it takes the node with the most idle GPUs. The rest goes to the node
+    with the fewest idle GPUs that hold it. Any other job fills the nodes with the fewest idle GPUs
+    first, so that on equal nodes partly used nodes come before idle nodes. Ties go by index.
 
-    Tiresias (NSDI'19), section 3.3 and Table 6; PACKLIMIT itself is not published.
+    Tiresias (NSDI'19), section 3.3 and Table 6. The value of PACKLIMIT is not published.
     """
 
-    #: skew above which a model is consolidated; 0.15 to 0.60 separate the paper's ten alike
+    #: skew above which a model is consolidated; all limits from 0.15 to 0.60 split the paper's ten
+    #: models alike
     pack_limit: float = 0.5
-    #: model to the share of its largest tensor, 0 if not listed; None: that of Tiresias, Table 6
+    #: model to the share of its largest tensor, 0 if not listed; None: Tiresias, Table 6
     skew: Mapping[str, float] | None = None
 
     def bind(self, cluster: Cluster, rng: np.random.Generator) -> SkewPlacer:
-        """Return a placer with every GPU of ``cluster`` idle."""
+        """Make a placer with every GPU of ``cluster`` idle."""
         if not 0 <= self.pack_limit <= 1:
             raise ParamError(
                 f"placement 'skew': pack_limit {self.pack_limit!r} is outside 0..1; the skew is "

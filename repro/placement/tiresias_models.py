@@ -1,4 +1,4 @@
-"""Ten deep-learning models of Tiresias: size, tensor skew, checkpoint cost, placement effect."""
+"""Tiresias' ten deep-learning models: size, tensor skew, checkpoint cost, effect of placement."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -13,8 +13,8 @@ from repro.model.jobs import JobTable
 from repro.model.records import Nodes
 from repro.perf.overhead import CheckpointOverhead
 
-#: Mean seconds to resume a preempted job: the published cost of 57.1 to 62.1 s per preemption
-#: (section 5.2.4) less the mean pause of 10.4 s (Figure 4); the bars of Figure 5 have no labels.
+#: Mean seconds to resume a preempted job: the published 57.1 to 62.1 s per preemption (section
+#: 5.2.4) minus the mean pause of 10.4 s (Figure 4). The bars of Figure 5 have no labels.
 RESUME_S = 50.0
 
 MODELS = ModelTable(
@@ -25,47 +25,47 @@ MODELS = ModelTable(
 
 @dataclass(frozen=True)
 class SpreadSlowdown:
-    """Performance model of Tiresias Figure 3: rate 1 when consolidated, a model's own when spread.
+    """Performance model of Tiresias, Figure 3: rate 1 if consolidated, by model if spread.
 
-    ``relative_speed`` is that of a model when spread, relative to consolidated (on the fewest
-    machines that hold the gang); unlisted models do not care. Tiresias, NSDI 2019, section 2.2,
-    Figure 3 (measured for 8 workers; the same factor is assumed for other gang sizes).
+    ``relative_speed`` has the rate of a spread gang by model; an unlisted model has rate 1. A gang
+    is consolidated on the fewest machines that hold it. The paper measured 8 workers; we assume the
+    same factor for other gang sizes. Tiresias, NSDI 2019, section 2.2, Figure 3.
     """
 
     relative_speed: Mapping[str, float]
     gpus_per_node: int
 
     def speed(self, model: str | None, gpus: float, machines: int) -> float:
-        """Return the work per second of a gang on so many machines."""
+        """Rate of a gang on a number of machines."""
         needed = math.ceil(gpus / self.gpus_per_node)
         if machines <= needed or model is None:
             return 1.0
         return self.relative_speed.get(model, 1.0)
 
     def rates(self, table: JobTable, run: Run, nodes: Nodes) -> Sequence[float]:
-        """Return the rate of the one member of a gang."""
+        """Rate of the one job of the run."""
         job = run.jobs[0]
         return (self.speed(table.models[job], run.gpus, len(nodes)),)
 
 
 def tiresias_models() -> pd.DataFrame:
-    """Return what the paper prints about its ten models, by name in traces, in its order.
+    """Facts that the paper prints about the ten models, by name in traces, in its order.
 
     Columns: label (name in figures), size_mb, tensors, tensors_from_1mb (of at least 1 MB),
     largest_mb, largest_ratio (largest tensor / size), pause_s (seconds to checkpoint), random_speed
-    (speed under random placement / consolidated, 8 workers; read off the plot, ±0.01),
-    large_tensors_mb (sum of the tensors of at least 1 MB), source. Tiresias, NSDI 2019, Table 6,
+    (rate under random placement, relative to consolidated, 8 workers; read off the plot, ±0.01),
+    large_tensors_mb (sum of the tensors of at least 1 MB), source. Tiresias, NSDI 2019, Table 6 and
     Figures 3 and 4.
     """
     return MODELS.frame.set_index("model")
 
 
 def checkpoint_overhead() -> CheckpointOverhead:
-    """Return the preemption cost of the ten models; an unlisted one costs their mean pause."""
+    """Preemption cost of the ten models; an unlisted model has their mean pause."""
     pauses = MODELS.column("pause_s")
     return CheckpointOverhead(pauses, RESUME_S, fmean(pauses.values()))
 
 
 def spread_slowdown(gpus_per_node: int) -> SpreadSlowdown:
-    """Return the speed of the ten models when a gang is on more machines than it needs."""
+    """Rates of the ten models for a gang on more machines than it needs."""
     return SpreadSlowdown(MODELS.column("random_speed"), gpus_per_node)

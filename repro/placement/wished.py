@@ -1,4 +1,4 @@
-"""``wished``: every task goes to the node its policy names; without a wish, to the first node."""
+"""``wished``: each task goes to the node that its policy names, else to the first idle node."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from repro.placement.base import Allocation, Placement, Placer, register
 
 
 class WishedPlacer(Placer):
-    """Gives the nodes that policies name, if they have idle GPUs."""
+    """Allocates the nodes that policies name, if they have idle GPUs."""
 
     takes_wishes = True
 
@@ -29,7 +29,7 @@ class WishedPlacer(Placer):
                     f"job {job} wishes {gpus} GPUs of node {node}, which {state}; "
                     f"wish for idle GPUs of nodes 0 to {len(self.idle) - 1}"
                 )
-        if job in self._held:
+        if job in self._allocated:
             raise self._refusal(job, len(tasks))
         for node, gpus in wanted:
             self.idle[node] -= gpus
@@ -53,11 +53,11 @@ class WishedPlacer(Placer):
 @register("wished")
 @dataclass(frozen=True)
 class Wished(Placement):
-    """Tasks go where `repro.model.decision.Run.tasks` says; gangs without a wish fill up nodes.
+    """Tasks go to the nodes in `repro.model.decision.Run.tasks`; other gangs fill nodes in order.
 
-    For policies that decide on jobs and places together (Liquid).
+    For policies that decide on jobs and placement together (Liquid).
     """
 
     def bind(self, cluster: Cluster, rng: np.random.Generator) -> WishedPlacer:
-        """Return a placer with every GPU of ``cluster`` idle."""
+        """Make a placer with every GPU of ``cluster`` idle."""
         return WishedPlacer(cluster)

@@ -1,4 +1,4 @@
-"""``yarn``: consolidated placement on as few nodes as possible, within one switch."""
+"""``yarn``: consolidated placement on the fewest nodes of one switch."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,10 @@ LEAST_FRAGMENTED = "least-fragmented"
 
 
 def strict_fits(size: int, counts: Sequence[int], gpus: int) -> bool:
-    """Tell whether a gang has a consolidated place among the nodes of one switch."""
+    """Whether a gang has a consolidated placement on the nodes of one switch.
+
+    ``size`` is the GPUs of the largest node; ``counts`` the number of nodes by idle GPUs.
+    """
     if gpus <= size:
         return any(counts[gpus:])
     full, rest = divmod(gpus, size)
@@ -23,7 +26,7 @@ def strict_fits(size: int, counts: Sequence[int], gpus: int) -> bool:
 
 
 def strict_place(group: NodeSet, gpus: int) -> Allocation | None:
-    """Take a consolidated place among the nodes of one switch, or return None."""
+    """Allocate a consolidated placement on the nodes of one switch, or return None."""
     size = group.size
     idle = group.idle
     if gpus <= size:
@@ -37,7 +40,7 @@ def strict_place(group: NodeSet, gpus: int) -> Allocation | None:
     full, rest = divmod(gpus, size)
     taken: list[tuple[int, int]] = []
     group.drain(full * size, size, taken)
-    # The whole nodes are no longer idle here, so the remainder cannot land on one of them.
+    # The drained nodes have no idle GPUs, so the remainder goes to another node.
     node = group.first_fit(rest) if rest else None
     if node is not None:
         group.set_idle(node, idle[node] - rest)
@@ -60,13 +63,13 @@ class YarnPlacer(Placer):
         self._empty = [(group.size, tuple(group.counts)) for group in self.groups]
 
     def fits(self, gpus: int) -> bool:
-        """Tell whether some switch has a consolidated place for the gang now."""
+        """Whether some switch has a consolidated placement for the gang now."""
         return gpus <= self.free and any(
             strict_fits(group.size, group.counts, gpus) for group in self.groups
         )
 
     def possible(self, gpus: int) -> bool:
-        """Tell whether some switch, empty, has a consolidated place for the gang."""
+        """Whether some empty switch has a consolidated placement for the gang."""
         return any(strict_fits(size, counts, gpus) for size, counts in self._empty)
 
     def _place(self, job: int, gpus: int, model: str | None) -> Allocation | None:
@@ -88,15 +91,15 @@ class YarnPlacer(Placer):
 class Yarn(Placement):
     """Consolidate a gang on the fewest nodes of one switch.
 
-    With g GPUs in the largest node of a switch, a gang of W <= g goes to the first node in index
-    order with W idle GPUs; a larger one to the first floor(W/g) completely idle nodes of size g
-    plus, for the remainder, the first other node with enough idle GPUs. The first switch that has
-    room by this rule is used; `Placer.fits` and `Placer.possible` answer for this rule alone.
+    The largest node of a switch has g GPUs. A gang of W <= g GPUs goes to the first node with W
+    idle GPUs. A larger gang takes the first floor(W/g) idle nodes of size g; its remainder goes to
+    the first other node with enough idle GPUs. Nodes go by index. The first switch on which the
+    rule succeeds is used. `Placer.fits` and `Placer.possible` answer for this rule alone.
 
-    Where the rule has no place although enough GPUs are idle, the ``fallback`` of `Placer.take`,
-    ``least-fragmented``, uses as few nodes as possible over all switches (most idle GPUs first,
-    ties by switch and index); None refuses with PolicyError. Preemptive policies choose jobs by
-    count and place them last, so they need it.
+    Where the rule fails although enough GPUs are idle, `Placer.take` uses the ``fallback``. Its
+    value ``least-fragmented`` uses as few nodes as possible over all switches (most idle GPUs
+    first, ties by switch and index). None refuses with a PolicyError. Preemptive policies need the
+    fallback, as they choose jobs by GPU count and place them last.
 
     Tiresias (NSDI'19), sections 3.3 and 5.1; scheme ``yarn`` of its simulator.
     """
@@ -104,7 +107,7 @@ class Yarn(Placement):
     fallback: str | None = LEAST_FRAGMENTED
 
     def bind(self, cluster: Cluster, rng: np.random.Generator) -> YarnPlacer:
-        """Return a placer with every GPU of ``cluster`` idle."""
+        """Make a placer with every GPU of ``cluster`` idle."""
         if self.fallback not in (None, LEAST_FRAGMENTED):
             raise ParamError(
                 f"placement 'yarn': fallback {self.fallback!r} is unknown "

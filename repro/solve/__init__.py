@@ -1,1 +1,1 @@
-"""Programmes and matchings; each file names the problem that it solves."""
+"""Solvers of programmes and matchings; each file states the problem that it solves."""

@@ -1,4 +1,4 @@
-"""How many problems of each sort the optimisers solve; who solves one counts it."""
+"""Counts of the solved problems by sort; each solver adds to them."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ SOLVED: Counter[str] = Counter()
 
 @contextmanager
 def counted_solves() -> Iterator[Counter[str]]:
-    """Count the problems solved inside the block; the count is there at its end."""
+    """Count the problems solved inside the block; the counts are filled at its end."""
     before = SOLVED.copy()
     counts = Counter[str]()
     try:

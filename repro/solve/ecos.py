@@ -1,8 +1,8 @@
 """Shares of GPU types by ECOS, the solver of Gavel's public simulator (extra ``ecos``)."""
 
-# Of many optima ECOS returns where its own path happens to end. The programmes are written as the
-# simulator hands them over: a row per job, in order of submission, equal jobs not collapsed; of the
-# unknowns, the shares come type by type, those of a type job by job.
+# A programme has many optima, and ECOS returns the one at which its own path ends. The path depends
+# on how the programme is written, so it is written as in the simulator: a row per job, in order of
+# submission, also for equal jobs. The shares are ordered by GPU type, then by job.
 
 import functools
 from typing import Any
@@ -13,15 +13,15 @@ from repro.base.errors import ParamError
 from repro.base.typing import Floats, Ints
 from repro.solve.counted import SOLVED
 
-#: Overshoot that the simulation puts down to rounding anyway.
+#: Excess of time or GPUs that the simulation takes for rounding.
 ROOM = 1e-7
-#: ECOS's codes for an optimum, and for one of reduced accuracy.
+#: ECOS's exit codes for an optimum, and for an optimum of reduced accuracy.
 _SOLVED = (0, 10)
 
 
 @functools.cache
 def is_installed() -> bool:
-    """Tell whether the solver's package is there and works."""
+    """Whether the solver's package can be imported."""
     try:
         import ecos  # noqa: F401
     except ImportError:
@@ -32,24 +32,24 @@ def is_installed() -> bool:
 def ecos_level(
     crowd: Any, scale: Floats, floor: Floats | None = None
 ) -> tuple[Floats, float, Floats, Floats] | None:
-    """Return ECOS's answer to `max_min.central_level` about a `max_min.Crowd`; None if none."""
+    """Solve `max_min.central_level` by ECOS; the fields of a `max_min.Centre`, None if it fails."""
     SOLVED["LP"] += 1
     kind = np.repeat(np.arange(len(crowd.value)), crowd.counts.astype(int))
     least = np.zeros(len(kind)) if floor is None else floor[kind]
-    held = least > -np.inf
-    led = (scale[kind] > 0) & held
-    unit = np.where(led, scale[kind], 1.0)
-    parts, heights, values = _shares(crowd, kind)
-    # a job without a scale has an empty row, which holds whatever z is
-    entries = [np.where(led, -values / unit, 0.0).ravel(), parts]
-    tops = [np.where(led, -least / unit, 1.0), heights]
+    bound = least > -np.inf
+    scaled = (scale[kind] > 0) & bound
+    unit = np.where(scaled, scale[kind], 1.0)
+    entries_of_shares, limits_of_shares, values = _shares(crowd, kind)
+    # A job without a scale has an empty row, which any z satisfies.
+    entries = [np.where(scaled, -values / unit, 0.0).ravel(), entries_of_shares]
+    limits = [np.where(scaled, -least / unit, 1.0), limits_of_shares]
     if floor is not None:
-        # the simulator writes the floors down once more by themselves
-        entries.append(np.where(held, -values, 0.0).ravel())
-        tops.append(np.where(held, -least, 1.0))
+        # The simulator has the floors a second time, in rows of their own.
+        entries.append(np.where(bound, -values, 0.0).ravel())
+        limits.append(np.where(bound, -least, 1.0))
     matrix = _level_matrix(len(kind), len(values), floor is not None)
     answer = _solve(
-        -1.0, matrix, [led.astype(float), np.column_stack(entries)], np.concatenate(tops)
+        -1.0, matrix, [scaled.astype(float), np.column_stack(entries)], np.concatenate(limits)
     )
     if answer is None:
         return None
@@ -58,104 +58,101 @@ def ecos_level(
     value = np.maximum((crowd.value * shares).sum(axis=1), 1e-300)
     slack = np.zeros(len(scale))
     price = np.zeros(len(scale))
-    bound = kind[led]
-    slack[bound] = answer["s"][: len(kind)][led] / value[bound]
-    price[bound] = answer["z"][: len(kind)][led] * value[bound] / max(abs(z), 1e-300)
+    kinds = kind[scaled]
+    slack[kinds] = answer["s"][: len(kind)][scaled] / value[kinds]
+    price[kinds] = answer["z"][: len(kind)][scaled] * value[kinds] / max(abs(z), 1e-300)
     return shares, z, slack, price
 
 
 def ecos_sum(crowd: Any) -> Floats | None:
     """ECOS's shares of the highest total value, one job per row; None if it fails."""
     SOLVED["LP"] += 1
-    each = np.arange(len(crowd.value))
-    parts, heights, values = _shares(crowd, each)
+    job = np.arange(len(crowd.value))
+    entries_of_shares, limits, values = _shares(crowd, job)
     matrix = _matrix([_rows(*crowd.value.shape)])
-    answer = _solve(-values.ravel(), matrix, [parts], heights)
-    return None if answer is None else _by_job(answer["x"], crowd, each)
+    answer = _solve(-values.ravel(), matrix, [entries_of_shares], limits)
+    return None if answer is None else _by_job(answer["x"], crowd, job)
 
 
 def ecos_point(crowd: Any, floor: Floats) -> Floats | None:
-    """Return ECOS's shares, one job per row, that give each job its floor; None if it finds none.
+    """ECOS's shares that give each job its floor, one job per row; None if it fails.
 
-    An answer of reduced accuracy counts as none, as in the simulator.
+    As in the simulator, an answer of reduced accuracy is a failure.
     """
-    each = np.arange(len(crowd.value))
-    parts, heights, values = _shares(crowd, each)
-    last = len(heights) + np.tile(each, len(values))
+    job = np.arange(len(crowd.value))
+    entries_of_shares, limits, values = _shares(crowd, job)
+    last = len(limits) + np.tile(job, len(values))
     matrix = _matrix([np.column_stack([_rows(*crowd.value.shape), last])])
-    entries = np.column_stack([parts, -values.ravel()])
-    answer = _solve(0.0, matrix, [entries], np.append(heights, -floor))
+    entries = np.column_stack([entries_of_shares, -values.ravel()])
+    answer = _solve(0.0, matrix, [entries], np.append(limits, -floor))
     if answer is None or answer["info"]["exitFlag"]:
         return None
-    return _by_job(answer["x"], crowd, each)
+    return _by_job(answer["x"], crowd, job)
 
 
 def ecos_ratio(
     crowd: Any, left: Floats, due: Floats, spent: Floats, zeros: bool = True
 ) -> tuple[Floats, float] | None:
-    """Return ECOS's shares and ratio for `max_min.central_ratio`, one job per row; None if none.
+    """Solve `max_min.central_ratio` by ECOS, one job per row; shares and ratio, None if it fails.
 
-    1 / u_k is an unknown q_k of its own, with u_k q_k >= 1 as a second-order cone; ``zeros`` hands
-    over the entries of the matrix that are zero, too.
+    1 / u_k is an unknown q_k of its own, with u_k q_k >= 1 as a second-order cone. ``zeros`` passes
+    also the zero entries of the matrix.
     """
     SOLVED["convex"] += 1
     jobs = len(crowd.value)
-    each = np.arange(jobs)
-    one = np.ones(jobs)
-    zero = np.zeros(jobs)
-    parts, heights, values = _shares(crowd, each)
-    # |(u - q, 2)| <= u + q
-    cone = jobs + len(heights) + 3 * each
+    job = np.arange(jobs)
+    entries_of_shares, limits_of_shares, values = _shares(crowd, job)
+    # The cone of a job: |(u - q, 2)| <= u + q.
+    cone = jobs + len(limits_of_shares) + 3 * job
     speed = -values.ravel()
-    mine = np.tile(cone, len(values))
+    cone_of_share = np.tile(cone, len(values))
     rows = jobs + _rows(*crowd.value.shape)
-    shares = [rows, mine, mine + 1, mine + 2]
-    inverses = [each, cone, cone + 1, cone + 2]
-    matrix = _matrix([each[None], np.column_stack(shares), np.column_stack(inverses)])
+    shares = [rows, cone_of_share, cone_of_share + 1, cone_of_share + 2]
+    inverses = [job, cone, cone + 1, cone + 2]
+    matrix = _matrix([job[None], np.column_stack(shares), np.column_stack(inverses)])
     entries = [
-        -one,
-        np.column_stack([parts, speed, speed, 0.0 * speed]),
-        np.column_stack([left / due, -one, one, zero]),
+        -np.ones(jobs),
+        np.column_stack([entries_of_shares, speed, speed, 0.0 * speed]),
+        np.column_stack([left / due, -np.ones(jobs), np.ones(jobs), np.zeros(jobs)]),
     ]
-    tops = np.concatenate([-spent / due, heights, np.tile([0.0, 0.0, 2.0], jobs)])
-    answer = _solve(1.0, matrix, entries, tops, cones=jobs, zeros=zeros)
+    limits = np.concatenate([-spent / due, limits_of_shares, np.tile([0.0, 0.0, 2.0], jobs)])
+    answer = _solve(1.0, matrix, entries, limits, cones=jobs, zeros=zeros)
     if answer is None:
         return None
-    found = _by_job(answer["x"][1 : 1 + len(rows)], crowd, each)
-    return found, float(answer["x"][0])
+    return _by_job(answer["x"][1 : 1 + len(rows)], crowd, job), float(answer["x"][0])
 
 
 def worth_as_written(speeds: Floats, widths: Floats, weights: Floats, gpus: Floats) -> Floats:
-    """Return sf_i T_ij / (w_i thr_i(X^equal)), shape (jobs, types), rounded as in the simulator.
+    """sf_i T_ij / (w_i thr_i(X^equal)), shape (jobs, types), rounded as in the simulator.
 
-    The last bit of these values can decide who runs, and with it 0.1 % of average JCT.
+    The last bit of these values can decide which job runs, and with it 0.1 % of average JCT.
     """
-    even = gpus / len(speeds)
-    equal = (speeds * (even / even.sum())).sum(axis=1)
-    scaled: Floats = speeds * ((1.0 / weights) * (1.0 / equal))[:, None] * widths[:, None]
-    return scaled
+    gpus_per_job = gpus / len(speeds)
+    equal = (speeds * (gpus_per_job / gpus_per_job.sum())).sum(axis=1)
+    values: Floats = speeds * ((1.0 / weights) * (1.0 / equal))[:, None] * widths[:, None]
+    return values
 
 
 def _shares(crowd: Any, kind: Ints) -> tuple[Floats, Floats, Floats]:
-    """Return entries of each share in its `_rows`, limits of these, and values (types, jobs).
+    """Entries of each share in its `_rows`, limits of these rows, and values, (types, jobs).
 
     ``kind`` is the row of the crowd of each job.
     """
     jobs = len(kind)
     types = crowd.value.shape[1]
     size = jobs * types
-    parts = np.ones((size, 3))
-    heights = np.ones(size + types + jobs)
-    parts[:, 0] = -1.0
-    parts[:, 1] = np.tile(crowd.widths[kind], types)
-    heights[:size] = 0.0
-    heights[size : size + types] = crowd.gpus
-    return parts, heights, crowd.usable_value[kind].T
+    entries = np.ones((size, 3))
+    limits = np.ones(size + types + jobs)
+    entries[:, 0] = -1.0
+    entries[:, 1] = np.tile(crowd.widths[kind], types)
+    limits[:size] = 0.0
+    limits[size : size + types] = crowd.gpus
+    return entries, limits, crowd.usable_value[kind].T
 
 
 @functools.lru_cache(maxsize=1024)
 def _rows(jobs: int, types: int) -> Ints:
-    """Return the rows of each share: its own (share >= 0), that of its GPU type, of its job."""
+    """Rows of each share: its own (share >= 0), the row of its GPU type, the row of its job."""
     size = jobs * types
     of_type = np.repeat(np.arange(types), jobs)
     of_job = np.tile(np.arange(jobs), types)
@@ -164,29 +161,30 @@ def _rows(jobs: int, types: int) -> Ints:
 
 @functools.lru_cache(maxsize=1024)
 def _level_matrix(jobs: int, types: int, floors: bool) -> Any:
-    """Return the places in the matrix of `ecos_level`: z, then the shares type by type."""
-    each = np.arange(jobs)
+    """Pattern of the matrix of `ecos_level`; its columns are z and the shares, by GPU type."""
+    job = np.arange(jobs)
     of_job = np.tile(np.arange(jobs), types)
     last = [2 * jobs + jobs * types + types + of_job] * floors
-    return _matrix([each[None], np.column_stack([of_job, jobs + _rows(jobs, types), *last])])
+    return _matrix([job[None], np.column_stack([of_job, jobs + _rows(jobs, types), *last])])
 
 
 def _matrix(columns: list[Ints]) -> Any:
-    """Return a sparse matrix of ones, from the rows of some unknowns after the other."""
+    """Sparse matrix of ones; each array has the rows of its unknowns, shape (unknowns, rows)."""
     from scipy.sparse import csc_matrix
 
-    ends = np.cumsum(np.repeat([one.shape[1] for one in columns], [len(one) for one in columns]))
-    rows = np.concatenate([one.ravel() for one in columns])
-    places = (np.ones(len(rows)), rows, np.append(0, ends))
-    return csc_matrix(places, shape=(int(rows.max()) + 1, len(ends)))
+    sizes = np.repeat([block.shape[1] for block in columns], [len(block) for block in columns])
+    ends = np.cumsum(sizes)
+    rows = np.concatenate([block.ravel() for block in columns])
+    entries = (np.ones(len(rows)), rows, np.append(0, ends))
+    return csc_matrix(entries, shape=(int(rows.max()) + 1, len(ends)))
 
 
-def _by_job(found: Floats, crowd: Any, each: Ints) -> Floats:
-    """Return shares by job and type, none where the job cannot run."""
-    shares = np.clip(found.reshape(crowd.value.shape[1], -1).T, 0.0, 1.0)
-    shares = np.where(crowd.usable[each], shares, 0.0)
-    # an answer of reduced accuracy may promise more time or GPUs than there are
-    used = (crowd.widths[each] @ shares / np.maximum(crowd.gpus, 1e-300)).max()
+def _by_job(x: Floats, crowd: Any, kind: Ints) -> Floats:
+    """Shares by job and GPU type, 0 where the job cannot run."""
+    shares = np.clip(x.reshape(crowd.value.shape[1], -1).T, 0.0, 1.0)
+    shares = np.where(crowd.usable[kind], shares, 0.0)
+    # An answer of reduced accuracy may use more time or GPUs than there are.
+    used = (crowd.widths[kind] @ shares / np.maximum(crowd.gpus, 1e-300)).max()
     worst = max(float(shares.sum(axis=1).max()), float(used))
     return shares / worst if worst > 1.0 + ROOM else shares
 
@@ -195,15 +193,14 @@ def _solve(
     goal: float | Floats,
     matrix: Any,
     entries: list[Floats],
-    heights: Floats,
+    limits: Floats,
     cones: int = 0,
     zeros: bool = False,
 ) -> Any:
-    """Minimise ``goal`` times the unknowns, heights - G x in the cones; None if it fails.
+    """Minimise ``goal`` x subject to limits - G x in the cones; None if ECOS fails.
 
-    A number is the coefficient of the first unknown; the others have none. ``entries`` are those of
-    G at the places of ``matrix``, column by column; the last of ``heights`` are those of the
-    second-order ``cones``.
+    A scalar ``goal`` is the coefficient of the first unknown. ``entries`` are the values of G at
+    the pattern ``matrix``, column by column. The rows of the second-order ``cones`` come last.
     """
     if not is_installed():
         raise ParamError(
@@ -212,13 +209,13 @@ def _solve(
         )
     import ecos
 
-    matrix.data = np.concatenate([one.ravel() for one in entries])
+    matrix.data = np.concatenate([block.ravel() for block in entries])
     if not zeros and not matrix.data.all():
-        # as in the simulator: zeros change the order of elimination, and with it the last bits
+        # As in the simulator: zeros change the order of elimination, and so the last bits.
         matrix = matrix.copy()
         matrix.eliminate_zeros()
     cost = np.zeros(matrix.shape[1])
     cost[: np.size(goal)] = goal
-    dims = {"l": len(heights) - 3 * cones, "q": [3] * cones, "e": 0}
-    answer = ecos.solve(cost, matrix, heights, dims, verbose=False)
+    dims = {"l": len(limits) - 3 * cones, "q": [3] * cones, "e": 0}
+    answer = ecos.solve(cost, matrix, limits, dims, verbose=False)
     return answer if answer["info"]["exitFlag"] in _SOLVED else None

@@ -1,4 +1,4 @@
-"""Fairness between entities (organisations, departments) and fairness or FIFO inside each."""
+"""Fairness between entities (organisations, departments), and fairness or FIFO inside each."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,10 +16,11 @@ Inner = Literal["fairness", "fifo"]
 
 @dataclass(frozen=True)
 class Hierarchy:
-    """What entities are worth and how each serves its jobs.
+    """Weights of entities, and the policy inside each.
 
-    Entities without a weight have 1; ``inner`` is the policy inside all entities, or that of each
-    (FIFO knows no weights of jobs), the rest as for `repro.solve.max_min.fill`.
+    An entity without a weight has weight 1. ``inner`` is the policy inside all entities, or a map
+    from entity to policy. FIFO ignores the weights of jobs. ``water_filling`` and ``backend`` are
+    arguments of `repro.solve.max_min.fill`.
     """
 
     weights: Mapping[Any, float] = field(default_factory=dict)
@@ -28,45 +29,48 @@ class Hierarchy:
     backend: Backend = "centre"
 
     def groups(self, entities: Sequence[object]) -> list[tuple[Ints, float, Inner]]:
-        """Return rows, weight and inner policy of each entity that has jobs."""
-        places: dict[object, list[int]] = {}
+        """Rows, weight and inner policy of each entity that has jobs."""
+        rows_of: dict[object, list[int]] = {}
         for row, entity in enumerate(entities):
-            places.setdefault(entity, []).append(row)
-        found = []
-        for entity, rows in places.items():
+            rows_of.setdefault(entity, []).append(row)
+        groups = []
+        for entity, rows in rows_of.items():
             weight = self.weights.get(entity, 1.0)
-            inner = self.inner
             if not weight > 0:
                 raise ParamError(f"entity {entity!r} has weight {weight!r}; give > 0")
-            one = inner if isinstance(inner, str) else inner.get(entity, "fairness")
-            found.append((np.array(rows), float(weight), one))
-        return found
+            if isinstance(self.inner, str):
+                policy = self.inner
+            else:
+                policy = self.inner.get(entity, "fairness")
+            groups.append((np.array(rows), float(weight), policy))
+        return groups
 
 
 def hierarchical_shares(
     crowd: Crowd, weights: npt.ArrayLike, entities: Sequence[object], hierarchy: Hierarchy
 ) -> Floats:
-    """Return X of fairness between entities and a policy inside each, by water filling.
+    """X of fairness between entities and a policy inside each, by water filling.
 
-    ``crowd`` is as `repro.solve.max_min.normalised` makes it, with rows of one job each under
-    FIFO, which serves the jobs of an entity in the order given; each row has the weight of a job
-    inside its entity, and that entity (Gavel, OSDI 2020, section 4.3).
+    ``crowd`` is made by `repro.solve.max_min.normalised`. Each row has an entity and, for one of
+    its jobs, a weight inside the entity. FIFO serves the jobs of an entity in row order and needs
+    rows of one job each (Gavel, OSDI 2020, section 4.3).
     """
-    width = crowd.widths
     weight = np.asarray(weights, dtype=float)
     groups = hierarchy.groups(entities)
 
     def weigh(fixed: Flags) -> Floats:
-        level = np.zeros(len(width))
+        # The weight of an entity goes to its jobs that are not fixed yet.
+        level = np.zeros(len(crowd.widths))
         for rows, share, policy in groups:
-            waits = rows[~fixed[rows]]
-            if not len(waits):
+            rising = rows[~fixed[rows]]
+            if not len(rising):
                 continue
             if policy == "fifo":
-                level[waits[0]] = share
+                level[rising[0]] = share
             else:
-                level[waits] = share * weight[waits] / (weight[waits] @ crowd.counts[waits])
-        per_gpu: Floats = level / width
+                total = weight[rising] @ crowd.counts[rising]
+                level[rising] = share * weight[rising] / total
+        per_gpu: Floats = level / crowd.widths
         return per_gpu
 
     return fill(crowd, weigh, hierarchy.water_filling, hierarchy.backend)

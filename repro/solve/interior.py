@@ -1,7 +1,7 @@
-"""The compiled kernel of `repro.solve.max_min`: an interior-point method."""
+"""Compiled interior-point method for the programmes of `repro.solve.max_min`."""
 
 # The programme. Kind k has c_k equal jobs of w_k GPUs; type j has G_j GPUs. All jobs of a kind have
-# the same shares x_j of their time (x_0 = idle time, of value v_0 = 0); k is left out below:
+# the same shares x_j of their time (x_0 = idle time, of value v_0 = 0). The index k is left out:
 #
 #   maximise z                                                          its dual
 #   (1) sum_j x_j = 1                    for each job                   tau
@@ -9,16 +9,16 @@
 #   (3) l u - h / u - t = s z + g        for each job, where u = v x    p
 #   (4) x, q, t >= 0 and, with h, u >= 0                                y_j, pi_j, p, y_u
 #
-# A linear value has l = 1, h = 0; a time, which is to be short, l = 0. With m' = l + h / u^2, the
-# slope of (3), and m = m' p + y_u, what one more unit of u is worth, optimal is what also satisfies
+# A linear value has l = 1, h = 0; a time, which is to be short, has l = 0. m' = l + h / u^2 is the
+# slope of (3), and m = m' p + y_u the value of one more unit of u. An optimum also satisfies
 #
 #   (5) y_j + v_j m - tau - w pi_j = 0   for each job and type; y_0 = tau
 #   (6) sum_k c s p = 1                  for the level, unless z is given
 #   (7) x y = t p = u y_u = b mu, q pi = mu    with mu = 0; b: weight in the barrier, 0 = absent
 #
 # A Newton step (d) eliminates all but d pi and d z, so that its cost is linear in the kinds. By (7)
-# d x = e (r / x - d y), with e = x / y and r what x y lacks. Let pull_j be all of (5) but d m and d
-# tau: pull = r / x + what (5) is off by - w d pi. Then (1), short by gap, gives d tau and
+# d x = e (r / x - d y), with e = x / y and r the deficit of x y. Let pull_j be all of (5) but d m
+# and d tau: pull = r / x + (residual of (5)) - w d pi. Then (1), short by gap, gives d tau and
 #
 #   (8)  d x_j = e_j gap / E + e_j (pull_j - <pull>) + f_j d m,  E = sum e, < > = mean by weights e
 #   (9)  f_j = e_j (v_j - <v>) = sum_i e_i e_j (v_j - v_i) / E   (terms: lift)
@@ -35,19 +35,19 @@
 #   (13) d m = tilt (aim + s d z) + own beta - stiff gain,   tilt = m' rate own
 #   (14) d p = give (aim + s d z) - tilt (gain + S beta),    give = rate own (1 + bend S)
 #
-# (13) goes into (8). Next to the boundary the terms of pull would cancel; as flows between two
-# types they are small there and add up to nothing:
+# (13) goes into (8). Near the boundary the terms of pull would cancel. Written as flows between two
+# types they are small there and add up to 0:
 #
 #   (15) d x_j = e_j gap / E + f_j [tilt (aim + s d z) + own beta - stiff <v> gap]
 #                + sum_i flow_ij (pull_j - pull_i),
 #        flow_ij = e_i e_j / E (own + stiff sum_m e_m (v_i - v_m) (v_j - v_m))
 #
 # (15) in (2) and (14) in (6) are a system of d pi and d z: a row per type and one for the level.
-# Arrays hold a line per quantity and a column per kind; loops over the kinds are short, so that
-# they compile to vectors; a line that is copied by a loop, too, compiles in less time.
+# Arrays have a line per quantity and a column per kind. Loops over the kinds are short, so that
+# they compile to vectors; a loop that copies a line also compiles in less time than a slice.
 #
-# `repro.solve.pairs.interior` has another method (a homogeneous embedding, without the curve of
-# (3)); the two share only Mehrotra's prediction and correction (SIAM J. Optim. 2, 1992).
+# `repro.solve.pairs.interior` has another method, a homogeneous embedding without the curve of (3).
+# The two share only Mehrotra's predictor and corrector (SIAM J. Optim. 2, 1992).
 
 from typing import Any, NamedTuple
 
@@ -57,7 +57,7 @@ from repro.base.compiled import SUMS, njit
 
 #: Largest number of steps; a well-posed programme takes 10 to 25.
 STEPS = 80
-#: After a step shorter than this the next one only leads back towards the path.
+#: After a shorter step the next step only leads back to the path.
 JAMMED = 0.1
 #: Largest relative distance of a complementarity product from its target at the end.
 CENTRED = 1e-5
@@ -65,36 +65,36 @@ CENTRED = 1e-5
 DEPENDENT = 1e-13
 #: Rounding error of a sum, relative to its terms.
 ROUNDING = 4e-16
-#: Less than any slack or dual.
+#: Smaller than any slack or dual.
 TINY = 1e-300
-#: Lines of `Kinds.job`, by the letters of (1) to (3): c, c w, c s, w, s, g, l, h.
+#: Lines of `LevelProblem.job`, by the letters of (1) to (3): c, c w, c s, w, s, g, l, h.
 COUNT, LOAD, LEAD, WIDTH, SCALE, FLOOR, LINEAR, INVERSE = range(8)
-#: Lines of `Elimination.row`: 1 / E, <v> and S of (8) to (10), m', and the names of (10) to (14);
-#: COMMON is the bracket of (15).
+#: Lines of `Elimination.row`: 1 / E, <v> and S of (8) to (10), m', the names of (10) to (14), and
+#: COMMON, the bracket of (15).
 OVER_E, MEAN, SPREAD, SLOPE, OWN, STIFF, TILT, GIVE = range(8)
 GAP, SHORT, AIM, BETA, GAIN, COMMON, DP = range(8, 15)
 
 
-class Kinds(NamedTuple):
-    """Constants of the kinds and types."""
+class LevelProblem(NamedTuple):
+    """Constants of the programme, by kind and GPU type."""
 
     value: Any  #: v, shape (types + 1, kinds), idle time last
-    job: Any  #: shape (8, kinds)
+    job: Any  #: constants of a job, COUNT to INVERSE, shape (8, kinds)
     weight: Any  #: b, shape (types + 3, kinds), of x, idle time, t and u
     gpus: Any  #: G, shape (types,)
 
 
 class Point(NamedTuple):
-    """A point of the path, or a step; x holds x, idle time, t and u, y their duals."""
+    """A point of the path, or a step: x has x, idle time, t and u, shape (types + 3, kinds)."""
 
     x: Any
-    y: Any
-    q: Any
-    pi: Any
+    y: Any  #: duals of x
+    q: Any  #: idle GPUs, shape (types,)
+    pi: Any  #: duals of q
 
 
 class Elimination(NamedTuple):
-    """What (8) to (15) name, at one point; 1 / x and 1 / y are 0 where b is."""
+    """Quantities of (8) to (15) at one point; 1 / x and 1 / y are 0 where b is 0."""
 
     over_x: Any
     over_y: Any
@@ -106,12 +106,12 @@ class Elimination(NamedTuple):
     residual: Any  #: of (5)
     base: Any  #: pull without w d pi
     pull: Any
-    matrix: Any
+    matrix: Any  #: of the system of d pi and d z
 
 
 @njit(error_model="numpy", fastmath=SUMS)
 def solve(a: Any, b: Any) -> bool:
-    """Overwrite ``b`` by the solution of ``a x = b``; ``a`` is lost."""
+    """Overwrite ``b`` with the solution of ``a x = b``; ``a`` is lost. False if it is singular."""
     n = a.shape[0]
     for c in range(n):
         best = c
@@ -138,15 +138,15 @@ def solve(a: Any, b: Any) -> bool:
 
 
 @njit(error_model="numpy", fastmath=SUMS)
-def measure(kinds: Any, on: Any, now: Any, z: float, w: Any) -> None:
-    """Write 1 / x, 1 / y, m', and by how much (1), (3) and (5) are missed."""
+def measure(problem: Any, on: Any, now: Any, z: float, terms: Any) -> None:
+    """Write 1 / x, 1 / y, m', and the residuals of (1), (3) and (5)."""
     x, y, _, pi = now
-    v = kinds.value
-    job = kinds.job
-    over_x = w.over_x
-    over_y = w.over_y
-    row = w.row
-    residual = w.residual
+    v = problem.value
+    job = problem.job
+    over_x = terms.over_x
+    over_y = terms.over_y
+    row = terms.row
+    residual = terms.residual
     n = pi.size
     size = v.shape[1]
     for j in range(n + 3):
@@ -160,7 +160,7 @@ def measure(kinds: Any, on: Any, now: Any, z: float, w: Any) -> None:
         value = job[LINEAR, k] * x[n + 2, k]
         due = job[SCALE, k] * z + job[FLOOR, k]
         short = value - part - due - x[n + 1, k]
-        # a slack may be smaller than the rounding error of what it is the difference of
+        # A slack may be smaller than the rounding error of its terms.
         row[SHORT, k] = short if abs(short) > ROUNDING * (value + part + abs(due)) else 0.0
     for k in range(size):
         row[GAP, k] = 1.0 - x[n, k]
@@ -174,19 +174,19 @@ def measure(kinds: Any, on: Any, now: Any, z: float, w: Any) -> None:
 
 
 @njit(error_model="numpy", fastmath=SUMS)
-def eliminate(kinds: Any, now: Any, free: bool, w: Any) -> None:
-    """Write what (8) to (15) need, and the matrix of the system of d pi and d z."""
+def eliminate(problem: Any, now: Any, free: bool, terms: Any) -> None:
+    """Write the coefficients of (8) to (15), and the matrix of the system of d pi and d z."""
     x, y, q, pi = now
-    v = kinds.value
-    job = kinds.job
-    over_x = w.over_x
-    over_y = w.over_y
-    e = w.e
-    f = w.f
-    lift = w.lift
-    flow = w.flow
-    row = w.row
-    matrix = w.matrix
+    v = problem.value
+    job = problem.job
+    over_x = terms.over_x
+    over_y = terms.over_y
+    e = terms.e
+    f = terms.f
+    lift = terms.lift
+    flow = terms.flow
+    row = terms.row
+    matrix = terms.matrix
     n = q.size
     size = v.shape[1]
     row[: SPREAD + 1] = 0.0
@@ -251,7 +251,7 @@ def eliminate(kinds: Any, now: Any, free: bool, w: Any) -> None:
         add += job[LEAD, k] * job[SCALE, k] * row[GIVE, k]
     matrix[n, n] = add if free else 1.0
     for j in range(n):
-        # where size and columns are dependent, the duals are not unique: leave them where they are
+        # Where rows are dependent, the duals are not unique: the addition leaves them unchanged.
         matrix[j, j] *= 1.0 + DEPENDENT
         add = 0.0
         for k in range(size):
@@ -261,13 +261,13 @@ def eliminate(kinds: Any, now: Any, free: bool, w: Any) -> None:
 
 
 @njit(error_model="numpy", fastmath=SUMS)
-def lean(kinds: Any, dpi: Any, dz: float, w: Any) -> None:
-    """Write the pulls, d p of (14) and the bracket of (15) for given d pi and d z."""
-    job = kinds.job
-    lift = w.lift
-    row = w.row
-    base = w.base
-    pull = w.pull
+def substitute(problem: Any, dpi: Any, dz: float, terms: Any) -> None:
+    """Write the pulls, d p of (14) and the bracket of (15) at some d pi and d z."""
+    job = problem.job
+    lift = terms.lift
+    row = terms.row
+    base = terms.base
+    pull = terms.pull
     n = dpi.size
     size = pull.shape[1]
     for j in range(n):
@@ -294,25 +294,32 @@ def lean(kinds: Any, dpi: Any, dz: float, w: Any) -> None:
 
 @njit(error_model="numpy", fastmath=SUMS)
 def direction(
-    kinds: Any, now: Any, free: bool, goal: float, second: float, passes: int, w: Any, move: Any
+    problem: Any,
+    now: Any,
+    free: bool,
+    goal: float,
+    second: float,
+    passes: int,
+    terms: Any,
+    move: Any,
 ) -> float:
     """Write the Newton step towards products of ``goal`` into ``move``; return its d z.
 
-    With ``second`` = 1 the step holds the second-order terms of the step in ``move``.
+    ``second`` = 1 adds the second-order terms of the step that is in ``move``.
     """
     x, y, q, pi = now
     dx, dy, dq, dpi = move
-    v, job, weight, gpus = kinds
-    over_x = w.over_x
-    over_y = w.over_y
-    e = w.e
-    f = w.f
-    flow = w.flow
-    row = w.row
-    residual = w.residual
-    base = w.base
-    pull = w.pull
-    matrix = w.matrix
+    v, job, weight, gpus = problem
+    over_x = terms.over_x
+    over_y = terms.over_y
+    e = terms.e
+    f = terms.f
+    flow = terms.flow
+    row = terms.row
+    residual = terms.residual
+    base = terms.base
+    pull = terms.pull
+    matrix = terms.matrix
     n = q.size
     size = v.shape[1]
     aim = np.zeros(n + 1)
@@ -342,10 +349,10 @@ def direction(
         row[BETA, k] = dy[n + 2, k] * over_x[n + 2, k]
     dz = 0.0
     for number in range(passes + 1):
-        lean(kinds, dpi, dz, w)
+        substitute(problem, dpi, dz, terms)
         if number == passes:
             break
-        # a further pass solves for the rounding errors of the one before
+        # A further pass solves for the rounding errors of the pass before.
         for j in range(n):
             add = 0.0
             for k in range(size):
@@ -399,8 +406,8 @@ def direction(
 
 
 @njit(error_model="numpy", fastmath=True)
-def reach(dx: Any, over_x: Any, dq: Any, q: Any) -> float:
-    """Return the longest step after which x (``over_x`` its inverse) and q are still positive."""
+def longest_step(dx: Any, over_x: Any, dq: Any, q: Any) -> float:
+    """Longest step after which x and q are still positive; ``over_x`` is 1 / x."""
     most = 1e-9
     for j in range(q.size):
         most = max(most, -dq[j] / q[j])
@@ -412,12 +419,12 @@ def reach(dx: Any, over_x: Any, dq: Any, q: Any) -> float:
 
 
 @njit(error_model="numpy", fastmath=SUMS)
-def follow(kinds: Any, x: Any, z: float, free: bool, end: float) -> tuple[float, Any, int, bool]:
+def follow(problem: Any, x: Any, z: float, free: bool, end: float) -> tuple[float, Any, int, bool]:
     """Follow the central path from ``x`` (as in `Point`; overwritten) to complementarity ``end``.
 
-    Without ``free`` the level z stays as given. Returns z, duals, steps, whether it ended well.
+    Without ``free`` the level z is fixed. Return z, duals, steps, and whether the path converged.
     """
-    v, job, weight, gpus = kinds
+    v, job, weight, gpus = problem
     n = gpus.size
     size = v.shape[1]
     slacks = (n + 3, size)
@@ -435,7 +442,7 @@ def follow(kinds: Any, x: Any, z: float, free: bool, end: float) -> tuple[float,
     move = Point(dx, dy, dq, dpi)
     over_x = np.zeros(slacks)
     over_y = np.zeros(slacks)
-    w = Elimination(
+    terms = Elimination(
         over_x, over_y, np.zeros(types), np.zeros(types), np.zeros(pairs), np.zeros(pairs),
         np.zeros((15, size)), np.zeros(types), np.zeros(types), np.zeros(types),
         np.zeros((n + 1, n + 1)),
@@ -462,9 +469,9 @@ def follow(kinds: Any, x: Any, z: float, free: bool, end: float) -> tuple[float,
     done = False
     a_was = 1.0
     for number in range(STEPS):
-        measure(kinds, on, now, z, w)
-        eliminate(kinds, now, free, w)
-        # a step to no complementarity foretells; at the end it leads from the path to the optimum
+        measure(problem, on, now, z, terms)
+        eliminate(problem, now, free, terms)
+        # The predictor aims at complementarity 0. At the end such a step leads to the optimum.
         goal = 0.0
         second = 0.0
         passes = 3 if done else 1
@@ -472,9 +479,9 @@ def follow(kinds: Any, x: Any, z: float, free: bool, end: float) -> tuple[float,
             goal = end
             passes = 2
         elif not last:
-            direction(kinds, now, free, goal, second, passes, w, move)
-            a = min(1.0, reach(dx, over_x, dq, q))
-            d = min(1.0, reach(dy, over_y, dpi, pi))
+            direction(problem, now, free, goal, second, passes, terms, move)
+            a = min(1.0, longest_step(dx, over_x, dq, q))
+            d = min(1.0, longest_step(dy, over_y, dpi, pi))
             left = 0.0
             for j in range(n):
                 left += (q[j] + a * dq[j]) * (pi[j] + d * dpi[j])
@@ -485,24 +492,24 @@ def follow(kinds: Any, x: Any, z: float, free: bool, end: float) -> tuple[float,
             goal = max(end, mu * ratio * ratio * ratio)
             second = 1.0
             if a_was < JAMMED:
-                # back towards the path first: next to the boundary no step leads far
+                # Back towards the path first: near the boundary no step is long.
                 goal = mu
                 second = 0.0
-        dz = direction(kinds, now, free, goal, second, passes, w, move)
+        dz = direction(problem, now, free, goal, second, passes, terms, move)
         if done:
             small = True
             for j in range(n):
                 for k in range(size):
                     small &= abs(dx[j, k]) < 1e-7
             if small:
-                # else rounding errors say otherwise
+                # A larger step would come from rounding errors.
                 z += dz
                 for j in range(n + 2):
                     for k in range(size):
                         x[j, k] = max(0.0, x[j, k] + dx[j, k])
             return z, y, number, True
-        a = min(1.0, 0.995 * reach(dx, over_x, dq, q))
-        d = min(1.0, 0.995 * reach(dy, over_y, dpi, pi))
+        a = min(1.0, 0.995 * longest_step(dx, over_x, dq, q))
+        d = min(1.0, 0.995 * longest_step(dy, over_y, dpi, pi))
         if curved or last:
             a = d = min(a, d)
         z += a * dz

@@ -1,4 +1,4 @@
-"""Linear programmes by HiGHS; the best total value, or value per cost, of Gavel's shares."""
+"""Linear programmes by HiGHS: Gavel's shares of highest total value, or value per cost."""
 
 from typing import Any
 
@@ -7,9 +7,9 @@ import numpy as np
 from repro.base.typing import Floats
 from repro.solve.counted import SOLVED
 
-#: Relative loss of an objective allowed to the passes after it.
+#: Relative loss of an objective that later passes may cause.
 SLACK = 1e-9
-#: Shares below this are put down to that slack: a job given one would still be owed a round.
+#: Smaller shares come from this slack and are dropped: rounds would still run their jobs.
 DUST = 1e-6
 
 
@@ -22,11 +22,11 @@ def minimise(
     upper: Any = np.inf,
     unit: Floats | None = None,
 ) -> Any:
-    """Minimise cost x with matrix x <= limits, lower <= x <= upper and, if given, unit x = 1.
+    """Minimise cost x subject to matrix x <= limits, lower <= x <= upper and, if given, unit x = 1.
 
-    The answer is scipy's; its ``x`` is None where there is no optimum.
+    The answer is SciPy's; its ``x`` is None where there is no optimum.
     """
-    # takes longer to import than most policies to run
+    # This import takes longer than a run of most policies.
     from scipy.optimize import linprog
 
     SOLVED["LP"] += 1
@@ -43,14 +43,16 @@ def minimise(
 
 
 def time_and_gpus(kinds: int, widths: Floats, types: int) -> tuple[Any, Any]:
-    """Return the rows sum_j Y_kj of each kind, and sum_k width_k Y_kj of each type; Y row-major."""
+    """Rows sum_j Y_kj of each kind, and sum_k width_k Y_kj of each GPU type; Y is row-major."""
     from scipy.sparse import csr_array
 
-    place = np.arange(kinds * types)
     size = kinds * types
-    rows, columns = np.repeat(np.arange(kinds), types), np.tile(np.arange(types), kinds)
-    time = csr_array((np.ones(size), (rows, place)), shape=(kinds, size))
-    return time, csr_array((widths[rows], (columns, place)), shape=(types, size))
+    variable = np.arange(size)
+    kind = np.repeat(np.arange(kinds), types)
+    gpu_type = np.tile(np.arange(types), kinds)
+    time = csr_array((np.ones(size), (kind, variable)), shape=(kinds, size))
+    used = csr_array((widths[kind], (gpu_type, variable)), shape=(types, size))
+    return time, used
 
 
 def best_shares(
@@ -63,17 +65,17 @@ def best_shares(
     speeds: Floats | None = None,
     floors: Floats | None = None,
 ) -> Floats | None:
-    """Return the shares of highest total value, or of highest total value per total cost.
+    """Shares of highest total value, or of highest total value per total cost, (kinds, types).
 
-    Arrays of shape (kinds, types) have the value, cost and steps per second (T) of all the time of
-    one job. No job of kind k gets less than f_k = ``floors`` steps per second; None if that cannot
-    be.
+    ``values``, ``cost`` and ``speeds`` (T, steps/s), each of shape (kinds, types), are for all the
+    time of one job. A job of kind k gets at least f_k = ``floors`` steps/s. None: the floors cannot
+    be met.
 
-    The variables are Y, the time of all jobs of a kind together, and s: time sum_j Y_kj <= c_k s,
-    GPUs sum_k width_k Y_kj <= W_j s, floors sum_j T_kj Y_kj >= c_k f_k s; X = Y / (c s). Without
-    ``cost`` s is 1; with it sum cost Y is 1 (Charnes and Cooper), which makes the ratio linear.
-    Of several optima, a second pass under ``cost`` takes those that run the jobs the most (least
-    s), and a last pass the one with the largest least share of time z, sum_j Y_kj >= c_k z.
+    The variables are Y, the time of all jobs of a kind together, and s, with X = Y / (c s): time
+    sum_j Y_kj <= c_k s, GPUs sum_k width_k Y_kj <= W_j s, floors sum_j T_kj Y_kj >= c_k f_k s.
+    Without ``cost`` s is 1. With it sum cost Y is 1, which makes the ratio linear (Charnes and
+    Cooper); then a second pass among the optima minimises s, so that jobs run the most. A last pass
+    maximises the least share of time z, sum_j Y_kj >= c_k z.
     """
     from scipy.sparse import csr_array, hstack, vstack
 
@@ -82,7 +84,7 @@ def best_shares(
     kinds, types = values.shape
     size = values.size
     time, used = time_and_gpus(kinds, np.asarray(widths, float), types)
-    # columns Y, s, z; every row is <= 0
+    # Columns are Y, s and z; every row is <= 0.
     rows = [
         (time, -each, np.zeros(kinds)),
         (used, -capacity, np.zeros(types)),
@@ -104,11 +106,11 @@ def best_shares(
     limits = np.zeros(matrix.shape[0])
     answer = None
     for goal in goals:
-        found = minimise(-goal, matrix, limits, upper=upper, unit=unit).x
-        if found is None:
-            # rounding may leave a later pass without any room; the answer before is optimal too
+        x = minimise(-goal, matrix, limits, upper=upper, unit=unit).x
+        if x is None:
+            # Rounding can make a later pass infeasible; the answer of the pass before is optimal.
             break
-        answer = np.asarray(found, dtype=float)
+        answer = np.asarray(x, dtype=float)
         reached = float(goal @ answer)
         matrix = vstack([matrix, csr_array(-goal[None, :])])
         limits = np.append(limits, SLACK * abs(reached) - reached)

@@ -1,35 +1,36 @@
-"""Which nodes to pair: matchings of maximum weight, node by node or in numbers per kind (Muri)."""
+"""Matchings of maximum weight, by node or in numbers of pairs per kind (Muri)."""
 
 # Nodes of a kind are interchangeable, so a maximum-weight matching of n nodes of t kinds is a small
 # integer programme in the numbers of pairs x_ab: maximise sum w_ab x_ab subject to sum_b x_ab + 2
 # x_aa <= n_a. Its cost here does not grow with n.
 #
-# Why the answer is the optimum, and one answer whatever was solved before:
+# Why the result is the optimum, and does not depend on what was solved before:
 #
-# - Weights are whole multiples of 1e-9; a bonus of each pair, a hash of its two kinds, decides
-#   among equal totals and never against weight. The optimum is therefore unique unless two choices
-#   of pairs agree in weight and in bonus (20 bits or more for weights up to 1), which is improbable
-#   but not excluded. With the optimum unique, memory of former solutions changes speed only.
-# - The first way, a basis of the relaxation and the cheapest step from it to whole numbers
-#   (`repro.solve.matching`), is a proof wherever its result has no number of pairs below zero.
-# - The other way is a local search with a proof. Where a matching is not optimal, the nodes of some
-#   alternating path or cycle can be paired anew with gain. If it comes through a kind twice over
-#   the same sort of pair (old or new), it can be cut there in two, both feasible, and one of them
-#   gains; so some gaining path meets each kind at most twice. Such a path takes at most 2 from any
-#   x_ab and uses at most 2 idle nodes of a kind. A matching that is best when all but 2 of each
-#   x_ab and 2 idle nodes of each kind are left alone is therefore best of all.
+# - Weights are whole multiples of 1e-9. Each pair has a bonus, a hash of its two kinds, that
+#   decides among equal totals and never against weight. The optimum is therefore unique unless two
+#   choices of pairs agree in weight and in bonus (20 bits or more for weights up to 1), which is
+#   improbable but not excluded. With the optimum unique, remembered solutions change the run time
+#   only.
+# - The first method takes a basis of the relaxation and the cheapest step from it to whole numbers
+#   (see below). Its result is proven wherever no number of pairs is below 0.
+# - The second method is a local search with a proof. If a matching is not optimal, the nodes of
+#   some alternating path or cycle can be paired anew with a gain. If the path visits a kind twice
+#   over the same sort of pair (old or new), it can be cut there into two feasible paths, one of
+#   which gains. So some gaining path visits each kind at most twice. It takes at most 2 from any
+#   x_ab and uses at most 2 idle nodes of a kind. A matching is therefore optimal if it is the best
+#   among those that keep all but 2 of each x_ab and all but 2 idle nodes of each kind.
 #
-# The relaxation lets the number of pairs of two kinds be a fraction. A basis is one tight pair, or
-# idle place, per kind; those in reach of the dual simplex method here have no negative reduced
-# cost, so a basis is optimal for all counts that it serves with numbers of pairs of 0 or more. Idle
-# nodes count as pairs with one more kind, *nobody*. The basic pairs join the kinds into components:
-# a tree that hangs on nobody serves any counts with whole numbers; every other component has one
-# odd cycle and gives halves when it holds an odd number of nodes.
+# The relaxation lets the number of pairs of two kinds be a fraction. Idle nodes count as pairs with
+# one more kind, *nobody*. A basis has one tight pair per kind. No basis that the dual simplex
+# method visits here has a negative reduced cost. A basis is therefore optimal for all counts at
+# which its numbers of pairs are 0 or more. The basic pairs join the kinds into components. A tree
+# that contains nobody has whole numbers at any counts. Every other component has one odd cycle, and
+# has halves when it holds an odd number of nodes.
 #
-# Gomory's relaxation then asks for the cheapest non-basic pairs that make all components even and
-# lets basic pairs fall below zero. Such a pair changes the parity of the two components it joins,
-# so the answer is a shortest set of paths between the odd components, by way of nobody if need be.
-# If no basic pair falls below zero the result is an optimal matching, and that is a proof.
+# Gomory's relaxation adds the cheapest non-basic pairs that make all components even, and lets
+# basic pairs fall below 0. Such a pair changes the parity of the two components that it joins. The
+# solution is therefore a shortest set of paths between the odd components, which may pass nobody.
+# If no basic pair falls below 0, the result is an optimal matching.
 
 from __future__ import annotations
 
@@ -48,28 +49,28 @@ Counts = tuple[int, ...]
 PairCounts = tuple[tuple[int, int, int], ...]
 Pair = tuple[int, int]
 
-#: The solver takes whole numbers; weights are resolved to this part of 1.
+#: Unit of weights; the solver takes whole numbers.
 RESOLUTION = 1e-9
 #: Pairs of two kinds, and idle nodes of a kind, that a gaining path can use.
 _DEPTH = 2
 #: Bases tried after the optimal one of the relaxation before the local search.
 _TRIES = 4
-#: Answers kept per table of weights.
+#: Small problems remembered per set of kinds.
 _MEMORY = 1 << 16
-#: Sets of kinds kept per table of weights.
+#: Sets of kinds remembered per table of weights.
 _TABLES = 1 << 10
-#: Products of the values stay below 2**63.
+#: Bits of a value; sums of a few values stay below 2**63.
 _VALUE_BITS = 58
-#: Bonuses shorter than this would often be equal.
+#: Fewest bits of a bonus; shorter bonuses would often be equal.
 _BONUS_BITS = 8
 _MIX = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 
 
 def best_pairs(weights: Floats) -> list[tuple[int, int]]:
-    """Return the pairs (i, j), i < j, of a matching of maximum weight, ascending.
+    """Pairs (i, j), i < j, of a matching of maximum weight, ascending.
 
-    ``weights[i, j]`` (upper triangle) is the weight of pairing i with j; 0 or less = never. Among
-    equal totals the answer pairs near neighbours, so that rows in order of priority give groups of
+    ``weights[i, j]`` (upper triangle) is the weight of pairing i with j; 0 or less: never pair. Of
+    equal totals the result pairs near neighbours, so that rows in order of priority form groups of
     like priority (Muri, SIGCOMM 2022, Algorithm 1: Blossom).
     """
     n = len(weights)
@@ -83,17 +84,17 @@ def best_pairs(weights: Floats) -> list[tuple[int, int]]:
 
 
 def counted_pairs(weights: Floats, counts: Counts) -> PairCounts:
-    """Return what `KindMatcher` does, found by `best_pairs` node by node."""
+    """Compute `KindMatcher.pairs` by `best_pairs`, node by node."""
     index = np.repeat(np.arange(len(counts)), counts)
     pairs = best_pairs(weights[np.ix_(index, index)])
-    found = Counter((int(index[a]), int(index[b])) for a, b in pairs)
-    return tuple((a, b, number) for (a, b), number in sorted(found.items()))
+    numbers = Counter((int(index[a]), int(index[b])) for a, b in pairs)
+    return tuple((a, b, number) for (a, b), number in sorted(numbers.items()))
 
 
 def first_pairs(n: int, values: Ints) -> list[tuple[int, int]]:
-    """Return a matching as `best_pairs` does, but of equal totals the first the solver finds.
+    """Find a matching of maximum weight; of equal totals the first that the solver meets.
 
-    ``values`` of the pairs `below_diagonal` of n nodes are whole multiples of `RESOLUTION`.
+    ``values`` of the pairs `below_diagonal` of n nodes are weights in units of `RESOLUTION`.
     """
     import rustworkx as rx
 
@@ -104,28 +105,28 @@ def first_pairs(n: int, values: Ints) -> list[tuple[int, int]]:
 
 @lru_cache
 def below_diagonal(n: int) -> tuple[Ints, Ints]:
-    """Return rows and columns of the pairs of n nodes, each row those before it."""
+    """Rows and columns of the pairs of n nodes, row by row; a row has the nodes before it."""
     rows, columns = np.tril_indices(n, -1)
     return rows, columns
 
 
 @lru_cache(maxsize=256)
 def _graph(n: int, edges: bytes) -> Any:
-    """Return a graph of n nodes; of the pairs below the diagonal, row by row, some have an edge."""
+    """Graph of n nodes; ``edges`` flags the pairs `below_diagonal` that are joined."""
     import rustworkx as rx
 
     graph = rx.PyGraph()
-    places = np.flatnonzero(np.frombuffer(edges, np.bool_))
-    later, earlier = (ends[places].tolist() for ends in below_diagonal(n))
+    joined = np.flatnonzero(np.frombuffer(edges, np.bool_))
+    later, earlier = (ends[joined].tolist() for ends in below_diagonal(n))
     graph.add_nodes_from(range(n))
-    graph.add_edges_from([*zip(earlier, later, places.tolist(), strict=True)])
+    graph.add_edges_from([*zip(earlier, later, joined.tolist(), strict=True)])
     return graph
 
 
 def heaviest_pairs(
     n: int, rows: list[int], columns: list[int], values: list[int], *, perfect: bool = False
 ) -> list[tuple[int, int]]:
-    """Return pairs (ascending) of maximum total, exact to 2**127; perfect: as many as possible."""
+    """Pairs of maximum total, ascending, exact to 2**127; perfect: of the most pairs."""
     import rustworkx as rx
 
     graph = rx.PyGraph()
@@ -138,17 +139,18 @@ def heaviest_pairs(
 class KindMatcher:
     """Maximum-weight matching over one table of weights, for many counts of nodes.
 
-    ``weights`` of pairing a node of kind a with one of kind b (upper triangle and diagonal) are
-    resolved to 1e-9 and at most 1000; 0 or less = never pair (Muri, SIGCOMM 2022, Algorithm 1).
+    ``weights[a, b]`` (upper triangle and diagonal) is the weight of pairing a node of kind a with a
+    node of kind b; 0 or less: never pair. Weights are rounded to 1e-9 and at most 1000 (Muri,
+    SIGCOMM 2022, Algorithm 1).
     """
 
     def __init__(self, weights: Floats) -> None:
         self._values = pair_values(np.asarray(weights, np.float64))
-        #: the table of the kinds that have nodes
+        #: Table of the kinds that have nodes.
         self._table = lru_cache(_TABLES)(lambda kinds: _Table(self._values.among(list(kinds))))
 
     def pairs(self, counts: Counts) -> PairCounts:
-        """Return (a, b, number of pairs > 0), a <= b, ascending, for so many nodes of each kind."""
+        """Find (a, b, number of pairs > 0), a <= b, ascending; ``counts``: nodes of each kind."""
         if len(counts) != self._values.kinds or min(counts, default=0) < 0:
             raise ValueError(f"counts {counts} are not {self._values.kinds} numbers of 0 or more")
         present = tuple(a for a, number in enumerate(counts) if number)
@@ -159,7 +161,7 @@ class KindMatcher:
 
 
 class _Table:
-    """The kinds that have nodes: bases met so far and small problems solved so far."""
+    """Solver for one set of kinds; it remembers bases and small problems."""
 
     def __init__(self, values: PairValues) -> None:
         self._values = values
@@ -168,7 +170,7 @@ class _Table:
         self._small = lru_cache(_MEMORY)(self._by_node)
 
     def solve(self, nodes: Floats) -> list[tuple[int, int, int]]:
-        """Return the pairs of a maximum-weight matching; ``nodes`` of each kind, and 0."""
+        """Pairs of a maximum-weight matching; ``nodes`` of each kind, and 0 for nobody."""
         basis = self._relax(nodes)
         for _ in range(_TRIES):
             change, extra = basis.step(nodes)
@@ -177,7 +179,7 @@ class _Table:
             if doubled[row] >= 0:
                 numbers = [*zip(basis.ends, doubled.tolist(), strict=True)]
                 numbers += ((pair, 2.0) for pair in extra)
-                # without the idle nodes, which are paired with nobody
+                # Idle nodes, paired with nobody, are left out.
                 return [(a, b, int(n / 2)) for (a, b), n in numbers if n and b < self._values.kinds]
             following = basis.neighbour(row, self._bases)
             if following is None:
@@ -186,47 +188,46 @@ class _Table:
         return self._search(nodes)
 
     def _relax(self, nodes: Floats) -> Basis:
-        """Return the basis that is optimal for the relaxation (dual simplex from the last one)."""
+        """Optimal basis of the relaxation, by dual simplex from the last basis."""
         basis = self._basis
         while True:
             doubled = basis.inverse @ nodes
             if doubled[doubled.argmin()] >= 0:
                 self._basis = basis
                 return basis
-            # the first row below 0, as in Bland's rule: ends even where two costs are equal
+            # Bland's rule, the first row below 0: it ends even where two costs are equal.
             following = basis.neighbour(int((doubled < 0).argmax()), self._bases)
             assert following is not None, "no counts make all numbers of pairs 0 or more"
             basis = following
 
     def _search(self, nodes: Floats) -> list[tuple[int, int, int]]:
-        """Improve the relaxed optimum, rounded down, until nothing in reach is better."""
+        """Improve the relaxed optimum, rounded down, by local search until it is proven optimal."""
         kinds = self._values.kinds
-        found = np.zeros((kinds + 1, kinds + 1), np.int64)
+        numbers = np.zeros((kinds + 1, kinds + 1), np.int64)
         for pair, number in zip(self._basis.ends, self._basis.inverse @ nodes, strict=True):
-            found[pair] = number // 2
-        found = found[:kinds, :kinds]
+            numbers[pair] = number // 2
+        numbers = numbers[:kinds, :kinds]
         counts = nodes[:-1].astype(np.int64)
         while True:
-            kept = np.maximum(found - _DEPTH, 0)
-            idle = counts - found.sum(0) - found.sum(1)
-            apart = np.maximum(idle - _DEPTH, 0)
-            used = found - kept
-            free = used.sum(0) + used.sum(1) + idle - apart
-            better = kept + self._small(tuple(free.tolist()))
+            fixed = np.maximum(numbers - _DEPTH, 0)
+            idle = counts - numbers.sum(0) - numbers.sum(1)
+            fixed_idle = np.maximum(idle - _DEPTH, 0)
+            loose = numbers - fixed
+            free = loose.sum(0) + loose.sum(1) + idle - fixed_idle
+            better = fixed + self._small(tuple(free.tolist()))
             idle = counts - better.sum(0) - better.sum(1)
-            if (kept <= np.maximum(better - _DEPTH, 0)).all() and (
-                apart <= np.maximum(idle - _DEPTH, 0)
-            ).all():
+            pairs_proven = (fixed <= np.maximum(better - _DEPTH, 0)).all()
+            if pairs_proven and (fixed_idle <= np.maximum(idle - _DEPTH, 0)).all():
                 return _listed(better)
-            change = better - found
+            change = better - numbers
             changed = np.argwhere(change).tolist()
             gains = (int(self._values.value[a, b]) * int(change[a, b]) for a, b in changed)
             if sum(gains) <= 0:
-                return _listed(found)
-            found = better
+                return _listed(numbers)
+            numbers = better
 
     def _by_node(self, counts: Counts) -> Ints:
-        """Return the matching of few nodes, node by node."""
+        """Numbers of pairs of a matching of few nodes, node by node, shape (kinds, kinds)."""
         kinds = self._values.kinds
         of_node = np.repeat(np.arange(kinds), counts)
         rows, columns = np.nonzero(np.triu(self._values.allowed[np.ix_(of_node, of_node)], 1))
@@ -239,13 +240,13 @@ class _Table:
 
 
 def _listed(numbers: Ints) -> list[tuple[int, int, int]]:
-    """Return the pairs made."""
+    """Pairs of a matrix of numbers of pairs, as (a, b, number)."""
     return [(a, b, int(numbers[a, b])) for a, b in np.argwhere(numbers).tolist()]
 
 
 @lru_cache(maxsize=4096)
 def _hash64(a: int, b: int) -> int:
-    """Return 64 well-mixed bits of a pair of kinds (the finaliser of splitmix64)."""
+    """64 well-mixed bits of a pair of kinds (the finaliser of splitmix64)."""
     z = ((a << 32 | b) + 0x9E3779B97F4A7C15) % 2**64
     z = (z ^ z >> 30) * _MIX[0] % 2**64
     z = (z ^ z >> 27) * _MIX[1] % 2**64
@@ -254,33 +255,33 @@ def _hash64(a: int, b: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class PairValues:
-    """Which kinds may be paired and at what value; the last row is *nobody*, of value 0."""
+    """Values of pairs of kinds, and whether they may be paired; the last kind is *nobody*."""
 
-    value: Ints  #: symmetric, shape (kinds + 1, kinds + 1)
-    allowed: Flags  #: upper triangle, idle nodes (paired with nobody) included
+    value: Ints  #: symmetric, 0 for nobody, shape (kinds + 1, kinds + 1)
+    allowed: Flags  #: upper triangle, pairs with nobody included
 
     @property
     def kinds(self) -> int:
-        """Number of kinds, which is also the index of nobody."""
+        """Number of kinds without nobody; it is the index of nobody."""
         return len(self.value) - 1
 
     def among(self, present: list[int]) -> PairValues:
-        """Return the same values of some of the kinds (ascending), numbered anew."""
+        """Values of some of the kinds (ascending), renumbered."""
         if len(present) == self.kinds:
             return self
-        kept = np.ix_([*present, self.kinds], [*present, self.kinds])
-        return PairValues(self.value[kept], self.allowed[kept])
+        index = np.ix_([*present, self.kinds], [*present, self.kinds])
+        return PairValues(self.value[index], self.allowed[index])
 
 
 def pair_values(weights: Floats) -> PairValues:
-    """Return values in the order of the weights (upper triangle); a bonus, a hash, settles ties."""
+    """Values in the order of the weights (upper triangle); a hash as bonus breaks ties."""
     kinds = len(weights)
     if weights.shape != (kinds, kinds) or not np.isfinite(weights).all():
         raise ValueError(f"weights of shape {weights.shape} are not a square of finite numbers")
     whole = np.rint(np.triu(weights) / RESOLUTION)
     largest = int(whole.max(initial=1))
-    # Two matchings that differ by one augmentation differ in at most 4 t pairs, so bonuses
-    # below 1/(4 t) of a unit never outweigh a unit of weight.
+    # Matchings that differ by one augmentation differ in at most 4 t pairs. Bonuses below 1/(4 t)
+    # of a unit therefore never outweigh a unit of weight.
     headroom = (4 * kinds).bit_length()
     bonus_bits = min(32, _VALUE_BITS - largest.bit_length() - headroom)
     if bonus_bits < _BONUS_BITS:
@@ -299,11 +300,11 @@ def pair_values(weights: Floats) -> PairValues:
 
 
 class Basis:
-    """One basis without negative reduced cost; neighbours and whole-number steps are kept.
+    """A basis without negative reduced cost; it remembers neighbours and whole-number steps.
 
-    ``ends`` are the basic pairs, ascending, the lower kind first; ``inverse`` is twice the inverse
-    of the basis, a row for each of them: ``inverse @ counts`` is twice the number of each pair.
-    Nobody, whose column is 0, counts none.
+    ``ends`` are the basic pairs, ascending, the lower kind first. ``inverse`` is twice the inverse
+    of the basis, with a row per basic pair: ``inverse @ counts`` is twice the number of each pair.
+    The column of nobody is 0.
     """
 
     def __init__(self, values: PairValues, ends: Sequence[Pair], inverse: Floats) -> None:
@@ -311,33 +312,34 @@ class Basis:
         order = sorted(range(len(ends)), key=ends.__getitem__)
         self.ends = tuple(map(ends.__getitem__, order))
         self.inverse = inverse[order]
-        worth = values.value.take([a * len(values.value) + b for a, b in self.ends])
-        self._prices = worth @ self.inverse.astype(np.int64)
+        basic = values.value.take([a * len(values.value) + b for a, b in self.ends])
+        #: Twice the price (dual) of a node of each kind.
+        self._prices = basic @ self.inverse.astype(np.int64)
         self._next: dict[int, Basis | None] = {}
         self._steps: dict[bytes, tuple[Floats, list[Pair]]] = {}
         self._paths: tuple[Ints, Ints, Ints] | None = None
 
     @cached_property
     def _components(self) -> tuple[Ints, Floats]:
-        """Component of each kind and of nobody, the highest; of each odd one a row of its kinds."""
+        """Component of each kind (nobody's is the last), and a row of flags per other component."""
         nobody = self.values.kinds
         root = [*range(nobody + 1)]
         for a, b in self.ends:
-            root = [root[b] if one == root[a] else one for one in root]
+            root = [root[b] if label == root[a] else label for label in root]
         number = {r: i for i, r in enumerate(r for r in dict.fromkeys(root) if r != root[-1])}
         number[root[-1]] = len(number)
         labels = np.array([number[r] for r in root])
         return labels, (labels == np.arange(labels[-1])[:, None]).astype(np.float64)
 
     def _costs(self) -> Ints:
-        """Return twice the reduced cost of every pair."""
+        """Twice the reduced cost of every pair, shape (kinds + 1, kinds + 1)."""
         costs: Ints = self._prices[:, None] + self._prices - 2 * self.values.value
         return costs
 
     def neighbour(self, row: int, bases: dict[tuple[Pair, ...], Basis]) -> Basis | None:
-        """Dual simplex pivot: drop the pair in ``row``, below 0; None where no pair can replace it.
+        """Dual simplex pivot on ``row``, which is below 0; None if no pair can replace its pair.
 
-        ``bases`` holds all bases met so far, by their pairs; a new one is added.
+        ``bases`` has all bases so far, by their pairs; a new basis is added.
         """
         if row in self._next:
             return self._next[row]
@@ -347,7 +349,7 @@ class Basis:
         if not len(a):
             self._next[row] = None
             return None
-        # rates are -1, -2 or -4: compare the quotients as whole numbers
+        # Rates are -1, -2 or -4, so that the quotients compare as whole numbers.
         quotients = self._costs()[a, b] * (-4 // rates[a, b]).astype(np.int64)
         best = int(quotients.argmin())
         pair = int(a[best]), int(b[best])
@@ -362,12 +364,12 @@ class Basis:
         return bases[name]
 
     def _column(self, a: int, b: int) -> Floats:
-        """Return twice what one pair more takes from each basic pair."""
+        """Twice the decrease of each basic variable when the number of a pair rises by one."""
         column: Floats = self.inverse[:, a] + self.inverse[:, b]
         return column
 
     def step(self, counts: Floats) -> tuple[Floats, list[Pair]]:
-        """Return what makes all basic pairs whole: change to twice each, other pairs to make."""
+        """Step to whole numbers: change of twice each basic pair, and non-basic pairs to add."""
         parity = (self._components[1] @ counts) % 2
         key = parity.tobytes()
         if key not in self._steps:
@@ -375,7 +377,7 @@ class Basis:
         return self._steps[key]
 
     def _shortest_step(self, odd: list[int]) -> tuple[Floats, list[Pair]]:
-        """Join the odd components by the cheapest paths; nobody takes the last one."""
+        """Join the odd components by the cheapest paths; with an odd number, one joins nobody."""
         change = np.zeros(self.values.kinds)
         if not odd:
             return change, []
@@ -400,17 +402,18 @@ class Basis:
         return change, extra
 
     def _shortest_paths(self) -> tuple[Ints, Ints, Ints]:
-        """Return distance, next component on the way, and cheapest pair between components."""
+        """Distance, next component on the path, and cheapest pair between any two components."""
         labels, odd = self._components
         size = len(odd) + 1
         costs = self._costs()
         a, b = np.nonzero(self.values.allowed & (labels[:, None] != labels))
-        start, end = np.append(labels[a], labels[b]), np.append(labels[b], labels[a])
+        start = np.append(labels[a], labels[b])
+        end = np.append(labels[b], labels[a])
         cost = np.tile(costs[a, b], 2)
         index = np.tile(a * len(labels) + b, 2)
-        # of several pairs between two components the last written, the cheapest, stays
+        # The last assignment stays: the cheapest pair between two components.
         order = np.argsort(-cost, kind="stable")
-        # every component reaches nobody at twice the largest value or less
+        # Any path costs less: every component reaches nobody at twice the largest value or less.
         distance = np.full((size, size), 5 * int(self.values.value.max(initial=1)))
         link = np.zeros((size, size), np.int64)
         distance[start[order], end[order]] = cost[order]
@@ -424,13 +427,13 @@ class Basis:
 
 
 def first_basis(values: PairValues) -> Basis:
-    """Return the basis of the lowest prices set kind by kind, each against those before it."""
+    """Basis of the lowest prices, set kind by kind against the kinds before."""
     value = values.value.tolist()
     allowed = values.allowed.tolist()
     prices: list[int] = []
     ends: list[Pair] = []
     for a in range(values.kinds):
-        # twice the price, so that half the value of a pair of equals is whole
+        # Twice the price: half the value of a pair within a kind need not be whole.
         needs = {(a, values.kinds): 0}
         if allowed[a][a]:
             needs[a, a] = value[a][a]

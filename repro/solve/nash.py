@@ -6,29 +6,31 @@ from repro.base.errors import PolicyError
 from repro.base.typing import Floats
 from repro.solve.counted import SOLVED
 
-#: Mean product of a slack and its price at which the path ends, per job of the most common kind,
-#: and how it falls per step.
+#: Mean product of a slack and its price at which the path ends, per job of the most common kind.
 END = 1e-10
+#: Factor by which a step aims to reduce that product.
 FALL = 0.1
-#: Newton steps allowed, and the part of the way to the border each may go.
+#: Largest number of Newton steps.
 STEPS = 150
+#: Largest part of the way to the boundary in a step.
 NEAR = 0.99
 
 
 def nash_shares(speeds: Floats, counts: Floats, widths: Floats, gpus: Floats) -> Floats:
-    """Return the shares of highest product of throughputs, for one or many problems at once.
+    """Shares of highest product of throughputs (Nash welfare), for one or many problems at once.
 
-    Maximises sum_k c_k log(a_k Y_k) over Y >= 0, sum_j Y_kj <= c_k, sum_k width_k Y_kj <= W_j,
-    where Y is the time of all jobs of a kind together, by a primal-dual interior-point path. A
-    Newton step costs one small system per kind and one for the GPU types. ``speeds`` (a) have
-    shape (kinds, types), ``counts`` (c) shape (kinds,) or (problems, kinds), where 0 leaves a kind
-    out; the shares of one job of each kind have shape (kinds, types) or (problems, kinds, types)
-    (Gavel, OSDI 2020, section 4.4; Eisenberg and Gale 1959).
+    Maximise sum_k c_k log(a_k Y_k) over Y >= 0, sum_j Y_kj <= c_k, sum_k width_k Y_kj <= W_j, where
+    Y is the time of all jobs of a kind together. The method is a primal-dual interior-point path;
+    a Newton step solves one small system per kind and one for the GPU types.
+
+    ``speeds`` (a) have shape (kinds, types). ``counts`` (c) have shape (kinds,) or (problems,
+    kinds); 0 leaves a kind out. The shares of one job of each kind have shape (kinds, types) or
+    (problems, kinds, types). Gavel, OSDI 2020, section 4.4; Eisenberg and Gale 1959.
     """
     SOLVED["convex"] += 1
     c = np.atleast_2d(counts).astype(float)
     present = c > 0
-    # a kind that is left out becomes a job apart, which uses no GPUs of the others
+    # A kind that is left out becomes one job of width 0, which uses no GPUs.
     c = np.where(present, c, 1.0)
     width = np.where(present, widths, 0.0)[:, :, None]
     a = speeds / speeds.max(axis=1, keepdims=True)
@@ -38,7 +40,7 @@ def nash_shares(speeds: Floats, counts: Floats, widths: Floats, gpus: Floats) ->
     u = np.ones_like(c)
     v = np.ones((len(c), 1, len(gpus)))
     end = END * c.max(axis=1)
-    # slacks are variables: computed anew from Y, one of 1e-12 would be mostly rounding
+    # Slacks are variables. Computed from Y, a slack of 1e-12 would be mostly rounding.
     r = c - y.sum(axis=2)
     s = gpus - (width * y).sum(axis=1, keepdims=True)
     for _ in range(STEPS):
@@ -61,7 +63,7 @@ def nash_shares(speeds: Floats, counts: Floats, widths: Floats, gpus: Floats) ->
             now + reach.reshape(-1, *[1] * (now.ndim - 1)) * move
             for now, move in zip(point, moves, strict=True)
         )
-    raise PolicyError(f"Nash welfare of {c.shape[1]} job types was not found in {STEPS} steps")
+    raise PolicyError(f"Nash welfare of {c.shape[1]} job types did not converge in {STEPS} steps")
 
 
 def _newton(
@@ -73,11 +75,11 @@ def _newton(
     short: tuple[Floats, Floats],
     aim: Floats,
 ) -> tuple[Floats, ...]:
-    """Return the Newton steps of Y, the slacks r and s, and the prices z, u and v of the three.
+    """Newton steps of Y, the slacks r and s, and their prices z, u and v.
 
-    Optimal are c a / (a Y) - u - width v + z = 0, time sum_j Y + r = c, GPUs sum_k width Y + s = W,
-    and Y z = r u = s v = 0; a step aims at products of ``aim``. Of each kind dY and du follow from
-    one system (``block``) given dv, and dv from the sum of these over the kinds (``coupled``).
+    An optimum satisfies c a / (a Y) - u - width v + z = 0, time sum_j Y + r = c, GPUs sum_k width Y
+    + s = W, and Y z = r u = s v = 0. A step aims at products of ``aim``. Given dv, one system per
+    kind (``block``) has dY and du. The sum over the kinds (``coupled``) has dv.
     """
     y, r, s, z, u, v = point
     types = y.shape[2]
@@ -90,7 +92,8 @@ def _newton(
     right = np.append(force + aim[..., None] / y, (short[0] + r - aim / u)[..., None], axis=2)
     alone = (inverse @ right[..., None])[..., 0]
     coupled = (width[..., None] ** 2 * inverse[..., :types, :types]).sum(axis=1)
-    # as many jobs as GPUs leave all prices free to rise together: rounding must not decide there
+    # With as many jobs as GPUs all prices can rise together. The small addition to the diagonal
+    # fixes them, so that rounding does not.
     diagonal = coupled[..., range(types), range(types)]
     coupled[..., range(types), range(types)] += (s / v)[:, 0] + 1e-13 * diagonal
     freed = aim[..., None] / v - s
@@ -105,12 +108,12 @@ def _newton(
 
 
 def strategy_proof_shares(speeds: Floats, counts: Floats, widths: Floats, gpus: Floats) -> Floats:
-    """Return Nash shares (see `nash_shares`), each row times what its presence leaves to others.
+    """Nash shares (see `nash_shares`) with the discount that makes them strategy-proof.
 
-    Row i is multiplied by prod_{l != i} thr_l(with i) / thr_l(without i). What i then gets is
-    the highest product of throughputs, divided by a number its report has no part in, so that no
-    other report serves it better (Gavel, OSDI 2020, section 4.4; the partial allocation of Cole,
-    Gkatzelis and Goel, EC 2013).
+    Row i is multiplied by prod_{l != i} thr_l(with i) / thr_l(without i). The throughput of i is
+    then the highest product of throughputs over a number that its report does not change, so no
+    other report serves it better. Gavel, OSDI 2020, section 4.4; partial allocation of Cole,
+    Gkatzelis and Goel, EC 2013.
     """
     problems = np.vstack([counts, counts - np.eye(len(speeds))])
     shares = nash_shares(speeds, problems, widths, gpus)

@@ -1,13 +1,14 @@
-"""The placement ILP of Tiresias, appendix D: workers and parameter servers onto nodes."""
+"""Placement ILP of Tiresias, appendix D: workers and parameter servers to nodes."""
 
-# Minimise max_i T_i with T_i = t_i + w_i (M - S_i) + S_i (W - w_i) over integer w_i <= g_i with sum
-# W and one node per parameter server; S_i is what the servers on node i hold. The products w_i p_ji
-# are replaced by z_ji with z <= w, z <= W p and z >= w - W (1 - p), exact for binary p.
+# Minimise max_i T_i with T_i = t_i + w_i (M - S_i) + S_i (W - w_i) over integers w_i <= g_i with
+# sum W and one node per parameter server (p_ji = 1: server j is on node i). M is the size of the
+# model, S_i the size of the servers on node i. The products w_i p_ji are replaced by z_ji with z <=
+# w, z <= W p and z >= w - W (1 - p), which is exact for binary p.
 #
-# Of all optima the first in this order: most workers on the best node, then on the next and so on,
-# nodes ordered by idle GPUs (most first), traffic (least first), index; then servers, largest
-# first, on the best nodes. So the answer depends on nothing but the instance, and permuting nodes
-# or servers permutes it.
+# Ties: nodes are ordered by idle GPUs (most first), traffic (least first) and index. The optimum
+# has the most workers on the first node, then on the second, and so on. Then the servers, largest
+# first, are on the first nodes. The result depends on the instance only; a permutation of nodes or
+# servers permutes it.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,16 +18,17 @@ import numpy as np
 from repro.base.errors import ParamError, PolicyError
 from repro.base.typing import Floats, Ints
 
+#: Limits that keep the time of a solve short.
 MAX_NODES = MAX_WORKERS = MAX_SERVERS = 8
-# Optima whose traffic differs by less than this share of the model size count as ties.
+#: Traffic that differs by less than this part of the model size is equal.
 TIE = 1e-6
-# Digits of the lexicographic tie-break decided by one solve; more would drown in tolerances.
+#: Digits of the lexicographic tie-break per solve; more would exceed the solver's tolerance.
 BLOCK = 4
 
 
 @dataclass(frozen=True)
 class IlpPlacement:
-    """Workers on each node, node of each server, largest traffic of a node (MB per iteration)."""
+    """Workers on each node, node of each server, and largest traffic (MB per iteration)."""
 
     workers: tuple[int, ...]
     servers: tuple[int, ...]
@@ -39,15 +41,15 @@ def node_traffic(
     ps_sizes_mb: Sequence[float],
     traffic: Sequence[float],
 ) -> list[float]:
-    """Return T_i of every node, MB per iteration, from its ``traffic`` t_i before."""
+    """T_i of every node (MB per iteration); ``traffic`` is t_i, that of the other jobs."""
     model_mb = sum(ps_sizes_mb)
     total = sum(workers)
-    held = [0.0] * len(workers)
+    server_mb = [0.0] * len(workers)
     for node, size in zip(servers, ps_sizes_mb, strict=True):
-        held[node] += size
+        server_mb[node] += size
     return [
         before + count * (model_mb - size) + size * (total - count)
-        for before, count, size in zip(traffic, workers, held, strict=True)
+        for before, count, size in zip(traffic, workers, server_mb, strict=True)
     ]
 
 
@@ -58,10 +60,11 @@ def solve(
     free_gpus: Sequence[int],
     traffic: Sequence[float],
 ) -> IlpPlacement:
-    """Place one job of so many one-GPU workers so that the busiest node has the least traffic.
+    """Place the one-GPU workers of a job so that the busiest node has the least traffic.
 
-    Sizes of the servers (MB) add up to that of the model; each node has idle GPUs and the traffic
-    so far. ParamError beyond the size limits, PolicyError if fewer GPUs are idle than workers.
+    The sizes of the servers (MB) add up to the size of the model. ``free_gpus`` and ``traffic`` (MB
+    per iteration) have a value per node. ParamError beyond the size limits, PolicyError if fewer
+    GPUs are idle than workers.
     """
     _check(model_mb, workers, ps_sizes_mb, free_gpus, traffic)
     nodes = sorted(range(len(free_gpus)), key=lambda i: (-free_gpus[i], traffic[i], i))
@@ -72,20 +75,22 @@ def solve(
         np.array([free_gpus[i] for i in nodes], dtype=float),
         np.array([traffic[i] for i in nodes]) / model_mb,
     )
-    counts, places = program.canonical_optimum()
+    counts, positions = program.canonical_optimum()
     by_node = [0] * len(nodes)
     by_server = [0] * len(order)
     for node, count in zip(nodes, counts.tolist(), strict=True):
         by_node[node] = count
-    for server, place in zip(order, places.tolist(), strict=True):
-        by_server[server] = nodes[place]
+    for server, position in zip(order, positions.tolist(), strict=True):
+        by_server[server] = nodes[position]
     most = max(node_traffic(by_node, by_server, ps_sizes_mb, traffic))
     return IlpPlacement(tuple(by_node), tuple(by_server), most)
 
 
 def program_size(nodes: int, servers: int) -> tuple[int, int]:
-    """Return how many variables (w, p, z and T) and rows the linearised program has."""
-    return nodes + 2 * nodes * servers + 1, 1 + servers * (1 + 3 * nodes) + nodes
+    """Variables (w, p, z and T) and rows of the linearised program."""
+    variables = nodes + 2 * nodes * servers + 1
+    rows = 1 + servers * (1 + 3 * nodes) + nodes
+    return variables, rows
 
 
 def _check(
@@ -95,16 +100,16 @@ def _check(
     free_gpus: Sequence[int],
     traffic: Sequence[float],
 ) -> None:
-    """Refuse what is too large or inconsistent."""
-    for what, found, limit in (
+    """Refuse an instance that is too large or inconsistent."""
+    for name, number, limit in (
         ("nodes", len(free_gpus), MAX_NODES),
         ("workers", workers, MAX_WORKERS),
         ("parameter servers", len(ps_sizes_mb), MAX_SERVERS),
     ):
-        if not 1 <= found <= limit:
-            raise ParamError(f"placement ILP: {found} {what}; 1 to {limit} are solvable in time")
+        if not 1 <= number <= limit:
+            raise ParamError(f"placement ILP: {number} {name}; 1 to {limit} are solvable in time")
     if not model_mb > 0 or min(ps_sizes_mb) < 0:
-        raise ParamError("placement ILP: the model must exceed 0 MB, its parts must be >= 0 MB")
+        raise ParamError("placement ILP: the model must exceed 0 MB, its servers must be >= 0 MB")
     if not abs(sum(ps_sizes_mb) - model_mb) <= 1e-6 * model_mb:
         raise ParamError(
             f"placement ILP: parameter servers hold {sum(ps_sizes_mb):g} MB of a model of "
@@ -126,7 +131,10 @@ class _Program:
         self.workers = workers
         self.sizes = sizes
         self.traffic = traffic
-        self.n, self.k = n, k = len(free), len(sizes)
+        n = len(free)
+        k = len(sizes)
+        self.n = n
+        self.k = k
         columns, count = program_size(n, k)
         self._p = n + np.arange(n * k).reshape(k, n)
         z = self._p + n * k
@@ -139,12 +147,20 @@ class _Program:
         high[0] = workers
         for j in range(k):
             first = 1 + j * (1 + 3 * n)
-            matrix[first, self._p[j]] = low[first] = high[first] = 1.0
-            # of each node z <= w, z <= W p, z >= w - W (1 - p)
-            below, within, above = (first + 1 + 3 * node + row for row in range(3))
-            matrix[below, z[j]] = matrix[within, z[j]] = matrix[above, z[j]] = 1.0
-            matrix[below, node] = matrix[above, node] = -1.0
-            matrix[within, self._p[j]] = matrix[above, self._p[j]] = -float(workers)
+            # Each server is on one node.
+            matrix[first, self._p[j]] = 1.0
+            low[first] = 1.0
+            high[first] = 1.0
+            # Of each node: z <= w (below), z <= W p (within), z >= w - W (1 - p) (above).
+            below = first + 1 + 3 * node
+            within = below + 1
+            above = below + 2
+            for rows in (below, within, above):
+                matrix[rows, z[j]] = 1.0
+            for rows in (below, above):
+                matrix[rows, node] = -1.0
+            for rows in (within, above):
+                matrix[rows, self._p[j]] = -float(workers)
             low[above] = -float(workers)
             high[above] = np.inf
         load = matrix[-n:]
@@ -157,53 +173,56 @@ class _Program:
         self._rows = (matrix, low, high)
         self._integral = np.zeros(columns)
         self._integral[: n + n * k] = 1
-        self._low, self._high = np.zeros(columns), np.full(columns, np.inf)
+        self._low = np.zeros(columns)
+        self._high = np.full(columns, np.inf)
         self._high[:n] = np.minimum(free, workers)
         self._high[self._p] = 1.0
 
     def canonical_optimum(self) -> tuple[Ints, Ints]:
-        """Return workers per node and node per server of the first optimum in canonical order."""
+        """Workers per node and node per server of the optimum that wins all ties."""
         goal = np.zeros(len(self._low))
         goal[-1] = 1.0
-        counts, places = self._minimise(goal)
-        held = np.bincount(places, weights=self.sizes, minlength=self.n)
-        best = self.traffic + counts * (1 - held) + held * (self.workers - counts)
+        counts, nodes = self._minimise(goal)
+        size = np.bincount(nodes, weights=self.sizes, minlength=self.n)
+        best = self.traffic + counts * (1 - size) + size * (self.workers - counts)
         self._high[-1] = float(best.max()) + TIE
         for first in range(0, self.n, BLOCK):
             block = np.arange(first, min(first + BLOCK, self.n))
             goal[:] = 0.0
             goal[block] = -((self.workers + 1.0) ** np.arange(len(block))[::-1])
-            counts, places = self._minimise(goal)
-            self._low[block] = self._high[block] = counts[block]
+            counts, nodes = self._minimise(goal)
+            self._low[block] = counts[block]
+            self._high[block] = counts[block]
         for first in range(0, self.k, BLOCK):
             block = np.arange(first, min(first + BLOCK, self.k))
             goal[:] = 0.0
             digits = float(self.n) ** np.arange(len(block))[::-1]
             goal[self._p[block]] = np.outer(digits, np.arange(self.n))
-            counts, places = self._minimise(goal)
-            fixed = places[block, None] == np.arange(self.n)
-            self._low[self._p[block]] = self._high[self._p[block]] = fixed
-        return counts, places
+            counts, nodes = self._minimise(goal)
+            fixed = nodes[block, None] == np.arange(self.n)
+            self._low[self._p[block]] = fixed
+            self._high[self._p[block]] = fixed
+        return counts, nodes
 
     def _minimise(self, goal: Floats) -> tuple[Ints, Ints]:
-        """Return workers per node and node per server of the least ``goal``."""
-        # Importing scipy.optimize takes longer than most simulations that place by another rule.
+        """Workers per node and node per server of the least ``goal``."""
+        # This import takes longer than most simulations under another placement rule.
         from scipy.optimize import Bounds, milp
 
-        # HiGHS may print a debugging line while it presolves, on a standard output that --json must
-        # own; without presolving it gives up on a few instances, which are then solved with it.
+        # Presolving may print a debugging line to standard output, which must be empty for --json.
+        # Without presolving HiGHS fails on a few instances; these are solved with it.
         for presolve in (False, True):
-            found = milp(
+            answer = milp(
                 goal,
                 constraints=self._rows,
                 integrality=self._integral,
                 bounds=Bounds(self._low, self._high),
                 options={"mip_rel_gap": 0.0, "presolve": presolve},
             )
-            if found.x is not None:
+            if answer.x is not None:
                 break
-        if found.x is None:
-            raise PolicyError(f"placement ILP: no result from the solver: {found.message}")
-        counts = np.rint(found.x[: self.n]).astype(np.int64)
-        servers = found.x[self.n : self.n + self.n * self.k].reshape(self.k, self.n)
+        if answer.x is None:
+            raise PolicyError(f"placement ILP: the solver failed: {answer.message}")
+        counts = np.rint(answer.x[: self.n]).astype(np.int64)
+        servers = answer.x[self.n : self.n + self.n * self.k].reshape(self.k, self.n)
         return counts, servers.argmax(axis=1)

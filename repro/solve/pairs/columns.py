@@ -1,4 +1,4 @@
-"""Columns of the programme over single jobs and pairs, and rows of its answer, compiled."""
+"""Compiled loops: columns of the programme over single jobs and pairs, rows of its answer."""
 
 from typing import Any
 
@@ -6,30 +6,30 @@ import numpy as np
 
 from repro.base.compiled import njit
 
-#: Pairs offered, by the names of `repro.solve.pairs.programme.programme`.
+#: Codes of the pairs on offer, by the names of `repro.solve.pairs.programme.programme`.
 OFFERS = {"all": 0, "working": 1, "useful": 2}
 
 
 def columns(
     values: Any, paired: Any, counts: Any, widths: Any, capacity: Any, within: Any, offer: int
 ) -> Any:
-    """Return a `Programme`'s names, rows, coefs, weights and blocks; rows of time and of value."""
-    # kinds by width; of each, the rows of its time and value, those of a width side by side
+    """Names, rows, coefs, weights and blocks of a `Programme`; time and value row of each kind."""
+    # Kinds are sorted by width. The rows of a width are the times of its kinds, then their values.
     order = np.argsort(widths, kind="stable")
-    place_of = np.argsort(order)
+    rank = np.argsort(order)
     by_width = widths[order]
     begin = np.searchsorted(by_width, widths)
-    time = begin + place_of
-    value = np.searchsorted(by_width, widths, side="right") + place_of
+    time = begin + rank
+    value = np.searchsorted(by_width, widths, side="right") + rank
     blocks = 2 * np.append(np.unique(begin), len(widths))
-    given = values, paired, counts, widths, capacity, within, offer
-    return *_offered(given, order, time, value), blocks, time, value
+    problem = values, paired, counts, widths, capacity, within, offer
+    return *_columns(problem, order, time, value), blocks, time, value
 
 
 @njit(error_model="numpy")
-def _offered(given: Any, order: Any, time: Any, value: Any) -> Any:
-    """Return names, rows, coefs and weights of what is offered."""
-    values, paired, counts, widths, capacity, within, offer = given
+def _columns(problem: Any, order: Any, time: Any, value: Any) -> Any:
+    """Names (kinds and GPU type), rows, coefs and weights of the columns on offer."""
+    values, paired, counts, widths, capacity, within, offer = problem
     kinds, types = values.shape
     most = types * kinds * (kinds + 3) // 2
     names = np.empty((3, most), dtype=np.int64)
@@ -53,10 +53,10 @@ def _offered(given: Any, order: Any, time: Any, value: Any) -> Any:
             k += 1
     alone = k
     running = False
-    for place in range(kinds):
-        a = order[place]
+    for position in range(kinds):
+        a = order[position]
         for j in range(types):
-            for b in order[place:]:
+            for b in order[position:]:
                 if widths[a] != widths[b]:
                     break
                 if a == b and not within[a]:
@@ -83,13 +83,13 @@ def _offered(given: Any, order: Any, time: Any, value: Any) -> Any:
                     coefs[k, 3] = -to_b
                     weights[k] = counts[a] * counts[b]
                 k += 1
-    # where no pair runs, none is offered
+    # If no pair can run, no pair is on offer.
     count = k if running else alone
     lead = 0
     for k in range(count):
         a, b = first[k], second[k]
         if b < 0:
-            # the first rows of a job alone have no coefficient: they only keep runs together
+            # The rows of a missing first member have coefficients 0: they keep runs together.
             lead = a if k == 0 or widths[a] != widths[lead] else lead
             a, b = lead, a
         rows[k, 0] = time[a]
@@ -102,8 +102,8 @@ def _offered(given: Any, order: Any, time: Any, value: Any) -> Any:
 
 
 @njit()
-def spread(jobs: Any, kinds: Any, alone: Any, lookup: Any, each: Any) -> Any:
-    """Return a row per job and per pair of jobs; ``lookup``: row in ``each`` of two kinds or -1."""
+def spread(jobs: Any, kinds: Any, alone: Any, lookup: Any, per_pair: Any) -> Any:
+    """Rows per job and pair of jobs; ``lookup`` has the row of two kinds in ``per_pair``, or -1."""
     count = len(jobs)
     columns = alone.shape[1]
     size = count
@@ -125,6 +125,6 @@ def spread(jobs: Any, kinds: Any, alone: Any, lookup: Any, each: Any) -> Any:
                 members[k, 0] = jobs[i]
                 members[k, 1] = jobs[j]
                 for c in range(columns):
-                    fractions[k, c] = each[number, c]
+                    fractions[k, c] = per_pair[number, c]
                 k += 1
     return members, fractions

@@ -1,29 +1,29 @@
-"""The compiled kernel of `repro.solve.pairs.programme`: an interior-point method."""
+"""Compiled interior-point method for the programmes of `repro.solve.pairs.programme`."""
 
 # The programme, with slacks s, is: maximise goal v subject to A x + f v + s = b, x >= 0, s >= 0.
-# With duals y of the rows and y_x of x >= 0, and two unknowns tau, kappa >= 0 more, its homogeneous
-# self-dual embedding has no objective and always a solution:
+# With duals y of the rows and y_x of x >= 0, and two more unknowns tau, kappa >= 0, its homogeneous
+# self-dual embedding has no objective and always has a solution:
 #
 #   (1) A x + f v + s = b tau         `primal`
 #   (2) y_x = A' y                    `dual`, with s_x = x (`low`)
 #   (3) goal tau = f' y               `dual_free`
-#   (4) kappa = goal v - b' y         `gap`: left minus right of each
+#   (4) kappa = goal v - b' y         `gap` (each name is left side minus right side)
 #   (5) s y = w mu, s_x y_x = w_x mu, kappa tau = mu, all >= 0, with mu -> 0
 #
 # Where tau > 0, x / tau and y / tau are optimal. The weights w and w_x of the barrier are the
-# numbers of jobs or pairs that a row or column stands for, so that the answer over kinds is that
-# over jobs. A Newton step eliminates x and the slacks; with wide = s_x / y_x what is left is
+# numbers of jobs or pairs of a row or column, so that the answer over kinds is the answer over
+# jobs. A Newton step eliminates x and the slacks. With wide = s_x / y_x there remains
 #
 #   (6) N dy = right-hand side + f dv - b dtau,    N = A diag(wide) A' + diag(s / y)
 #
-# solved for f (`probe`), -b (`y1`) and what (1), (2) and (5) lack (`y2`); (3) then gives dv (`v1`
-# and `v2`), (4) dtau. A step towards mu = 0 foretells the centring, sigma = (1 - its length)^3, and
-# the second-order terms of the step that is taken (S. Mehrotra, SIAM J. Optim. 2, 1992).
+# solved for f (`probe`), -b (`y1`) and the residuals of (1), (2) and (5) (`y2`). (3) then gives dv
+# (`v1` and `v2`), and (4) dtau. A predictor towards mu = 0 sets the centring, sigma = (1 - its
+# length)^3, and the second-order terms of the corrector (S. Mehrotra, SIAM J. Optim. 2, 1992).
 #
 # Every column touches at most five rows: time and value of both members, GPUs of the type. Only
-# kinds of equal width share columns, so that N has one block per width, tied to the others by the
-# rows of types alone. Columns come in runs whose first member and type stay while the second goes
-# through consecutive kinds.
+# kinds of equal width share columns, so that N has one block per width; only the rows of GPU types
+# couple the blocks. Columns come in runs of one first member and one GPU type, in which the second
+# member goes through consecutive kinds.
 
 from typing import Any
 
@@ -32,20 +32,20 @@ import numpy as np
 from repro.base.assign import assign
 from repro.base.compiled import SUMS, njit
 
-#: Relative addition to the diagonal: near the optimum rows may depend on each other.
+#: Relative addition to the diagonal, as rows may become dependent near the optimum.
 STEADY = 1e-13
-#: Least pivot.
+#: Smallest pivot.
 SINGULAR = 1e-300
-#: Pivots taken at a time.
+#: Pivots per block of the factorisation.
 _BLOCK = 4
 
 
 @njit(error_model="numpy", fastmath=SUMS)
 def factorise(matrix: Any) -> None:
-    """Overwrite the upper half of a positive definite matrix by its Cholesky factor.
+    """Overwrite the upper half of a positive definite matrix with its Cholesky factor.
 
-    Columns beyond the square are right-hand sides: they become solutions with the factor's
-    transpose.
+    Columns beyond the square are right-hand sides. They become solutions with the transpose of the
+    factor.
     """
     size, width = matrix.shape
     for begin in range(0, size, _BLOCK):
@@ -73,7 +73,7 @@ def factorise(matrix: Any) -> None:
 
 @njit(error_model="numpy")
 def find_runs(rows: Any, blocks: Any) -> Any:
-    """Return first column, length and rows of each run; its block, its type's columns there."""
+    """First column, length and rows of each run; first row of its block, columns of its type."""
     runs = np.empty((rows.shape[0], 10), dtype=np.uint64)
     count = 0
     block = 0
@@ -151,7 +151,7 @@ def times_transposed(runs: Any, coefs: Any, y: Any, out: Any) -> None:
 def normal_matrix(
     runs: Any, blocks: Any, coefs: Any, width: Any, slack: Any, matrix: Any
 ) -> None:  # fmt: skip
-    """Set the upper half of A diag(width) A' + diag(slack): columns of a row's block, of types."""
+    """Set the upper half of A diag(width) A' + diag(slack); a row has its block, then the types."""
     c0 = coefs[0]
     c1 = coefs[1]
     c2 = coefs[2]
@@ -206,40 +206,40 @@ def normal_matrix(
 
 
 @njit(error_model="numpy", fastmath=SUMS)
-def factorise_blocks(matrix: Any, blocks: Any, one: Any, two: Any, inverse: Any) -> None:
-    """Overwrite `normal_matrix` by its factor and both vectors by solutions; invert the pivots."""
+def factorise_blocks(matrix: Any, blocks: Any, first: Any, second: Any, inverse: Any) -> None:
+    """Overwrite `normal_matrix` with its factor, both vectors with solutions; invert the pivots."""
     last = blocks[-1]
-    types = len(one) - last
+    types = len(first) - last
     corner = matrix[last:, : types + 2]
-    assign(corner[:, types], one[last:])
-    assign(corner[:, types + 1], two[last:])
+    assign(corner[:, types], first[last:])
+    assign(corner[:, types + 1], second[last:])
     for block in range(len(blocks) - 1):
         lo = blocks[block]
         hi = blocks[block + 1]
         wide = hi - lo
         part = matrix[lo:hi, : wide + types + 2]
-        assign(part[:, wide + types], one[lo:hi])
-        assign(part[:, wide + types + 1], two[lo:hi])
+        assign(part[:, wide + types], first[lo:hi])
+        assign(part[:, wide + types + 1], second[lo:hi])
         factorise(part)
-        assign(one[lo:hi], part[:, wide + types])
-        assign(two[lo:hi], part[:, wide + types + 1])
+        assign(first[lo:hi], part[:, wide + types])
+        assign(second[lo:hi], part[:, wide + types + 1])
         for i in range(wide):
             inverse[lo + i] = 1.0 / part[i, i]
             for g in range(types):
                 for h in range(g, types + 2):
                     corner[g, h] -= part[i, wide + g] * part[i, wide + h]
     factorise(corner)
-    assign(one[last:], corner[:, types])
-    assign(two[last:], corner[:, types + 1])
+    assign(first[last:], corner[:, types])
+    assign(second[last:], corner[:, types + 1])
     for g in range(types):
         inverse[last + g] = 1.0 / corner[g, g]
-    _backward(matrix, blocks, inverse, one)
-    _backward(matrix, blocks, inverse, two)
+    _backward(matrix, blocks, inverse, first)
+    _backward(matrix, blocks, inverse, second)
 
 
 @njit(error_model="numpy", fastmath=SUMS)
 def _forward(upper: Any, inverse: Any, x: Any, tail: Any) -> None:
-    """Solve with the transpose of one block of the factor, and take its part from the tail."""
+    """Solve with the transpose of one block of the factor, and subtract it from the tail."""
     size = len(x)
     for i in range(size):
         value = x[i] * inverse[i]
@@ -252,7 +252,7 @@ def _forward(upper: Any, inverse: Any, x: Any, tail: Any) -> None:
 
 @njit(error_model="numpy", fastmath=SUMS)
 def _backward(matrix: Any, blocks: Any, inverse: Any, x: Any) -> None:
-    """Solve with the factor, the GPU types first, which the blocks depend on."""
+    """Solve with the factor: first the GPU types, on which the blocks depend."""
     last = blocks[-1]
     end = len(x)
     for block in range(len(blocks) - 1, -1, -1):
@@ -270,7 +270,7 @@ def _backward(matrix: Any, blocks: Any, inverse: Any, x: Any) -> None:
 
 @njit(error_model="numpy", fastmath=SUMS)
 def solve_blocks(matrix: Any, blocks: Any, inverse: Any, x: Any) -> None:
-    """Overwrite ``x`` by the solution with the factor of `factorise_blocks`."""
+    """Overwrite ``x`` with the solution, by the factor of `factorise_blocks`."""
     last = blocks[-1]
     for block in range(len(blocks) - 1):
         lo = blocks[block]
@@ -282,7 +282,7 @@ def solve_blocks(matrix: Any, blocks: Any, inverse: Any, x: Any) -> None:
 
 @njit(error_model="numpy", fastmath=SUMS)
 def largest(values: Any) -> float:
-    """Return the largest absolute value."""
+    """Largest absolute value."""
     most = 0.0
     for k in range(len(values)):
         if abs(values[k]) > most:
@@ -291,19 +291,19 @@ def largest(values: Any) -> float:
 
 
 @njit(error_model="numpy", fastmath=SUMS)
-def dot(one: Any, other: Any) -> float:
-    """Return the inner product."""
+def dot(a: Any, b: Any) -> float:
+    """Inner product."""
     total = 0.0
-    for k in range(len(one)):
-        total += one[k] * other[k]
+    for k in range(len(a)):
+        total += a[k] * b[k]
     return total
 
 
 @njit(error_model="numpy", fastmath=SUMS)
-def turn(
+def complete_steps(
     target: Any, values: Any, duals: Any, steps: Any, dual_steps: Any, most: float
 ) -> float:  # fmt: skip
-    """Set the steps for products to change by ``target``; return the largest part any loses."""
+    """Set the steps that change products by ``target``; return the largest relative decrease."""
     for k in range(len(values)):
         steps[k] = (target[k] - values[k] * dual_steps[k]) / duals[k]
     for k in range(len(values)):
@@ -316,7 +316,7 @@ def turn(
 
 @njit(error_model="numpy", fastmath=SUMS)
 def balance(rows: Any, coefs: Any, free: Any, own: Any) -> Any:
-    """Return row scales, of A and of x >= 0, that bring all entries near one (Ruiz, 3 passes)."""
+    """Row scales, of A and of x >= 0, that bring all entries near 1 (Ruiz, 3 passes)."""
     count = rows.shape[0]
     size = len(free)
     scale = np.ones(size)
@@ -327,7 +327,7 @@ def balance(rows: Any, coefs: Any, free: Any, own: Any) -> Any:
     by_column = np.empty(count)
     for k in range(count):
         if own[k]:
-            # touches two rows that are one: each sees half the coefficient
+            # Both members have the same row, so each entry has half the coefficient.
             entries[k, 0] *= 0.5
             entries[k, 2] *= 0.5
     for _ in range(3):
@@ -363,10 +363,10 @@ def centre(
     rows: Any, coefs: Any, free: Any, limits: Any, column_weights: Any, row_weights: Any,
     own: Any, blocks: Any, goal: float, tolerance: float, most_steps: int,
 ) -> Any:  # fmt: skip
-    """Return x, v, duals y and the steps taken (-1: ``tolerance`` was not reached).
+    """Solve the programme: x, v, duals y and number of steps (-1: ``tolerance`` was not reached).
 
-    Arguments are as in `Programme`; ``own`` marks columns of two jobs of one kind. ``goal`` is 1,
-    or 0 with ``free`` all 0 for a point amid all that satisfy the constraints.
+    Arguments are as in `Programme`; ``own`` marks columns of two jobs of one kind. ``goal`` is 1.
+    With ``goal`` 0 and ``free`` 0 the result is the centre of all points within the constraints.
     """
     size = len(limits)
     count = rows.shape[0]
@@ -384,7 +384,7 @@ def centre(
     primal, y1, y2, ds, target, inverse = np.empty((6, size))
     dual, low, wide, t, ahead, dy_low, ds_low, target_low = np.empty((8, count))
 
-    # start: least-squares points, shifted into the positive orthant
+    # Start: least-squares points, shifted into the positive orthant.
     normal_matrix(runs, blocks, scaled, column_weights, row_weights, upper)
     probe = free.copy()
     assign(y1, -limits)
@@ -446,7 +446,7 @@ def centre(
         assign(target_low, -s_low * y_low)
         target_tau = -kappa * tau
         for phase in range(2):
-            # columns eliminated: their steps if the rows asked for nothing, and the rows' answer
+            # Steps of the columns without the duals of the rows, then the steps of these duals.
             for k in range(count):
                 ahead[k] = pull * (wide[k] * dual[k] + low[k]) + target_low[k] / y_low[k]
             times(runs, scaled, ahead, y2)
@@ -461,12 +461,12 @@ def centre(
                 dy_low[k] = t[k] - pull * dual[k]
             d_kappa = (target_tau - kappa * d_tau) / tau
             most = max(1.0 if phase == 0 else 0.99, -d_tau / tau, -d_kappa / kappa)
-            most = turn(target_low, s_low, y_low, ds_low, dy_low, most)
-            most = 1.0 / turn(target, s, y, ds, y2, most)
+            most = complete_steps(target_low, s_low, y_low, ds_low, dy_low, most)
+            most = 1.0 / complete_steps(target, s, y, ds, y2, most)
             if phase == 0:
                 sigma = min(1.0, max(1e-4, (1.0 - most) ** 3))
                 pull = 1.0 - sigma
-                # towards the central path, less what the first steps miss by being straight
+                # Towards the central path, less the second-order terms of the predictor.
                 aim = sigma * mu
                 assign(target, aim * row_weights - s * y - ds * y2)
                 assign(target_low, aim * column_weights - s_low * y_low - ds_low * dy_low)

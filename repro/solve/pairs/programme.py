@@ -1,6 +1,7 @@
 """Max-min fair shares of single jobs and pairs over GPU types, for kinds of equal jobs.
 
-Rows of jobs and pairs that have these shares: members (-1 = no second), shares by GPU type.
+The shares are spread over rows of jobs and pairs of jobs: members, shape (rows, 2), with -1 for no
+second member, and shares of time, shape (rows, types).
 """
 
 from dataclasses import dataclass
@@ -13,18 +14,20 @@ from repro.base.typing import Flags, Floats, Ints
 from repro.solve.counted import SOLVED
 from repro.solve.linear import minimise
 
+#: Relative accuracy of the interior point.
 TOLERANCE = 1e-8
+#: Largest number of its steps.
 MOST_STEPS = 60
-#: Smaller shares of time are left out.
+#: Smaller shares of time are dropped.
 FLOOR = 1e-6
 
 
 @dataclass(frozen=True)
 class PairCrowd:
-    """Kinds of jobs that may share GPUs two at a time, and these GPUs."""
+    """Kinds of jobs that may share GPUs two at a time, and GPUs of each type."""
 
-    value: Floats  #: of all its time alone to one job, shape (kinds, types); 0 = cannot run there
-    paired: Floats  #: at [a, b] to a job of kind a that shares its GPUs with one of kind b
+    value: Floats  #: of a job alone with all its time on a type, (kinds, types); 0: cannot run
+    paired: Floats  #: the same for a job of kind a paired with kind b, (kinds, kinds, types)
     widths: Floats  #: GPUs of a job; only kinds of equal width are paired
     gpus: Floats  #: GPUs of each type
 
@@ -33,28 +36,28 @@ class PairCrowd:
 class Programme:
     """Maximise v subject to A x + free v <= limits, x >= 0; one column per (kinds, GPU type).
 
-    Rows: for each width, time and value of its kinds; then GPUs of each type. A sparse column has
-    five: time of both members, value of both, GPUs. A job alone is its own second member; its first
-    has coefficients 0.
+    The rows are time and value of the kinds, width by width, then GPUs of each type. A sparse
+    column has five entries: time of both members, value of both, and GPUs. A job alone is its own
+    second member; the entries of its first member are 0.
     """
 
-    first: Ints  #: kind of the first member of each column
+    first: Ints  #: kind of the first member, by column
     second: Ints  #: kind of the second member, -1 for a job alone
-    column: Ints  #: GPU type
+    column: Ints  #: GPU type, by column
     rows: Ints  #: rows of A, shape (columns, 5)
-    coefs: Floats  #: entries there
-    free: Floats
-    limits: Floats
-    row_weights: Floats  #: constraints on jobs that each row stands for
-    column_weights: Floats  #: jobs or pairs of jobs that each column stands for
+    coefs: Floats  #: entries in these rows
+    free: Floats  #: coefficient of v, by row
+    limits: Floats  #: by row
+    row_weights: Floats  #: number of jobs (or 1 for a GPU type), by row
+    column_weights: Floats  #: number of jobs or pairs of jobs, by column
     blocks: Ints  #: first row of each width, and of the GPU types
 
 
 @dataclass(frozen=True)
 class KindShares:
-    """Time that kinds and pairs of kinds spend on each GPU type, summed over their jobs."""
+    """Time of kinds and pairs of kinds on each GPU type, summed over their jobs."""
 
-    alone: Floats  #: of jobs that have their GPUs to themselves, shape (kinds, types)
+    alone: Floats  #: of jobs that share no GPUs, shape (kinds, types)
     first: Ints  #: kinds of the pairs, first <= second
     second: Ints
     together: Floats  #: of pairs that share GPUs, shape (pairs, types)
@@ -72,11 +75,11 @@ def programme(
 ) -> Programme:
     """Set up max-min fairness with space sharing (Gavel, OSDI 2020, section 4.1).
 
-    All ``counts`` jobs of a kind get ``demand`` together per unit of v and may spend the time
-    ``limits`` together (both: None = ``counts``); those of kinds ``within`` may be paired with each
-    other (None: of two jobs or more). ``pairs`` offered are "all", also those that run out of
-    memory (they take up barrier, as in the public simulator), "working", those that run, or
-    "useful", those that beat time slicing on the GPU type.
+    The ``counts`` jobs of a kind together have the value ``demand`` per unit of v and at most the
+    time ``limits`` (None: ``counts``). Jobs of a kind in ``within`` may be paired with each other
+    (None: kinds of two jobs or more). ``pairs`` names the pairs on offer: "all", "working" (pairs
+    that fit into memory) or "useful" (pairs that beat time slicing on the GPU type). With "all",
+    pairs that do not fit add to the barrier, as in the public simulator.
     """
     from repro.solve.pairs.columns import OFFERS, columns
 
@@ -96,30 +99,30 @@ def programme(
 
 
 def solve(
-    problem: Programme, method: str = "centre", given: float | None = None
+    problem: Programme, method: str = "centre", level: float | None = None
 ) -> tuple[Floats, float]:
-    """Return the columns and v of the optimum, or of a point amid all with v of at least ``given``.
+    """Columns and v of an optimum, or the centre of all points with v >= ``level``.
 
-    ``method`` "centre" (interior point) ends near the analytic centre of all optima; "vertex"
-    (HiGHS) also stands in where the interior point fails. PolicyError if neither does.
+    ``method`` "centre" (interior point) ends near the analytic centre of all optima. "vertex"
+    (HiGHS) also replaces an interior point that fails. PolicyError if both fail.
     """
-    found = _central(problem, given) if method == "centre" else None
-    return _vertex(problem) if found is None else found
+    answer = _central(problem, level) if method == "centre" else None
+    return _vertex(problem) if answer is None else answer
 
 
-def _central(problem: Programme, given: float | None) -> tuple[Floats, float] | None:
-    """Return columns and v near the centre; None where the interior point fails."""
+def _central(problem: Programme, level: float | None) -> tuple[Floats, float] | None:
+    """Columns and v near the centre; None if the interior point fails."""
     from repro.solve.pairs.interior import centre
 
     SOLVED["LP"] += 1
     free = problem.free
     limits = problem.limits
     goal = 1.0
-    if given is not None:
-        limits = limits - given * free
+    if level is not None:
+        limits = limits - level * free
         free = np.zeros_like(free)
         goal = 0.0
-    x, level, _, steps = centre(
+    x, best_level, _, steps = centre(
         problem.rows,
         problem.coefs,
         free,
@@ -134,18 +137,18 @@ def _central(problem: Programme, given: float | None) -> tuple[Floats, float] | 
     )
     if steps < 0 or not np.isfinite(x).all():
         return None
-    return np.maximum(x, 0.0), float(level) if given is None else given
+    return np.maximum(x, 0.0), float(best_level) if level is None else level
 
 
 def _vertex(problem: Programme) -> tuple[Floats, float]:
-    """Return columns and v of an optimal vertex."""
+    """Columns and v of an optimal vertex."""
     from scipy.sparse import csr_array, hstack
 
     count = len(problem.first)
     size = len(problem.limits)
-    numbers = np.repeat(np.arange(count), 5)
+    columns = np.repeat(np.arange(count), 5)
     matrix: Any = csr_array(
-        (problem.coefs.ravel(), (problem.rows.ravel(), numbers)), shape=(size, count)
+        (problem.coefs.ravel(), (problem.rows.ravel(), columns)), shape=(size, count)
     )
     matrix = hstack([matrix, csr_array(problem.free[:, None])])
     answer = minimise(np.append(np.zeros(count), -1.0), matrix, problem.limits)
@@ -157,91 +160,99 @@ def _vertex(problem: Programme) -> tuple[Floats, float]:
     return np.asarray(answer.x[:-1], dtype=float), float(answer.x[-1])
 
 
-def shares(problem: Programme, method: str = "centre", given: float | None = None) -> KindShares:
-    """Solve and sort the answer into single jobs and pairs; what cannot run is dropped."""
-    x, level = solve(problem, method, given)
+def shares(problem: Programme, method: str = "centre", level: float | None = None) -> KindShares:
+    """Solve, and split the columns into single jobs and pairs; drop pairs that cannot run."""
+    x, level = solve(problem, method, level)
     a = problem.first
     b = problem.second
     j = problem.column
     kinds = problem.blocks[-1] // 2
     types = len(problem.limits) - problem.blocks[-1]
-    # a column that brings a member nothing was only offered
-    one = (b < 0) & (problem.coefs[:, 3] < 0)
-    both = problem.coefs[:, 2] < 0
-    both &= (problem.coefs[:, 3] < 0) | (a == b)
+    # A column without value for a member cannot run: it only adds to the barrier.
+    single = (b < 0) & (problem.coefs[:, 3] < 0)
+    pair = problem.coefs[:, 2] < 0
+    pair &= (problem.coefs[:, 3] < 0) | (a == b)
     alone = np.zeros((kinds, types))
     number = np.full((kinds, kinds), -1)
-    alone[a[one], j[one]] = x[one]
+    alone[a[single], j[single]] = x[single]
     number[a[b >= 0], b[b >= 0]] = 0
     first, second = np.nonzero(number == 0)
     number[first, second] = np.arange(len(first))
     together = np.zeros((len(first), types))
-    together[number[a[both], b[both]], j[both]] = x[both]
+    together[number[a[pair], b[pair]], j[pair]] = x[pair]
     return KindShares(alone, first, second, together, level)
 
 
 def spread_evenly(
-    jobs: Ints, kinds: Ints, counts: Floats, given: KindShares
+    jobs: Ints, kinds: Ints, counts: Floats, kind_shares: KindShares
 ) -> tuple[Ints, Floats]:
-    """Return one row per job and per pair of jobs, equal for all pairs of the same kinds.
+    """Rows of members and shares, one per job and pair of jobs; pairs of equal kinds are equal.
 
-    Each job (row numbers ``jobs``, in the order in which rows are wanted, of kind ``kinds[i]``)
-    comes after the pairs of those before it, and before its own pairs with them.
+    ``jobs`` are the job numbers in the wanted order, ``kinds`` their kinds. The row of a job comes
+    before its pairs with earlier jobs, and after all pairs among earlier jobs.
     """
     from repro.solve.pairs.columns import spread
 
-    size = len(given.alone)
+    size = len(kind_shares.alone)
+    first = kind_shares.first
+    second = kind_shares.second
     pairs = np.where(
-        given.first == given.second,
-        counts[given.first] * (counts[given.first] - 1) / 2,
-        counts[given.first] * counts[given.second],
+        first == second,
+        counts[first] * (counts[first] - 1) / 2,
+        counts[first] * counts[second],
     )
-    each = given.together / pairs[:, None]
-    each[each < FLOOR] = 0.0
+    per_pair = kind_shares.together / pairs[:, None]
+    per_pair[per_pair < FLOOR] = 0.0
     lookup = np.full((size, size), -1)
-    used = np.flatnonzero(each.any(axis=1))
-    lookup[given.first[used], given.second[used]] = used
-    lookup[given.second[used], given.first[used]] = used
-    members, fractions = spread(jobs, kinds, given.alone / counts[:, None], lookup, each)
+    used = np.flatnonzero(per_pair.any(axis=1))
+    lookup[first[used], second[used]] = used
+    lookup[second[used], first[used]] = used
+    per_job = kind_shares.alone / counts[:, None]
+    members, fractions = spread(jobs, kinds, per_job, lookup, per_pair)
     return members, fractions
 
 
 def _facing(left: Floats, right: Floats, start: float, span: float) -> tuple[Ints, Ints, Floats]:
-    """Return which interval of ``left`` at t faces which of ``right`` at t + start, and how long.
+    """Interval of ``left`` at t, interval of ``right`` at t + start, and length of each overlap.
 
-    The intervals of each, of these lengths, lie end to end on [0, 1]; t runs over [0, span].
+    ``left`` and ``right`` are lengths of intervals that fill [0, 1]; t runs over [0, span].
     """
-    a, b = np.cumsum(left)[:-1], np.cumsum(right)[:-1] - start
+    a = np.cumsum(left)[:-1]
+    b = np.cumsum(right)[:-1] - start
     cuts = np.unique(np.concatenate([a[a < span], b[(b > 0) & (b < span)], [0.0, span]]))
     middle = (cuts[1:] + cuts[:-1]) / 2
     return np.searchsorted(a, middle), np.searchsorted(b, middle), np.diff(cuts)
 
 
-def spread_thinly(jobs: Ints, kinds: Ints, parts: Floats, given: KindShares) -> tuple[Ints, Floats]:
-    """Return few rows in which each job has its part of the shares of its kind.
+def spread_thinly(
+    jobs: Ints, kinds: Ints, fractions: Floats, kind_shares: KindShares
+) -> tuple[Ints, Floats]:
+    """Rows of members and shares, as few as possible, where a job has a fraction of its kind's.
 
-    The jobs of two kinds are laid along two circles of length one, each with an arc of the length
-    of its part; those that face each other make the pairs. A kind paired with itself faces itself
-    half way round. There are at most as many pairs as jobs of both kinds. The parts of a kind add
-    up to one, and none exceeds one half in a kind that is paired with itself.
+    The jobs of two kinds lie on two circles of length 1, each as an arc of its fraction. Jobs that
+    face each other are paired. A kind paired with itself faces itself half way round. A pair of
+    kinds has at most as many pairs as jobs. The fractions of a kind add up to 1; in a kind that is
+    paired with itself none exceeds 1/2.
     """
     order = np.argsort(kinds, kind="stable")
-    ends = np.searchsorted(kinds[order], np.arange(len(given.alone) + 1))
+    ends = np.searchsorted(kinds[order], np.arange(len(kind_shares.alone) + 1))
     members = [np.stack([jobs, np.full(len(jobs), -1)], axis=1)]
-    fractions = [given.alone[kinds] * parts[:, None]]
-    for a, b, together in zip(given.first, given.second, given.together, strict=True):
+    row_shares = [kind_shares.alone[kinds] * fractions[:, None]]
+    pairs = zip(kind_shares.first, kind_shares.second, kind_shares.together, strict=True)
+    for a, b, together in pairs:
         if together.max() < FLOOR:
             continue
-        left, right = order[ends[a] : ends[a + 1]], order[ends[b] : ends[b + 1]]
+        left = order[ends[a] : ends[a + 1]]
+        right = order[ends[b] : ends[b + 1]]
         if a == b:
-            i, j, length = _facing(parts[left], parts[left], 0.5, 0.5)
+            i, j, length = _facing(fractions[left], fractions[left], 0.5, 0.5)
             length = 2 * length
         else:
-            i, j, length = _facing(parts[left], parts[right], 0.0, 1.0)
+            i, j, length = _facing(fractions[left], fractions[right], 0.0, 1.0)
         kept = (length > 1e-9) & (left[i] != right[j])
         members.append(np.stack([jobs[left[i[kept]]], jobs[right[j[kept]]]], axis=1))
-        fractions.append(length[kept, None] * together)
+        row_shares.append(length[kept, None] * together)
     all_members = np.concatenate(members)
-    all_fractions = np.concatenate(fractions)
+    all_shares = np.concatenate(row_shares)
     all_members = np.where(all_members[:, 1:] < 0, all_members, np.sort(all_members, axis=1))
-    return all_members, np.where(all_fractions < FLOOR, 0.0, all_fractions)
+    return all_members, np.where(all_shares < FLOOR, 0.0, all_shares)

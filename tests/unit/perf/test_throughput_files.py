@@ -101,7 +101,10 @@ def put(*path_and_value):
         (put("v100", A, "null", None), r"A3C.*\"null\": missing entry: the throughput alone"),
         (put("v100", B, B, None), r"v100: .*LM.*: .*LM.*: missing entry: this pair"),
         (put("v100", B, None), r"missing entry: the throughput of LM .* on 1 GPUs alone"),
-        (put("v100", B, A, [50.0, 7.0]), r"A3C beside LM .* on v100 is given twice, as 6 and 50"),
+        (
+            put("v100", B, A, [50.0, 7.0]),
+            r"A3C paired with LM .* on v100 is given twice, as 6 and 50",
+        ),
         (put("v100", A, [1]), "not a Gavel throughput table"),
         (put("v100", A, B, 3.0), "LM.*not a pair of speeds"),
         (put("v100", "A3C", {"null": 1.0}), "A3C: not a job type with its speeds"),
@@ -274,7 +277,7 @@ def test_keys_that_are_no_job_type(read, key, words):
         (TABLE[:-1] + "," + TABLE[1:], "speeds.csv:1:1: the key v100 stands twice"),
         (
             TABLE.replace("}}}", '}, "(\\"A3C\\",1)": {"null": 5.0}}}'),
-            "a job type that stands there twice",
+            "a job type given twice",
         ),
         ('{"a":' * 20_000, "speeds.csv:1:1: JSON nested too deeply"),
         ("[" * 100_000, "speeds.csv:1:1: JSON nested too deeply"),
@@ -294,7 +297,11 @@ def test_json_text_that_is_refused(read, content, words):
     [
         ("A3C,,1,v100", "A3C,,1e300,v100", "csv:2:scale_factor: too large (1e300); a gang has 1"),
         ("A3C,,1,v100", "A\x1b[2J,,1,v100", r"csv:2:job_type: control characters (A\x1b[2J)"),
-        ("4,A3C,4", "4,A3C,5", "csv:4:job_type_b: A3C beside itself on v100 has two speeds, 4 and"),
+        (
+            "4,A3C,4",
+            "4,A3C,5",
+            "csv:4:job_type_b: A3C paired with itself on v100 has two speeds, 4 and",
+        ),
         ("60,LM (batch size 5),60", "60", "csv:6: 5 fields where 7 are expected"),
     ],
 )
@@ -304,7 +311,7 @@ def test_csv_text_that_is_refused(read, old, new, words):
 
 def test_a_pair_of_one_type_has_one_speed(read):
     message = refused(read, put("v100", A, A, [4.0, 5.0]))
-    assert "A3C beside itself on v100 has two speeds, 4 and 5 steps/s" in message
+    assert "A3C paired with itself on v100 has two speeds, 4 and 5 steps/s" in message
 
 
 def test_only_regular_files_are_read(tmp_path):

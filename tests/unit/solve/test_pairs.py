@@ -141,7 +141,7 @@ def test_a_solver_that_fails_is_replaced(monkeypatch):
 def test_a_point_amid_those_that_reach_a_level():
     problem = programme(*instance(2))
     best, level = solve(problem)
-    amid, given = solve(problem, given=0.9 * level)
+    amid, given = solve(problem, level=0.9 * level)
     assert given == 0.9 * level
     used = np.zeros(len(problem.limits))
     np.add.at(used, problem.rows, problem.coefs * amid[:, None])
