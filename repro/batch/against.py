@@ -7,7 +7,7 @@ from typing import Any
 
 from repro.batch.check import Stored
 from repro.figures.claims import OUTCOMES
-from repro.figures.params import Entry, FigureSpec
+from repro.figures.params import FigureEntry, FigureSpec
 from repro.figures.tolerance import Accept, is_number, show, within
 
 #: Relative distance below which a value is the same: another machine's last digits.
@@ -37,7 +37,7 @@ class Change:
 
 
 def compare(
-    found: Sequence[Stored], others: Sequence[Stored], specs: Mapping[Entry, FigureSpec]
+    found: Sequence[Stored], others: Sequence[Stored], specs: Mapping[FigureEntry, FigureSpec]
 ) -> list[Change]:
     """Return how each result differs from that of the same figure among ``others``."""
     before = {one.entry: one.result for one in others if one.result}

@@ -9,7 +9,7 @@ from typing import Any
 from repro.base import paths
 from repro.base.errors import ReproError
 from repro.figures.claims import KINDS, MISSED, OUTCOMES, REPRODUCED
-from repro.figures.params import Entry
+from repro.figures.params import FigureEntry
 from repro.figures.points import shares
 from repro.figures.saved import RESULT, damaged, read_error, read_result
 from repro.figures.tolerance import show
@@ -22,7 +22,7 @@ INDEX = "index.html"
 class Stored:
     """What lies in a figure's folder: its result, its last error, a line per damaged file."""
 
-    entry: Entry
+    entry: FigureEntry
     folder: Path
     result: Mapping[str, Any] = field(default_factory=dict)
     error: Mapping[str, Any] = field(default_factory=dict)
@@ -39,7 +39,7 @@ class Stored:
         return [row for row in self.claims if row["verdict"] == MISSED and not row.get("deviation")]
 
 
-def stored(entries: Sequence[Entry], out: Path) -> list[Stored]:
+def stored(entries: Sequence[FigureEntry], out: Path) -> list[Stored]:
     """Return the figures that have a result or an error in ``out``, in the order given."""
     found = []
     for entry in entries:
@@ -53,7 +53,7 @@ def stored(entries: Sequence[Entry], out: Path) -> list[Stored]:
     return found
 
 
-def last_results(entries: Sequence[Entry], out: Path | None) -> tuple[Path, list[Stored]]:
+def last_results(entries: Sequence[FigureEntry], out: Path | None) -> tuple[Path, list[Stored]]:
     """Return the last results and their folder, ``build/figures`` first if a batch ended there."""
     folders = _usual_folders() if out is None else [out]
     for folder in folders:
@@ -64,7 +64,7 @@ def last_results(entries: Sequence[Entry], out: Path | None) -> tuple[Path, list
     raise ReproError(f"no results in {tried}; `repro run` makes them")
 
 
-def elsewhere(entries: Sequence[Entry], judged: Path) -> str:
+def elsewhere(entries: Sequence[FigureEntry], judged: Path) -> str:
     """Return one line on results in the usual folder that was not judged; empty without any."""
     for other in _usual_folders():
         ids = [entry.id for entry in entries if (other / entry.id / RESULT).exists()]

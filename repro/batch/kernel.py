@@ -26,7 +26,7 @@ from repro.batch import warm
 from repro.batch.notebook_page import as_page
 from repro.batch.task import DONE, FAILED, Outcome, Task
 from repro.figures.cache import PACKAGE
-from repro.figures.params import Entry
+from repro.figures.params import FigureEntry
 from repro.figures.progress import ENV_POINTS, ENV_SCHEDULER
 from repro.figures.saved import ERROR, RESULT, read_json, to_json
 from repro.files.whole import write_whole
@@ -179,7 +179,7 @@ def _tidied(executed: dict[str, Any], root: Path) -> bytes:
     return text.encode()
 
 
-def _seen_from(entry: Entry, out: str) -> str:
+def _seen_from(entry: FigureEntry, out: str) -> str:
     """Return a folder of results inside the project by its path from the notebook."""
     inside = Path(out).is_relative_to(entry.root)
     return os.path.relpath(out, entry.notebook.parent) if inside else out

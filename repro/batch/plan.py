@@ -14,7 +14,7 @@ from repro.base.errors import ParamError, ReproError, refuse_unknown
 from repro.batch.task import FAILED, SKIPPED, Outcome, Task
 from repro.figures.fingerprint import fingerprint, is_current
 from repro.figures.notebook import accepted
-from repro.figures.params import Entry
+from repro.figures.params import FigureEntry
 from repro.figures.saved import ERROR, read_result, sweep, to_json
 from repro.files.whole import write_whole
 
@@ -24,7 +24,7 @@ _SCRATCH = "repro-batch-"
 
 
 def plan(
-    entries: Sequence[Entry],
+    entries: Sequence[FigureEntry],
     *,
     profile: str,
     out: Path,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from repro.figures.params import Entry
+from repro.figures.params import FigureEntry
 
 DONE = "done"
 SKIPPED = "skipped"
@@ -21,7 +21,7 @@ class Task:
     ``cpus`` how many processes may run them otherwise, 0 for one per CPU.
     """
 
-    entry: Entry
+    entry: FigureEntry
     parameters: Mapping[str, Any]
     fingerprint: str
     scratch: Path

@@ -60,7 +60,7 @@ class FigureRun:
 
     def __init__(
         self,
-        entry: params.Entry,
+        entry: params.FigureEntry,
         profile: str,
         seed: int,
         out: Path,
@@ -300,7 +300,7 @@ def figure(
     <figure tiresias/fig10_testbed_jct, profile quick, seed 3>
     """
     root = paths.project_root()
-    entry = params.Entry(id, root)
+    entry = params.FigureEntry(id, root)
     if id.count("/") != 1 or not entry.params.is_file():
         entry = params.resolve(id, params.discover(root))
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:

@@ -9,7 +9,7 @@ from repro.base.errors import DataMissingError
 from repro.figures.cache import PACKAGE, files_hash, key, tables_hash, versions
 from repro.figures.data import OWN, PUBLIC, STAND_IN, own_file
 from repro.figures.notebook import accepted, cells
-from repro.figures.params import Entry
+from repro.figures.params import FigureEntry
 from repro.figures.saved import damaged, read_result
 from repro.files import public
 
@@ -20,7 +20,7 @@ BYSTANDERS = (
 )
 
 
-def fingerprint(entry: Entry, profile: str, parameters: Mapping[str, Any]) -> str:
+def fingerprint(entry: FigureEntry, profile: str, parameters: Mapping[str, Any]) -> str:
     """Return the hash of everything a figure's result depends on, but for public and own data.
 
     Of ``parameters`` given to the notebook, those given their default count as not given.

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from repro.base.errors import ParamError, refuse_unknown
-from repro.figures.params import Entry
+from repro.figures.params import FigureEntry
 
 #: How papermill begins the cell it adds below the parameters cell.
 _INJECTED = "# Parameters\n"
@@ -76,7 +76,7 @@ class Kernel:
     given: dict[str, Any]
 
     @classmethod
-    def running(cls, entry: Entry) -> Kernel:
+    def running(cls, entry: FigureEntry) -> Kernel:
         """Return the kernel of this process; papermill only logs a parameter that is unknown."""
         found = [
             (source.rstrip(), tags)

@@ -90,7 +90,7 @@ def judged_rules(inputs: Mapping[str, Any]) -> str:
 
 
 @dataclass(frozen=True, order=True)
-class Entry:
+class FigureEntry:
     """A figure of the project: a notebook and a parameter file of the same stem."""
 
     id: str
@@ -181,7 +181,7 @@ def _place(value: Any, loc: tuple[str | int, ...], kind: str) -> KeyPath:
     return (*keys, loc[-1]) if kind == "missing" else keys
 
 
-def discover(root: Path | None = None) -> list[Entry]:
+def discover(root: Path | None = None) -> list[FigureEntry]:
     """Find every figure of the checkout, sorted by id, those with one of the two files, too."""
     root = paths.project_root() if root is None else root
     files = [*root.glob("params/*/*.yaml"), *root.glob("notebooks/*/*.ipynb")]
@@ -190,13 +190,15 @@ def discover(root: Path | None = None) -> list[Entry]:
         for path in files
         if path.parent.name not in _NOT_PAPERS and not path.name.startswith(".")
     }
-    return [Entry(name, root) for name in sorted(names)]
+    return [FigureEntry(name, root) for name in sorted(names)]
 
 
-def loaded(entries: Sequence[Entry]) -> tuple[dict[Entry, FigureSpec], dict[Entry, ReproError]]:
+def loaded(
+    entries: Sequence[FigureEntry],
+) -> tuple[dict[FigureEntry, FigureSpec], dict[FigureEntry, ReproError]]:
     """Return the parameter files that are well, and for the others why they are not."""
-    well: dict[Entry, FigureSpec] = {}
-    broken: dict[Entry, ReproError] = {}
+    well: dict[FigureEntry, FigureSpec] = {}
+    broken: dict[FigureEntry, ReproError] = {}
     for entry in entries:
         try:
             well[entry] = entry.load()
@@ -205,7 +207,7 @@ def loaded(entries: Sequence[Entry]) -> tuple[dict[Entry, FigureSpec], dict[Entr
     return well, broken
 
 
-def resolve(text: str, entries: Sequence[Entry]) -> Entry:
+def resolve(text: str, entries: Sequence[FigureEntry]) -> FigureEntry:
     """Return the figure that an id, or a unique prefix of it or of its stem, stands for."""
     for attribute in ("id", "stem"):
         named = [(str(getattr(entry, attribute)), entry) for entry in entries]
@@ -226,8 +228,8 @@ def resolve(text: str, entries: Sequence[Entry]) -> Entry:
 
 
 def select(
-    ids: Sequence[str], entries: Sequence[Entry], *, paper: str | None = None
-) -> list[Entry]:
+    ids: Sequence[str], entries: Sequence[FigureEntry], *, paper: str | None = None
+) -> list[FigureEntry]:
     """Return the figures named by ids and paper, each once, in the order of ``entries``."""
     chosen = {resolve(text, entries).id for text in ids}
     if paper is not None:

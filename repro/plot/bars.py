@@ -11,8 +11,8 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from repro.base.typing import Floats
-from repro.plot.panel import Panel, finish, owner, panel_axes, turn_long_labels
-from repro.plot.published import halo, published_style
+from repro.plot.panel import PanelOptions, finish, owner, panel_axes, turn_long_labels
+from repro.plot.published_marks import halo, published_style
 from repro.plot.series_styles import Look, by_series, look
 from repro.plot.style import styled
 
@@ -33,7 +33,7 @@ def bar_chart(
     published: str | None = None,
     spread: str | None = None,
     text: str | None = None,
-    **panel: Unpack[Panel],
+    **panel: Unpack[PanelOptions],
 ) -> Figure:
     """Draw one bar per row, gathered in groups, groups and series in order of appearance.
 
@@ -213,7 +213,7 @@ def stacked_chart(
     cluster: str | None = None,
     pieces: str | None = None,
     published: pd.DataFrame | None = None,
-    **panel: Unpack[Panel],
+    **panel: Unpack[PanelOptions],
 ) -> Figure:
     """Draw one stack per bar, parts from the bottom up in order of appearance.
 

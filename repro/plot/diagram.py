@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
 
-from repro.plot.panel import COLUMN_INCHES, Panel, owner, panel_axes
+from repro.plot.panel import COLUMN_INCHES, PanelOptions, owner, panel_axes
 from repro.plot.style import styled
 
 #: Inches: beside a box, between rows, above and below all, around a panel, of a layer's name, line.
@@ -27,7 +27,7 @@ _NAMES = 21.0
 
 @styled
 def diagram_chart(
-    boxes: pd.DataFrame, arrows: Sequence[Sequence[Any]], **panel: Unpack[Panel]
+    boxes: pd.DataFrame, arrows: Sequence[Sequence[Any]], **panel: Unpack[PanelOptions]
 ) -> Figure:
     """Draw boxes row by row and arrows between them.
 

@@ -5,8 +5,8 @@ from typing import Unpack
 import pandas as pd
 from matplotlib.figure import Figure
 
-from repro.plot.panel import Panel, finish, panel_axes
-from repro.plot.published import published_style
+from repro.plot.panel import PanelOptions, finish, panel_axes
+from repro.plot.published_marks import published_style
 from repro.plot.series_styles import looks
 from repro.plot.style import styled
 
@@ -19,7 +19,7 @@ def gantt_chart(
     series: str | None = None,
     text: str | None = None,
     published: pd.DataFrame | None = None,
-    **panel: Unpack[Panel],
+    **panel: Unpack[PanelOptions],
 ) -> Figure:
     """Draw one bar per row in the lane it names.
 

@@ -7,7 +7,7 @@ import networkx as nx
 import pandas as pd
 from matplotlib.figure import Figure
 
-from repro.plot.panel import Panel, owner, panel_axes
+from repro.plot.panel import PanelOptions, owner, panel_axes
 from repro.plot.style import styled
 
 
@@ -19,7 +19,7 @@ def matching_graph(
     weight: str,
     chosen: str,
     notes: Mapping[str, str] | None = None,
-    **panel: Unpack[Panel],
+    **panel: Unpack[PanelOptions],
 ) -> Figure:
     """Draw nodes on a circle and every edge with its weight; chosen edges are thick and solid.
 

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from repro.plot.panel import Panel, finish, panel_axes, turn_long_labels
+from repro.plot.panel import PanelOptions, finish, panel_axes, turn_long_labels
 from repro.plot.style import styled
 
 # Light to dark without turning back, so that it keeps its order in greyscale.
@@ -26,7 +26,7 @@ def heatmap_chart(
     text: str | None = None,
     label: str | None = None,
     limits: tuple[float, float] | None = None,
-    **panel: Unpack[Panel],
+    **panel: Unpack[PanelOptions],
 ) -> Figure:
     """Draw one cell per row of the frame; pairs that are not in it stay empty.
 

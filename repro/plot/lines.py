@@ -7,8 +7,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from repro.base.typing import Floats
-from repro.plot.panel import Panel, finish, panel_axes
-from repro.plot.published import draw_published
+from repro.plot.panel import PanelOptions, finish, panel_axes
+from repro.plot.published_marks import draw_published
 from repro.plot.series_styles import Look, by_series
 from repro.plot.style import styled
 
@@ -30,7 +30,7 @@ def line_chart(
     markers: bool = True,
     joined: bool = True,
     steps: bool = False,
-    **panel: Unpack[Panel],
+    **panel: Unpack[PanelOptions],
 ) -> Figure:
     """Draw one line per series through the rows in their order.
 
@@ -91,7 +91,7 @@ def cdf_chart(
     value: str,
     series: str,
     published: pd.DataFrame | None = None,
-    **panel: Unpack[Panel],
+    **panel: Unpack[PanelOptions],
 ) -> Figure:
     """Draw one cumulative distribution per series.
 

@@ -12,7 +12,7 @@ from matplotlib.markers import CARETDOWN, CARETUP
 from matplotlib.transforms import ScaledTranslation
 
 from repro.base.errors import ParamError
-from repro.plot.published import legend_keys
+from repro.plot.published_marks import legend_keys
 from repro.plot.style import Chart, styled
 
 #: Width in inches of a figure over one and over two columns of a paper.
@@ -21,7 +21,7 @@ _TITLE_INCHES = 0.17
 _SIDE_BY_SIDE = {tuple: HandlerTuple(ndivide=None, pad=0.4)}
 
 
-class Panel(TypedDict, total=False):
+class PanelOptions(TypedDict, total=False):
     """Keywords of every chart: labels, scales, and where it is drawn."""
 
     #: axis labels with units
@@ -62,14 +62,14 @@ def new_figure(
     return figure, [figure.add_subplot(grid[number]) for number in range(panels)]
 
 
-def panel_axes(panel: Panel, height: float = 2.2) -> Axes:
+def panel_axes(panel: PanelOptions, height: float = 2.2) -> Axes:
     """Return the axes of a panel, or those of a new one-panel figure."""
     if "axes" in panel:
         return panel["axes"]
     return new_figure(columns=panel.get("columns", 1), height=height)[1][0]
 
 
-def finish(axes: Axes, panel: Panel) -> Figure:
+def finish(axes: Axes, panel: PanelOptions) -> Figure:
     """Set scales, ranges, labels and legend of a drawn panel; return its figure."""
     log = str(panel.get("log") or "")
     axes.set(**{f"{axis}scale": "log" for axis in "xy" if axis in log})

@@ -16,7 +16,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.textpath import text_to_path
 
 from repro.base.errors import ParamError
-from repro.plot.panel import COLUMN_INCHES, Panel, owner, panel_axes
+from repro.plot.panel import COLUMN_INCHES, PanelOptions, owner, panel_axes
 from repro.plot.series_styles import look
 from repro.plot.style import RC, styled
 
@@ -123,7 +123,7 @@ def table_chart(
     published: pd.DataFrame | None = None,
     *,
     form: str | Mapping[Any, str] = "{:.3g}",
-    **panel: Unpack[Panel],
+    **panel: Unpack[PanelOptions],
 ) -> Figure:
     """Draw a table as a table: ours in bold, published beside or below it, smaller.
 
@@ -343,7 +343,7 @@ def _written(value: Any, form: str) -> str:
     return "" if pd.isna(value) else form.format(value)
 
 
-def _room(panel: Panel) -> float:
+def _room(panel: PanelOptions) -> float:
     """Return the inches that a table may be wide."""
     if "axes" in panel:
         axes = panel["axes"]

@@ -19,7 +19,7 @@ from repro.batch.notebook_page import as_page
 from repro.batch.report import write_report
 from repro.cli import app
 from repro.figures import params
-from repro.figures.params import Entry
+from repro.figures.params import FigureEntry
 from repro.figures.saved import to_json
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -225,7 +225,7 @@ def test_a_notebook_that_ran_is_linked_as_a_page_but_not_from_the_committed_gall
     ],
 )
 def test_short_names_and_kinds(reference, short, kinds):
-    card = Card(Stored(Entry("a/b", ROOT), ROOT, {"reference": reference}))
+    card = Card(Stored(FigureEntry("a/b", ROOT), ROOT, {"reference": reference}))
     assert (card.short, card.kinds) == (short, kinds)
 
 
@@ -241,7 +241,7 @@ def test_short_names_and_kinds(reference, short, kinds):
 )
 def test_the_seeds_that_ran(given, seed, told):
     inputs = {} if given is None else {"seeds": given}
-    card = Card(Stored(Entry("a/b", ROOT), ROOT, {"seed": seed, "params": inputs}))
+    card = Card(Stored(FigureEntry("a/b", ROOT), ROOT, {"seed": seed, "params": inputs}))
     assert card.seeds == told
 
 

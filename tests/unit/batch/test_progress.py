@@ -9,7 +9,7 @@ from repro import figure
 from repro.batch import kernel
 from repro.batch.execute import points_news
 from repro.batch.task import Task
-from repro.figures.params import Entry
+from repro.figures.params import FigureEntry
 from repro.figures.progress import ENV_POINTS
 from repro.figures.sweep import Case
 from repro.testing import small_trace
@@ -18,7 +18,7 @@ from repro.testing import small_trace
 @pytest.fixture
 def task(tmp_path):
     """A notebook with an existing scratch folder."""
-    return Task(Entry("gavel/fig08_las_single", tmp_path), {}, "", tmp_path)
+    return Task(FigureEntry("gavel/fig08_las_single", tmp_path), {}, "", tmp_path)
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_each_figure_is_told_of_at_most_once_in_ten_seconds(task, monkeypatch):
     clock = itertools.count(0, 4)
     now = 0.0
     monkeypatch.setattr("repro.batch.execute.time.monotonic", lambda: now)
-    other = replace(task, entry=Entry("gavel/fig12_scaling", task.entry.root))
+    other = replace(task, entry=FigureEntry("gavel/fig12_scaling", task.entry.root))
     told = []
     news = points_news([task, other])
     for now in itertools.islice(clock, 8):
