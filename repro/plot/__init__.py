@@ -1,4 +1,4 @@
-"""Charts: every function takes a frame, keywords of `PanelOptions`, and returns a Figure."""
+"""Charts: functions from a frame and the keywords of `PanelOptions` to a matplotlib Figure."""
 
 from repro.plot.bars import bar_chart, stacked_chart, tick_bars
 from repro.plot.gantt import gantt_chart
