@@ -97,16 +97,16 @@ def verdicts(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def tally_line(figures: Sequence[Stored]) -> str:
     """Write ``12 reproduced, 1 missed (1 without a recorded deviation), 1 figure failed``."""
-    parts = [f"{n} {outcome}" for outcome, n in counts(_rows(figures)).items()]
+    texts = [f"{n} {outcome}" for outcome, n in counts(_rows(figures)).items()]
     open_misses = sum(len(figure.unexplained) for figure in figures)
     if open_misses:
-        parts[-1] += f" ({open_misses} without a recorded deviation)"
+        texts[-1] += f" ({open_misses} without a recorded deviation)"
     failed = sum(bool(figure.error) for figure in figures)
     broken = sum(bool(figure.damage) for figure in figures)
     for number, fault in ((failed, "failed"), (broken, "damaged")):
         if number:
-            parts.append(f"{number} figure{'s' if number > 1 else ''} {fault}")
-    return ", ".join(parts) or "no claims"
+            texts.append(f"{number} figure{'s' if number > 1 else ''} {fault}")
+    return ", ".join(texts) or "no claims"
 
 
 def headline(figures: Sequence[Stored]) -> dict[str, Any]:
@@ -142,8 +142,8 @@ def headline_lines(figures: Sequence[Stored]) -> list[str]:
             total = sum(tally.values())
             success = "hold" if kind == "check" else "reproduced"
             rest = [f"{n} {outcome}" for outcome, n in tally.items() if outcome != REPRODUCED]
-            parts = [f"{tally.get(REPRODUCED, 0)} of {total} {success}", *rest]
-            shown.append(f"{kind}s: {', '.join(parts)}")
+            texts = [f"{tally.get(REPRODUCED, 0)} of {total} {success}", *rest]
+            shown.append(f"{kind}s: {', '.join(texts)}")
     return shown
 
 

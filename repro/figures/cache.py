@@ -49,11 +49,11 @@ _turns = threading.local()
 @functools.cache
 def versions() -> dict[str, str]:
     """Versions of Python, this package and the installed libraries of `RECORDED`."""
-    known = {"python": platform.python_version(), "repro": VERSION}
+    installed = {"python": platform.python_version(), "repro": VERSION}
     for name in RECORDED:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            known[name] = importlib.metadata.version(name)
-    return known
+            installed[name] = importlib.metadata.version(name)
+    return installed
 
 
 @functools.cache

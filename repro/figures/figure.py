@@ -83,7 +83,9 @@ class FigureRun:
         self._simulated = 0
         self._kernel = kernel
         parameters = {
-            name: value for name, value in kernel.given.items() if name not in ("profile", "out")
+            name: value
+            for name, value in kernel.parameters.items()
+            if name not in ("profile", "out")
         }
         # Computed before the run, so that a file that changes meanwhile outdates the result.
         self._fingerprint = fingerprint(entry, profile, parameters)
@@ -333,5 +335,5 @@ def figure(
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise ParamError(f"seed is {seed!r}; give a whole number of 0 or more")
     kernel = Kernel.running(entry)
-    top = Path.cwd() if "out" in kernel.given else root
+    top = Path.cwd() if "out" in kernel.parameters else root
     return FigureRun(entry, profile, seed, top / Path(out).expanduser(), overrides, kernel)

@@ -69,11 +69,11 @@ def _literal(value: ast.expr) -> Any:
 class Kernel:
     """The running kernel: the code cells of the figure's notebook, and papermill's parameters.
 
-    ``code`` are the cells in the file when the figure was opened, ``given`` the parameters passed.
+    ``code`` are the cells in the file when the figure was opened.
     """
 
     code: list[str]
-    given: dict[str, Any]
+    parameters: dict[str, Any]
 
     @classmethod
     def running(cls, entry: FigureEntry) -> Kernel:
@@ -87,14 +87,16 @@ class Kernel:
             if kind == "code" and source.strip()
         ]
         tagged = [source for source, tags in code if "parameters" in tags]
-        given: dict[str, Any] = {}
+        assigned: dict[str, Any] = {}
         for before, cell in pairwise(_executed()):
             if before in tagged and cell.startswith(_INJECTED):
                 # The cell has only papermill's assignments, and this kernel has run it already.
-                exec(cell, {}, given)
-        given = {name: given[name] for name in given if not name.startswith("PAPERMILL_")}
-        refuse_unknown(f"{entry.id} has no parameter", given, accepted(entry.notebook))
-        return cls([source for source, _ in code], given)
+                exec(cell, {}, assigned)
+        parameters = {
+            name: value for name, value in assigned.items() if not name.startswith("PAPERMILL_")
+        }
+        refuse_unknown(f"{entry.id} has no parameter", parameters, accepted(entry.notebook))
+        return cls([source for source, _ in code], parameters)
 
     def is_faithful(self) -> bool:
         """Tell whether this kernel ran the cells of the file, each once and in order."""

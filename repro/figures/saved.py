@@ -126,18 +126,18 @@ def title_line(
 
     ``seeds`` are those of all random draws, written unless the inputs have ``seeds``.
     """
-    parts = [paper_name(spec.paper), spec.reference, f"profile {run['profile']}"]
+    texts = [paper_name(spec.paper), spec.reference, f"profile {run['profile']}"]
     if run_seeds := run["params"].get("seeds") or sorted(seeds):
-        parts.append(seeds_text(run_seeds))
+        texts.append(seeds_text(run_seeds))
     if "rules" in run["params"]:
-        parts.append(f"{judged_rules(run['params'])} rules")
-    parts += _verdict_counts(verdicts) or ["no claims"]
+        texts.append(f"{judged_rules(run['params'])} rules")
+    texts += _verdict_counts(verdicts) or ["no claims"]
     # A source of data that the parameter file does not name is only the default.
     if not run["stand_in"] and "data" in spec.model_fields_set:
         names = {"model": "model", "author's": "authors' data"}
-        parts.append(names.get(spec.data, f"{spec.data} data"))
-    parts += [spec.marks] * bool(spec.marks)
-    return " · ".join([*parts, *remarks(run).values()])
+        texts.append(names.get(spec.data, f"{spec.data} data"))
+    texts += [spec.marks] * bool(spec.marks)
+    return " · ".join([*texts, *remarks(run).values()])
 
 
 def _verdict_counts(verdicts: Sequence[Verdict]) -> list[str]:

@@ -186,9 +186,9 @@ def test_a_page_per_paper_says_what_did_not_come_out_and_why(root):
     page = written(root)[Path("tiresias/index.html")]
     words = " ".join(re.sub("<[^>]*>", " ", page).split())
     assert "1 misses at least one published value" in words
-    assert "published 5.5, here 5.4 (−1.8 %); asked ±10 %." in words
+    assert "published 5.5, ours 5.4 (−1.8 %); tolerance ±10 %." in words
     assert "&lt;b&gt;other&lt;/b&gt; jobs." in words and "jobs..." not in words
-    assert "1 other claim of it came out." in words
+    assert "1 other claim of this figure is reproduced." in words
 
 
 def test_a_page_in_the_folder_of_a_paper_is_nobodys_damage(root, capsys):
@@ -329,7 +329,7 @@ def test_check_and_report_against_a_folder(root, capsys):
     assert json.loads(capsys.readouterr().out)["against"][0]["id"] == "gavel/tab03_x"
     assert app.main(["report", *words]) == 0
     page = (root / "mine/index.html").read_text()
-    assert "Against the other results: worse: point left its tolerance" in page
+    assert "Compared with the other results: worse: point left its tolerance" in page
     for there in ("mine", "nowhere"):
         assert app.main(["check", *words[:3], str(root / there)]) == 2
         (line,) = capsys.readouterr().err.splitlines()[-1:]
