@@ -11,7 +11,7 @@ from pathlib import Path
 
 from PIL import Image, ImageDraw, ImageFont
 
-from repro.figures.params import Entry, discover
+from repro.figures.params import FigureEntry, discover
 
 ROOT = Path(__file__).resolve().parents[1]
 OUT = ROOT / "build" / "sheet"
@@ -35,7 +35,7 @@ def main(before: str) -> None:
         print(OUT / f"{paper}.png")
 
 
-def pair(entry: Entry, path: str, before: str) -> Image.Image:
+def pair(entry: FigureEntry, path: str, before: str) -> Image.Image:
     """Return the name of a figure over its picture then and its picture now."""
     old = subprocess.run(
         ["git", "show", f"{before}:{path}"], cwd=ROOT, capture_output=True, check=False

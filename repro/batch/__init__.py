@@ -1,1 +1,1 @@
-"""Many figures: run them, check them, show them."""
+"""Batches of figures: run their notebooks, check their results, write the gallery."""

@@ -1,4 +1,4 @@
-"""One notebook in one kernel of its own: started over IPC, watched, never half-written."""
+"""Runs a notebook in its own kernel and writes its executed copy, result or error."""
 
 import contextlib
 import contextvars
@@ -26,27 +26,27 @@ from repro.batch import warm
 from repro.batch.notebook_page import as_page
 from repro.batch.task import DONE, FAILED, Outcome, Task
 from repro.figures.cache import PACKAGE
-from repro.figures.params import Entry
-from repro.figures.progress import ENV_POINTS, ENV_SCHEDULER
+from repro.figures.params import FigureEntry
+from repro.figures.progress import ENV_PROGRESS, ENV_SCHEDULER
 from repro.figures.saved import ERROR, RESULT, read_json, to_json
 from repro.files.whole import write_whole
 
 EXECUTED = "executed.ipynb"
 KERNEL_LOG = "kernel.log"
 _START_TIMEOUT_S = 60
-#: The system allows 104 to 108 characters; the socket adds its number.
+#: Systems allow 104 to 108 characters, and the socket adds its number.
 _LONGEST_SOCKET_PATH = 90
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
-#: A warning of ours as it stands in the JSON of an executed notebook.
+#: A warning of this package in the JSON of an executed notebook.
 _WARNING = re.compile(r"(?:BrokenFile|Cache|StandIn)Warning: (.+?)(?:\\n|\",?$)", re.MULTILINE)
-#: The same in what a kernel wrote: its place in the code, what it says, the code.
-_PLACED = re.compile(r"^.+?:\d+: (\w+Warning: .*\n)(?:  .*\n)?", re.MULTILINE)
+#: A warning on a kernel's stderr: its position in the code, its text, the line of code.
+_POSITIONED = re.compile(r"^.+?:\d+: (\w+Warning: .*\n)(?:  .*\n)?", re.MULTILINE)
 #: The committed picture below a notebook's title.
 _PICTURE = re.compile(r"^!\[.*\]\(.*figures/.*\)\n*", re.MULTILINE)
 
 
 def execute(task: Task) -> Outcome:
-    """Run one notebook; file its executed copy, and its record or its traceback. Never raises."""
+    """Run a notebook; write its executed copy and its result or traceback. Never raises."""
     started = time.perf_counter()
     papermill_log.setLevel(logging.ERROR)
     folder = task.folder
@@ -56,9 +56,9 @@ def execute(task: Task) -> Outcome:
     with tempfile.TemporaryDirectory(prefix="nb-", dir=base, ignore_cleanup_errors=True) as name:
         failure = _run_twice_if_unstarted(task, Path(name))
         notebook = _tidied(read_json(Path(name) / EXECUTED), task.entry.root)
-    task.points.unlink(missing_ok=True)
+    task.progress_file.unlink(missing_ok=True)
     if base is not None and not base.is_dir():
-        # The batch is being stopped; what killed the kernel was no failure of the notebook.
+        # The batch was stopped and has killed the kernel; the notebook did not fail.
         return Outcome(task.id, FAILED, error="stopped")
     if notebook:
         write_whole(task.entry.executed, notebook)
@@ -80,20 +80,20 @@ def execute(task: Task) -> Outcome:
 
 
 def execute_on_worker(task: Task) -> Outcome:
-    """Run one notebook from a dask worker; its simulations may go to all workers, this one too."""
+    """Run a notebook from a dask worker; its simulations may use all workers, also this one."""
     import distributed
 
     scheduler = str(distributed.get_worker().scheduler.address)
-    # The worker's only thread would wait for simulations that no thread is left to run.
+    # Otherwise the worker's only thread would wait for simulations that need a thread.
     distributed.secede()
-    # What the worker begins next inherits the context of this call, and with it the event loop
-    # of this notebook, unless that stays in a context of its own.
+    # The worker's next task inherits the context of this call. A separate context keeps the event
+    # loop of this notebook out of it.
     return contextvars.Context().run(execute, dataclasses.replace(task, scheduler=scheduler))
 
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a notebook did not end well: one line, the whole story, the cell if it was one."""
+    """Failure of a notebook: a line, the whole traceback, the number of the cell that raised."""
 
     summary: str
     traceback: str
@@ -101,7 +101,7 @@ class Failure:
 
 
 def _run_twice_if_unstarted(task: Task, scratch: Path) -> Failure | None:
-    """Run a notebook, again if its kernel died before the first cell; return why it failed."""
+    """Run a notebook, and again if its kernel died before the first cell; return its failure."""
     for attempt in (1, 2):
         try:
             _papermill(task, scratch)
@@ -109,7 +109,7 @@ def _run_twice_if_unstarted(task: Task, scratch: Path) -> Failure | None:
         except PapermillExecutionError as error:
             lines = _ANSI.sub("", "\n".join(error.traceback))
             return Failure(_one_line(f"{error.ename}: {error.evalue}"), lines, error.exec_count)
-        # A dead kernel, a full disk, a broken file: each is this notebook's failure, not ours.
+        # A dead kernel, a full disk or a broken file fails this notebook, not the batch.
         except Exception as error:
             if attempt == 1 and not _any_cell_ran(scratch / EXECUTED):
                 continue
@@ -120,15 +120,15 @@ def _run_twice_if_unstarted(task: Task, scratch: Path) -> Failure | None:
 
 
 def _papermill(task: Task, scratch: Path) -> None:
-    """Run a notebook in a kernel of its own, with everything it writes below ``scratch``."""
+    """Run a notebook in its own kernel, whose files are below ``scratch``."""
     with (scratch / KERNEL_LOG).open("ab") as log:
 
         class Manager(AsyncKernelManager):
-            """Kernels of this very Python, with this task's sockets, environment and log."""
+            """Kernels of this Python, with the sockets, environment and log of the task."""
 
             async def start_kernel(self, **kwargs: Any) -> None:  # type: ignore[override]
                 self.connection_file = str(scratch / "k.json")
-                # TCP ports of kernels that start together clash.
+                # Kernels that start at the same time may choose the same TCP port.
                 if os.name == "posix" and len(self.connection_file) < _LONGEST_SOCKET_PATH:
                     self.transport = "ipc"
                 kwargs.update(env=_environment(task, scratch), stdout=log, stderr=log)
@@ -147,46 +147,49 @@ def _papermill(task: Task, scratch: Path) -> None:
         papermill.execute_notebook(
             _without_picture(task.entry.notebook),
             scratch / EXECUTED,
-            parameters={**task.parameters, "out": _seen_from(task.entry, task.parameters["out"])},
+            parameters={**task.parameters, "out": _relative(task.entry, task.parameters["out"])},
             kernel_name="python3",
             language="python",
             progress_bar=False,
             start_timeout=_START_TIMEOUT_S,
             kernel_manager_class=Manager,
             shutdown_kernel="immediate",
-            # The folder of the kernel alone; papermill's own cwd= would move this whole process.
+            # This sets the kernel's folder; papermill's cwd= would set that of this process.
             resources={"metadata": {"path": str(task.entry.notebook.parent)}},
         )
 
 
 def _tidied(executed: dict[str, Any], root: Path) -> bytes:
-    """Return an executed notebook that names each warning once and no folder of this machine."""
-    said: set[str] = set()
+    """Tidy an executed notebook: each warning once, no folders of this machine."""
+    seen: set[str] = set()
     for name in ("input_path", "output_path"):
         executed.get("metadata", {}).get("papermill", {}).pop(name, None)
     for cell in executed.get("cells", []):
         for output in cell.get("outputs", []):
             if output.get("name") == "stderr":
-                told = _PLACED.sub(r"\1", "".join(output["text"])).replace(f"{root}{os.sep}", "")
+                text = _POSITIONED.sub(r"\1", "".join(output["text"]))
+                text = text.replace(f"{root}{os.sep}", "")
                 output["text"] = []
-                for line in told.splitlines(keepends=True):
-                    if line not in said:
+                for line in text.splitlines(keepends=True):
+                    if line not in seen:
                         output["text"].append(line)
-                    said |= {line} if "Warning: " in line else set()
+                    if "Warning: " in line:
+                        seen.add(line)
         if "outputs" in cell:
-            cell["outputs"] = [one for one in cell["outputs"] if one.get("text") != []]
-    text = f"{json.dumps(executed, indent=1, ensure_ascii=False)}\n" if executed else ""
-    return text.encode()
+            cell["outputs"] = [output for output in cell["outputs"] if output.get("text") != []]
+    if not executed:
+        return b""
+    return f"{json.dumps(executed, indent=1, ensure_ascii=False)}\n".encode()
 
 
-def _seen_from(entry: Entry, out: str) -> str:
-    """Return a folder of results inside the project by its path from the notebook."""
+def _relative(entry: FigureEntry, out: str) -> str:
+    """Path of a results folder from the notebook; absolute if outside the project."""
     inside = Path(out).is_relative_to(entry.root)
     return os.path.relpath(out, entry.notebook.parent) if inside else out
 
 
 def _without_picture(path: Path) -> Any:
-    """Read a notebook to run, which shows the picture that it draws, not the committed one."""
+    """Read a notebook without the committed picture, since the run shows a new one."""
     notebook: Any = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
@@ -195,7 +198,7 @@ def _without_picture(path: Path) -> Any:
 
 
 def _environment(task: Task, scratch: Path) -> dict[str, str]:
-    """Return the environment of a notebook's kernel."""
+    """Environment variables of a notebook's kernel."""
     path = [str(PACKAGE.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
     return {
         **os.environ,
@@ -204,30 +207,30 @@ def _environment(task: Task, scratch: Path) -> dict[str, str]:
         "MPLBACKEND": "Agg",
         "PYDEVD_DISABLE_FILE_VALIDATION": "1",
         **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
-        # A user's start-up files must not reach a figure, and parallel kernels must not race
-        # to create the profile folder.
+        # A user's start-up files must not change a figure, and parallel kernels must not race for
+        # the profile folder.
         "IPYTHONDIR": str(scratch / "ipython"),
         "REPRO_HOME": str(task.entry.root),
-        ENV_POINTS: str(task.points),
+        ENV_PROGRESS: str(task.progress_file),
         "PYTHONPATH": os.pathsep.join(path),
     }
 
 
 def _any_cell_ran(path: Path) -> bool:
-    """Tell whether papermill began a cell of an executed notebook."""
-    told = [cell.get("metadata", {}) for cell in read_json(path).get("cells", [])]
-    return any(about.get("papermill", {}).get("start_time") for about in told)
+    """Tell whether papermill started a cell of an executed notebook."""
+    metadata = [cell.get("metadata", {}) for cell in read_json(path).get("cells", [])]
+    return any(entry.get("papermill", {}).get("start_time") for entry in metadata)
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:
-    """Return what changes when a file is written anew."""
+    """Time and inode of a file, which change when it is replaced; None without the file."""
     with contextlib.suppress(OSError):
-        found = path.stat()
-        return found.st_mtime_ns, found.st_ino
+        status = path.stat()
+        return status.st_mtime_ns, status.st_ino
     return None
 
 
 def _one_line(text: str) -> str:
-    """Return the first line of an error, without colours."""
+    """First line of an error, without colours."""
     lines = [line.strip() for line in _ANSI.sub("", text).strip().splitlines()]
     return (lines[0] if lines else "unknown error")[:300]

@@ -1,4 +1,4 @@
-"""An executed notebook as a page that needs no network."""
+"""An executed notebook as an HTML page that needs no network."""
 
 import nbformat
 from nbconvert import HTMLExporter
@@ -8,7 +8,7 @@ from repro.batch.report import templates
 
 
 def as_page(notebook: bytes, title: str) -> bytes:
-    """Return an executed notebook as HTML: text, code, pictures and tables, nothing from afar."""
+    """Convert an executed notebook to a self-contained HTML page."""
     exporter = HTMLExporter(  # type: ignore[no-untyped-call]
         template_name="basic", exclude_anchor_links=True
     )

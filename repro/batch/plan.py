@@ -1,4 +1,4 @@
-"""What a batch has to run: everything is checked first, and what is still current is skipped."""
+"""Plans a batch: checks all figures before the first kernel starts, and skips current results."""
 
 import contextlib
 import os
@@ -14,7 +14,7 @@ from repro.base.errors import ParamError, ReproError, refuse_unknown
 from repro.batch.task import FAILED, SKIPPED, Outcome, Task
 from repro.figures.fingerprint import fingerprint, is_current
 from repro.figures.notebook import accepted
-from repro.figures.params import Entry
+from repro.figures.params import FigureEntry
 from repro.figures.saved import ERROR, read_result, sweep, to_json
 from repro.files.whole import write_whole
 
@@ -24,7 +24,7 @@ _SCRATCH = "repro-batch-"
 
 
 def plan(
-    entries: Sequence[Entry],
+    entries: Sequence[FigureEntry],
     *,
     profile: str,
     out: Path,
@@ -33,57 +33,58 @@ def plan(
     scratch: Path,
     named: bool = False,
 ) -> tuple[list[Task], list[Outcome]]:
-    """Return the tasks, the longest first, and the outcomes of what is current or cannot be read.
+    """Check figures; return the tasks, the longest first, and the outcomes of all other figures.
 
-    All that can be checked before a kernel starts is; a figure that was ``named`` must be readable.
+    The others are current or cannot be read; if the user ``named`` the figures, an unreadable one
+    is an error.
     """
     tasks: list[tuple[float, Task]] = []
     skipped: list[Outcome] = []
-    unread: list[Outcome] = []
+    unreadable: list[Outcome] = []
     for entry in entries:
         folder = out / entry.id
         try:
             entry.load()
-            known = accepted(entry.notebook)
+            parameters_of_notebook = accepted(entry.notebook)
         except ReproError as error:
             if named:
                 raise
-            unread.append(Outcome(entry.id, FAILED, error=str(error)))
+            unreadable.append(Outcome(entry.id, FAILED, error=str(error)))
             continue
-        _check_parameters(entry.id, known, given)
-        wanted = fingerprint(entry, profile, given)
+        _check_parameters(entry.id, parameters_of_notebook, given)
+        current = fingerprint(entry, profile, given)
         sweep(folder)
         result, damage = read_result(folder)
         broken = bool(damage) or (folder / ERROR).exists()
-        if not force and not broken and is_current(folder, entry.stem, wanted):
+        if not force and not broken and is_current(folder, entry.stem, current):
             verdicts = tuple(claim["verdict"] for claim in result.get("claims", []))
             skipped.append(Outcome(entry.id, SKIPPED, verdicts=verdicts))
             continue
         parameters = {**given, "profile": profile, "out": str(out)}
-        lasted = float(result.get("wall_s") or 0.0)
-        tasks.append((-lasted, Task(entry, parameters, wanted, scratch)))
-    for failed in unread:
+        wall_s = float(result.get("wall_s") or 0.0)
+        tasks.append((-wall_s, Task(entry, parameters, current, scratch)))
+    for failed in unreadable:
         write_whole(out / failed.id / ERROR, to_json({"id": failed.id, "error": failed.error}))
-    return [task for _, task in sorted(tasks, key=lambda item: item[0])], [*skipped, *unread]
+    return [task for _, task in sorted(tasks, key=lambda item: item[0])], [*skipped, *unreadable]
 
 
-def _check_parameters(figure_id: str, known: Collection[str], given: Mapping[str, Any]) -> None:
-    """Refuse parameters the notebook does not have; papermill would only log them."""
+def _check_parameters(figure_id: str, names: Collection[str], given: Mapping[str, Any]) -> None:
+    """Refuse parameters that a notebook does not have; papermill would only log them."""
     for name in given:
         if name in _OWN_OPTION:
             raise ParamError(f"-p {name}: use {_OWN_OPTION[name]} instead")
-    free = [one for one in known if one not in _OWN_OPTION]
-    refuse_unknown(f"{figure_id} has no parameter", given, free)
+    allowed = [name for name in names if name not in _OWN_OPTION]
+    refuse_unknown(f"{figure_id} has no parameter", given, allowed)
 
 
 @contextlib.contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """Make the folder of a batch for the while; those of batches that were killed go, too."""
+    """Make a temporary folder for a batch; remove the folders of killed batches."""
     base = Path(tempfile.gettempdir())
-    for old in base.glob(f"{_SCRATCH}*"):
-        pid = old.name.removeprefix(_SCRATCH).split("-")[0]
+    for leftover in base.glob(f"{_SCRATCH}*"):
+        pid = leftover.name.removeprefix(_SCRATCH).split("-")[0]
         if pid.isdecimal() and not psutil.pid_exists(int(pid)):
-            shutil.rmtree(old, ignore_errors=True)
+            shutil.rmtree(leftover, ignore_errors=True)
     folder = Path(tempfile.mkdtemp(prefix=f"{_SCRATCH}{os.getpid()}-", dir=base))
     try:
         yield folder
@@ -92,7 +93,7 @@ def scratch_folder() -> Iterator[Path]:
 
 
 def kill_children() -> None:
-    """Kill every process this one has started, and theirs: kernels and dask workers."""
+    """Kill all descendants of this process: kernels and dask workers."""
     for process in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.Error):
             process.kill()

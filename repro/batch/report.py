@@ -1,4 +1,4 @@
-"""The gallery beside the results: overview, pictures by published values, a page per paper."""
+"""The gallery of results: an overview, a card per figure, a page per paper."""
 
 import os
 from collections import Counter
@@ -19,20 +19,20 @@ from repro.figures.saved import RESULT, paper_name
 from repro.figures.tolerance import flat, show
 from repro.files.whole import write_whole
 
-#: What a figure without a verdict has instead.
+#: Labels of figures without a verdict.
 _OTHERS = ("no claims", "failed", "damaged")
 
 
 def templates() -> jinja2.Environment:
-    """Return the environment of the pages, which holds what their templates call."""
-    found = jinja2.Environment(
+    """Jinja environment of the pages, with the functions that templates call."""
+    environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(paths.PACKAGE / "batch" / "templates"),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    found.globals.update(
+    environment.globals.update(
         headline=headline,
         tally_line=tally_line,
         tallied=_tallied,
@@ -48,22 +48,22 @@ def templates() -> jinja2.Environment:
         choices=_choices,
         farthest=farthest,
     )
-    return found
+    return environment
 
 
 def write_report(
-    out: Path, found: Sequence[Stored], changes: Mapping[str, Sequence[str]] | None = None
+    out: Path, figures: Sequence[Stored], changes: Mapping[str, Sequence[str]] | None = None
 ) -> Path:
-    """Write ``index.html`` and one such page per paper; equal results give equal bytes.
+    """Write ``index.html`` and a page per paper; equal results give equal bytes.
 
-    ``changes`` are lines, by figure, on how results differ from others. No page needs a network.
+    ``changes`` are lines on differences from other results, by figure. No page needs a network.
     """
     papers = {
-        name: list(some)
-        for name, some in groupby(in_order(found), lambda card: card.one.entry.paper)
+        name: list(cards)
+        for name, cards in groupby(in_order(figures), lambda card: card.stored.entry.paper)
     }
     pages = templates()
-    shared = {"found": found, "out": out, "papers": papers}
+    shared = {"figures": figures, "out": out, "papers": papers}
     for name, cards in papers.items():
         page = pages.get_template("paper.html").render(**shared, paper=name, cards=cards)
         write_whole(out / name / INDEX, page.encode())
@@ -73,48 +73,50 @@ def write_report(
 
 
 def _tallied(cards: Sequence[Card]) -> list[tuple[str, int]]:
-    """Return how many cards have each verdict, from best to worst."""
+    """Count the cards of each verdict, from best to worst."""
     tally = Counter(card.verdict for card in cards)
     return [(word, tally[word]) for word in (*OUTCOMES, *_OTHERS) if tally[word]]
 
 
 def _choices(papers: Mapping[str, Sequence[Card]]) -> dict[str, list[tuple[str, int]]]:
-    """Return what can be chosen in each filter, and how many cards that shows."""
-    cards = [card for some in papers.values() for card in some]
-    found = {
+    """Choices of each filter, with the number of cards that each shows."""
+    cards = [card for group in papers.values() for card in group]
+    tallies = {
         "kind": Counter(kind for card in cards for kind in card.kinds),
         "data": Counter(source for card in cards for source in card.data or ["none"]),
-        "profile": Counter(card.one.result.get("profile", "none") for card in cards),
+        "profile": Counter(card.stored.result.get("profile", "none") for card in cards),
     }
-    sorted_ = {name: sorted(tally.items()) for name, tally in found.items()}
-    return {"verdict": _tallied(cards), **sorted_}
+    choices = {name: sorted(tally.items()) for name, tally in tallies.items()}
+    return {"verdict": _tallied(cards), **choices}
 
 
 def _lock(lock: dict[str, Any] | None) -> str:
-    """Return which lock file a result names, and the libraries that differed from it."""
+    """Lock file of a result, and the libraries whose versions differed from it."""
     if not lock:
         return "none"
     differs = [
-        f"{name} {here or 'not installed'} for {locked}"
-        for name, (locked, here) in lock["differs"].items()
+        f"{name} {installed or 'not installed'} instead of {locked}"
+        for name, (locked, installed) in lock["differs"].items()
     ]
     return f"{lock['file']}, sha256 {lock['sha256'][:16]}…; " + (
-        f"other versions: {', '.join(differs)}" if differs else "all versions as there"
+        f"other versions: {', '.join(differs)}" if differs else "all versions as locked"
     )
 
 
-def _links(one: Stored, out: Path) -> list[tuple[str, str]]:
-    """Return name and address of the files behind a figure."""
-    entry = one.entry
+def _links(figure: Stored, out: Path) -> list[tuple[str, str]]:
+    """Names and addresses of a figure's files."""
+    entry = figure.entry
     files = list[tuple[str, Path]]()
-    if one.result:
+    if figure.result:
         names = [f"{entry.stem}.{suffix}" for suffix in ("svg", "png", "csv")]
-        names = list(dict.fromkeys([*names, *(one.result.get("files") or {}), RESULT]))
-        files += [(name.removeprefix(f"{entry.stem}."), one.folder / name) for name in names]
-    # The committed gallery must read the same in a clone that has run nothing.
+        names = list(dict.fromkeys([*names, *(figure.result.get("files") or {}), RESULT]))
+        files += [(name.removeprefix(f"{entry.stem}."), figure.folder / name) for name in names]
+    # The committed gallery must be the same in a clone that has run no notebook.
     if out.resolve() != paths.figures_dir():
-        ran = {"notebook with its output": entry.executed.with_suffix(".html")}
-        ran |= {"executed notebook": entry.executed}
-        files += [(name, path) for name, path in ran.items() if path.is_file()]
+        executed = {
+            "notebook with its output": entry.executed.with_suffix(".html"),
+            "executed notebook": entry.executed,
+        }
+        files += [(name, path) for name, path in executed.items() if path.is_file()]
     files += [("notebook", entry.notebook), ("parameters and claims", entry.params)]
     return [(name, Path(os.path.relpath(path, out)).as_posix()) for name, path in files]

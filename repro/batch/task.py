@@ -1,11 +1,11 @@
-"""What the runner hands to a kernel and gets back: plain values that may travel."""
+"""Tasks and outcomes of a batch: plain values that may travel to another machine."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from repro.figures.params import Entry
+from repro.figures.params import FigureEntry
 
 DONE = "done"
 SKIPPED = "skipped"
@@ -14,18 +14,18 @@ FAILED = "failed"
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """A notebook to execute; plain values only, so that it may travel to another machine.
+    """A notebook to execute."""
 
-    ``parameters`` go into the parameters cell, ``fingerprint`` into the result. ``scratch`` is a
-    folder for sockets; ``scheduler`` the address of a dask scheduler for the simulations, or empty;
-    ``cpus`` how many processes may run them otherwise, 0 for one per CPU.
-    """
-
-    entry: Entry
+    entry: FigureEntry
+    #: values for the parameters cell
     parameters: Mapping[str, Any]
+    #: fingerprint of the result
     fingerprint: str
+    #: folder for sockets and logs
     scratch: Path
+    #: address of the dask scheduler that runs the simulations, or empty
     scheduler: str = ""
+    #: processes for simulations without a scheduler; 0: one per CPU
     cpus: int = 0
 
     @property
@@ -39,31 +39,33 @@ class Task:
         return Path(self.parameters["out"]) / self.id
 
     @property
-    def points(self) -> Path:
-        """File in which the notebook tells how many of its simulations are done."""
-        return self.scratch / f"{self.id.replace('/', '-')}.points"
+    def progress_file(self) -> Path:
+        """File into which the notebook writes the number of its simulations that are done."""
+        return self.scratch / f"{self.id.replace('/', '-')}.progress"
 
-    def points_done(self) -> str:
-        """Return ``3`` or ``3/231`` simulations, or an empty text if none is told of."""
+    def simulations_done(self) -> str:
+        """Read the progress, ``3`` or ``3/231`` simulations; empty before the first."""
         try:
-            return self.points.read_text()
+            return self.progress_file.read_text()
         except OSError:
             return ""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a notebook ended; ``cell`` is the number, as in ``In [3]``, of the one that failed."""
+    """End of a notebook."""
 
     id: str
+    #: `DONE`, `SKIPPED` or `FAILED`
     status: str
     wall_s: float = 0.0
     verdicts: tuple[str, ...] = ()
     error: str = ""
+    #: number of the cell that failed, as in ``In [3]``
     cell: int | None = None
     warnings: tuple[str, ...] = ()
 
 
-#: The figures that run, and since when.
+#: Start times (s, monotonic clock) of the running figures.
 Begun = dict[Task, float]
 Watch = Callable[[Begun], None]

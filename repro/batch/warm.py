@@ -1,7 +1,7 @@
-"""Kernels forked from one process that has imported what every notebook imports.
+"""Kernels forked from a process that has already imported the modules of every notebook.
 
-Importing takes most of the time of a small notebook. Elsewhere than on Linux, where forking is
-unsafe, each kernel is a Python of its own.
+Imports take most of the time of a small notebook. Forking is unsafe elsewhere than on Linux; there
+each kernel is a Python process of its own.
 """
 
 import multiprocessing
@@ -17,7 +17,7 @@ from typing import Any, cast
 from jupyter_client.connect import KernelConnectionInfo
 from jupyter_client.provisioning.local_provisioner import LocalProvisioner
 
-#: What notebooks import, and what that imports at the first call.
+#: Modules that notebooks import, and modules that those import at the first call.
 _PRELOADED = (
     "ipykernel.kernelapp",
     "ipykernel.zmqshell",
@@ -42,10 +42,10 @@ def available() -> bool:
 
 
 class ForkedProvisioner(LocalProvisioner):
-    """Starts a kernel by forking; all else is as for any local kernel."""
+    """Provisioner that starts a kernel by forking, and is otherwise that of local kernels."""
 
     async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> KernelConnectionInfo:
-        """Fork a kernel with the arguments of a command, which come after Python's own."""
+        """Fork a kernel with the arguments of a command, without those of Python itself."""
         environment = kwargs["env"]
         arguments = cmd[cmd.index("ipykernel_launcher") + 1 :]
         _start_server(environment)
@@ -55,14 +55,14 @@ class ForkedProvisioner(LocalProvisioner):
         )
         process.start()
         self.process = cast(Any, _Popen(process))
-        # it leads a group of its own from its first moment
+        # The kernel makes itself the leader of its own process group.
         self.pid = self.pgid = process.pid
         self.cwd = kwargs["cwd"]
         return self.connection_info
 
 
 class _Popen:
-    """A forked process, with the part of `subprocess.Popen` that provisioners use."""
+    """A forked process with the methods of `subprocess.Popen` that provisioners use."""
 
     stdin = stdout = stderr = None
 
@@ -71,22 +71,22 @@ class _Popen:
         self.pid = process.pid
 
     def poll(self) -> int | None:
-        """Return the exit status, None while it runs."""
+        """Exit status; None while the process runs."""
         return self._process.exitcode
 
     def wait(self) -> int | None:
-        """Wait for the end; return the exit status."""
+        """Wait for the end of the process; return its exit status."""
         self._process.join()
         return self._process.exitcode
 
     def send_signal(self, number: int) -> None:
-        """Send a signal."""
+        """Send a signal to the process, if it still runs."""
         if self.pid is not None and self.poll() is None:
             os.kill(self.pid, number)
 
 
 def _start_server(environment: Mapping[str, str]) -> None:
-    """Start the process to fork from, under the environment of kernels."""
+    """Start the process that forks kernels, with their environment variables."""
     with _starting:
         before = os.environ.copy()
         os.environ.update(environment)
@@ -101,7 +101,7 @@ def _start_server(environment: Mapping[str, str]) -> None:
 def _become_kernel(
     arguments: list[str], environment: Mapping[str, str], folder: str, log: str
 ) -> None:
-    """Be a kernel until it is shut down, or until the batch ends."""
+    """Run a kernel in this process until it is shut down or the batch ends."""
     os.setsid()
     os.environ.clear()
     os.environ.update(environment)
@@ -117,7 +117,7 @@ def _become_kernel(
 
 
 def _end_with_batch() -> None:
-    """End this process and those it started when the one that asked for it ends."""
+    """End this process group when the process of the batch ends."""
     batch = multiprocessing.parent_process()
     assert batch is not None
     batch.join()

@@ -135,7 +135,7 @@ def report(
 
 
 def _changes(
-    entries: Sequence[params.Entry],
+    entries: Sequence[params.FigureEntry],
     folder: Path,
     found: Sequence[checks.Stored],
     against: Path | None,

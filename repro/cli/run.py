@@ -195,7 +195,7 @@ def _shown(told: Told) -> Iterator[tuple[Watch | None, Callable[[Outcome], None]
             for task in running:
                 if task not in rows:
                     rows[task] = progress.add_task(task.id, total=None, count="")
-                points = task.points_done()
+                points = task.simulations_done()
                 done, _, total = points.partition("/")
                 progress.update(
                     rows[task],

@@ -1,1 +1,1 @@
-"""What a notebook talks to: one figure, its parameters, data, claims and record."""
+"""The interface of notebooks: a figure with its parameters, data, claims and results."""

@@ -1,4 +1,4 @@
-"""Results computed once: each is filed by what it was made from and the sources that made it."""
+"""Cache of simulation results, keyed by their inputs, the source files and library versions."""
 
 import contextlib
 import dataclasses
@@ -26,12 +26,12 @@ from repro.model.records import Result
 T = TypeVar("T")
 
 PACKAGE = Path(__file__).resolve().parent.parent
-#: What a simulation's records depend on, besides its arguments: all that these import, too.
+#: Packages and modules that a simulation's records depend on; their imports count, too.
 SIMULATION_SOURCES = (
     *("base", "engine", "files", "model", "perf", "placement", "policies", "solve", "trace"),
     *(f"figures/{name}.py" for name in ("cache", "data", "progress", "sweep")),
 )
-#: Libraries whose version can move a number or a line of a picture, those that are installed.
+#: Libraries whose version can change a number or a line of a picture.
 RECORDED = (
     *("ecos", "kiwisolver", "matplotlib", "networkx", "numba", "numpy", "pandas", "pillow"),
     *("river", "rustworkx", "scikit-learn", "scipy", "simpy"),
@@ -39,26 +39,26 @@ RECORDED = (
 
 
 class NotCacheable(ReproError):
-    """An argument whose content cannot be told from outside, such as a function."""
+    """An argument without comparable content, such as a function."""
 
 
-#: Whether this thread computes a result already.
+#: Whether this thread is computing a result.
 _turns = threading.local()
 
 
 @functools.cache
 def versions() -> dict[str, str]:
-    """Return the versions of Python, this package and the libraries results depend on."""
-    found = {"python": platform.python_version(), "repro": VERSION}
+    """Versions of Python, this package and the installed libraries of `RECORDED`."""
+    installed = {"python": platform.python_version(), "repro": VERSION}
     for name in RECORDED:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            found[name] = importlib.metadata.version(name)
-    return found
+            installed[name] = importlib.metadata.version(name)
+    return installed
 
 
 @functools.cache
 def _sources() -> list[Path]:
-    """Return the Python files of `SIMULATION_SOURCES`."""
+    """Python files of `SIMULATION_SOURCES`."""
     tops = [PACKAGE / part for part in sorted(SIMULATION_SOURCES)]
     return [
         path for top in tops for path in ([top] if top.is_file() else sorted(top.rglob("*.py")))
@@ -67,25 +67,25 @@ def _sources() -> list[Path]:
 
 @functools.cache
 def source_hash() -> str:
-    """Return a hash over the Python files that simulations depend on."""
+    """Hash of the Python files that simulations depend on."""
     return files_hash(_sources())
 
 
 def files_hash(files: Collection[Path]) -> str:
-    """Return a hash over names and contents of files."""
+    """Hash of the names and contents of files."""
     sums = [hashlib.sha256(path.read_bytes()).hexdigest() for path in files]
     return key([(path.parent.name, path.name) for path in files], sums)
 
 
 def tables_hash() -> str:
-    """Return a hash over the checkout's tables: ``traces/*.csv`` and every CSV in ``params/``."""
+    """Hash of the checkout's tables: ``traces/*.csv`` and every CSV file in ``params/``."""
     return files_hash(_tables())
 
 
 def simulated_tables_hash(readers: Iterable[Path] = ()) -> str:
-    """Return `tables_hash` without what no source of simulations and no reader names.
+    """Hash of the CSV tables in ``traces/`` and of those that simulation code or readers mention.
 
-    Published values, which only figures read, make no simulation old.
+    Tables of published values, which only figures read, do not change it.
     """
     code = "".join(path.read_text() for path in (*_sources(), *readers))
     top = paths.traces_dir()
@@ -93,28 +93,28 @@ def simulated_tables_hash(readers: Iterable[Path] = ()) -> str:
 
 
 def _tables() -> list[Path]:
-    """Return the checkout's tables."""
+    """Tables of the checkout."""
     return sorted([*paths.traces_dir().glob("*.csv"), *paths.params_dir().rglob("*.csv")])
 
 
 def content_hash(frame: pd.DataFrame) -> str:
-    """Return a hash of the values, columns and types of a frame, not of its attributes."""
+    """Hash of the values, columns and types of a frame; its attributes do not count."""
     names = "".join(f"{name}:{dtype};" for name, dtype in frame.dtypes.items())
     values = pd.util.hash_pandas_object(frame, index=True).to_numpy().tobytes()
     return hashlib.sha256(names.encode() + values).hexdigest()
 
 
 def key(*values: Any) -> str:
-    """Return a hash that is equal exactly for equal values, in every process.
+    """Hash that is equal exactly for equal values, in every process.
 
-    Of classes and functions only those of this package count, by name.
+    Classes and functions of this package count by name; others are not cacheable.
     """
     pieces = b"".join(piece + b"\x00" for piece in _pieces(values))
     return hashlib.sha256(pieces).hexdigest()
 
 
 def _pieces(value: Any) -> Iterable[bytes]:
-    """Yield bytes that spell out a value and its type."""
+    """Yield bytes that determine a value and its type."""
     if value is None or isinstance(value, bool | int | float | str | bytes | np.generic):
         yield f"{type(value).__name__}:{value!r}".encode()
     elif isinstance(value, list | tuple):
@@ -140,9 +140,9 @@ def _pieces(value: Any) -> Iterable[bytes]:
     elif isinstance(value, pd.Series):
         yield content_hash(value.to_frame("values")).encode()
     elif isinstance(value, type) or hasattr(value, "__qualname__"):
-        yield _ours(value)
+        yield _qualified_name(value)
     elif dataclasses.is_dataclass(value):
-        yield _ours(type(value))
+        yield _qualified_name(type(value))
         for field in dataclasses.fields(value):
             yield field.name.encode()
             yield from _pieces(getattr(value, field.name))
@@ -150,8 +150,8 @@ def _pieces(value: Any) -> Iterable[bytes]:
         raise NotCacheable(f"a {type(value).__name__} has no content the cache can compare")
 
 
-def _ours(named: Any) -> bytes:
-    """Return the full name of a class or function of this package."""
+def _qualified_name(named: Any) -> bytes:
+    """Full name of a class or function of this package; others raise NotCacheable."""
     name = f"{named.__module__}.{named.__qualname__}"
     inner = getattr(named, "__closure__", None) is not None or "<" in named.__qualname__
     if inner or not named.__module__.startswith("repro."):
@@ -160,16 +160,16 @@ def _ours(named: Any) -> bytes:
 
 
 def recall(digest: str) -> Any:
-    """Return the result filed under a key, None if there is none."""
+    """Read the result of a key; None if there is none."""
     folder = _folder()
     return None if folder is None else _read(folder / f"{digest}.pkl")
 
 
 def remembered(digest: str, compute: Callable[[], T]) -> T:
-    """Return the result filed under a key, computing and filing it if there is none.
+    """Read the result of a key; if there is none, compute and store it.
 
-    A damaged entry is computed again; without a folder, without room, or if the package changed
-    since this process began, nothing is remembered. Each is warned of.
+    A damaged entry is computed again. Nothing is stored without a folder, on a full disk, or after
+    a change of the package since this process began. Each of these cases gives a warning.
     """
     folder = _folder()
     if folder is None:
@@ -178,7 +178,7 @@ def remembered(digest: str, compute: Callable[[], T]) -> T:
     result = _read(path)
     if result is None:
         with _turn(folder, digest):
-            # Another process may have filed it in the meantime.
+            # Another process may have stored it in the meantime.
             result = _read(path)
             if result is None:
                 result = compute()
@@ -187,7 +187,7 @@ def remembered(digest: str, compute: Callable[[], T]) -> T:
 
 
 def _folder() -> Path | None:
-    """Return the folder of these sources and versions; None, after a warning, if there is none."""
+    """Make the folder of these sources and versions; None, after a warning, if that fails."""
     folder = paths.cache_dir() / "simulations" / key(source_hash(), versions())[:16]
     if _is_edited():
         return None
@@ -200,15 +200,15 @@ def _folder() -> Path | None:
 
 
 def _is_edited() -> bool:
-    """Tell, and warn, whether a source changed since this process began."""
+    """Tell whether a source changed since this process began; warn if so."""
     edited = next((path for path in _sources() if path.stat().st_ctime > STARTED), None)
     if edited:
-        _warn(f"result not remembered: {edited} changed since this process began")
+        _warn(f"result not stored: {edited} changed since this process began")
     return edited is not None
 
 
 def _read(path: Path) -> Any:
-    """Return the filed result; None, after removing it, for what cannot be read."""
+    """Read a stored result; a damaged one is removed and gives None."""
     try:
         result = pickle.loads(zlib.decompress(path.read_bytes()))
         if isinstance(result, Result | dict):
@@ -226,37 +226,37 @@ def _read(path: Path) -> Any:
 
 
 def _write(path: Path, result: Any) -> None:
-    """File a result, whole or, with a warning, not at all."""
+    """Store a result as a whole; if that fails, warn."""
     if _is_edited():
         return
     try:
-        # zlib adds a checksum, so that a flipped bit is noticed and not believed.
+        # zlib's checksum reveals a flipped bit.
         write_whole(path, zlib.compress(pickle.dumps(result, pickle.HIGHEST_PROTOCOL), 1))
     except ReproError as error:
-        _warn(f"result not remembered: {error}")
+        _warn(f"result not stored: {error}")
 
 
 def _warn(line: str) -> None:
-    """Warn at the place that asked for a result."""
+    """Warn at the caller that asked for a result."""
     warnings.warn(line, CacheWarning, stacklevel=5)
 
 
 @contextlib.contextmanager
 def _turn(folder: Path, digest: str) -> Iterator[None]:
-    """Let one process at a time compute a result, so that the next one finds it in the cache.
+    """Let one process at a time compute a result, so that the others find it in the cache.
 
-    A result computed on the way to another one takes no turn: results share locks, and two that
-    wait for each other's would wait for ever.
+    A result computed within the computation of another takes no lock. Results share locks, so two
+    processes that wait for each other would wait for ever.
     """
     nested = getattr(_turns, "taken", False)
     _turns.taken = True
-    with contextlib.ExitStack() as held:
-        # Without locks, each computes its own. The system drops a lock when its process ends.
+    with contextlib.ExitStack() as locks:
+        # Without locks, each process computes its own. The system drops locks of ended processes.
         with contextlib.suppress(ImportError, OSError):
             import fcntl
 
             if not nested:
-                lock = held.enter_context((folder / "locks" / digest[:3]).open("ab"))
+                lock = locks.enter_context((folder / "locks" / digest[:3]).open("ab"))
                 fcntl.flock(lock, fcntl.LOCK_EX)
         try:
             yield

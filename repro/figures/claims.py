@@ -1,4 +1,4 @@
-"""Published value against regenerated value: the verdict, which reads nothing but this run."""
+"""Claims and their verdicts: published values against the values of one run."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ MISSED = "missed"
 #: From best to worst.
 OUTCOMES = (REPRODUCED, NOT_COMPARABLE, PARTIAL, MISSED)
 #: ``number``: published values within a tolerance; ``order``: a relation or trend; ``example``: a
-#: worked example or arithmetic; ``check``: a requirement of this package, an input or a calibration
-#: target, or true by construction: shown, and never counted as reproduced.
+#: worked example or arithmetic; ``check``: a requirement of this package, an input, a calibration
+#: target or a truth by construction, which is shown and never counted as reproduced.
 Kind = Literal["number", "order", "example", "check"]
 KINDS: tuple[Kind, ...] = ("number", "order", "example", "check")
 
-#: Lists in lists that a published value may be made of: times of jobs on types in rounds.
+#: Largest nesting of a published list: times of jobs, on GPU types, in rounds.
 _LEVELS = 3
 _CERTAINTY = re.compile(r"(paper|artifact|derived|calibrated)\b.*|plot ±\s*\d.*")
 
 
-class Said(Strict):
-    """What a parameter file and a result both say of a claim."""
+class ClaimText(Strict):
+    """Fields of a claim that its parameter file and ``result.json`` share."""
 
     id: Text
     kind: Kind
@@ -55,10 +55,10 @@ class Said(Strict):
     deviation: Text | None = None
 
 
-class Claim(Said):
-    """One thing a paper says about a figure, with its source and how sure we are of it.
+class Claim(ClaimText):
+    """A statement of a paper about a figure, with its source and the certainty of its value.
 
-    A claim about a ``series`` of points has no ``published`` of its own: it judges every point.
+    A claim about a ``series`` judges every point of it and has no ``published`` value.
     """
 
     accept: Accept | None = None
@@ -82,11 +82,11 @@ class Claim(Said):
                 raise ValueError("must be a number, a list of numbers or a text relation")
             not_blank(item) if isinstance(item, str) else check_number(item)
         if not _is_table(published, _LEVELS):
-            raise ValueError(f"has a list beside a single value or more than {_LEVELS} levels")
+            raise ValueError(f"mixes lists and single values or has more than {_LEVELS} levels")
         if all(item is None for item in items):
             raise ValueError(
-                "holds no value, so nothing could fail the claim; give a number, a list of numbers "
-                "or what the paper says as a text"
+                "has no value, so nothing could fail the claim; give a number, a list of numbers "
+                "or the paper's statement as a text"
             )
         return published
 
@@ -100,13 +100,13 @@ class Claim(Said):
         if (accept.rel, accept.abs) != (None, None) or not isinstance(published, str):
             for item in items:
                 if not is_number(item):
-                    raise ValueError(f"needs a published number where {item!r:.40} stands")
-        # One value has one bound: a list of them could not be compared with it.
+                    raise ValueError(f"needs a published number instead of {item!r:.40}")
+        # A single value has a single bound.
         wanted = len(list(flat(published))) if isinstance(published, list) else None
         if accept.bounds() not in (None, wanted):
             raise ValueError(
-                f"{accept.bounds()} bounds for {wanted or 1} published; give one for all, or "
-                "a list with one for each of a published list"
+                f"{accept.bounds()} bounds for {wanted or 1} published; give one bound for all "
+                "values, or a list with a bound for each value of a published list"
             )
         return accept
 
@@ -122,22 +122,22 @@ class Claim(Said):
     def _can_be_judged(self) -> Claim:
         if (self.published is None) is (self.series is None):
             raise ValueError(
-                "needs either published, what the paper says, or series, the points it judges"
+                "needs either published, the paper's value, or series, the points to judge"
             )
         if self.series is not None and self.kind not in ("number", "order"):
-            raise ValueError(f"kind {self.kind} judges no series; number and order do")
+            raise ValueError(f"kind {self.kind} judges no series; only number and order do")
         if self.accept is None and self.relation is None:
             raise ValueError("needs accept or relation, or nothing could fail it")
         return self
 
     def tolerance(self) -> str:
-        """Return accept and relation as a reader sees them."""
-        parts = (rule.text() for rule in (self.accept, self.relation) if rule is not None)
-        return "; ".join(parts)
+        """Tolerance and relation as a text (``4.2 … 5.8; > 1``)."""
+        rules = (self.accept, self.relation)
+        return "; ".join(rule.text() for rule in rules if rule is not None)
 
 
 def _is_table(value: Any, levels: int) -> bool:
-    """Tell whether lists are of at most so many levels and none stands beside a single value."""
+    """Tell whether a list has at most so many levels and never mixes lists and values."""
     if not isinstance(value, list):
         return True
     kinds = {isinstance(item, list) for item in value}
@@ -146,14 +146,14 @@ def _is_table(value: Any, levels: int) -> bool:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A claim beside the value of this run and what follows from the two."""
+    """A claim, the value of this run and the outcome that follows from the two."""
 
     claim: Claim
     ours: Any
     outcome: str
 
     def row(self) -> dict[str, Any]:
-        """Return the entry of ``result.json``: plain values, NaN as None."""
+        """Row of ``result.json``: plain values, NaN as None."""
         claim = self.claim
         row = {name: getattr(claim, name) for name in ("id", "kind", "what", "published")}
         row |= {"ours": plain(self.ours), "tolerance": claim.tolerance()}
@@ -164,10 +164,10 @@ class Verdict:
 
 
 def judge(claim: Claim, value: Any) -> Verdict:
-    """Return what a value says of a claim; None and NaN are ``not comparable``.
+    """Compare a value with a claim.
 
-    ``reproduced`` if the tolerance holds (or there is only a relation and that holds), ``partial``
-    if only the relation holds.
+    ``reproduced``: the tolerance holds and the relation holds, as far as the claim has them.
+    ``partial``: only the relation holds. ``not comparable``: the value is None or NaN.
     """
     try:
         value = plain(value)
@@ -188,15 +188,15 @@ def judge(claim: Claim, value: Any) -> Verdict:
 def judge_all(
     claims: Sequence[Claim], values: Mapping[str, Any], points: Sequence[Point] = ()
 ) -> list[Verdict]:
-    """Judge claims about a series by its points, the others by ``values``, one for each."""
-    known = [claim.id for claim in claims if claim.series is None]
-    missing = [name for name in known if name not in values]
-    extra = [name for name in values if name not in known]
+    """Judge claims about a series by its points, the others by ``values``, keyed by claim id."""
+    wanted = [claim.id for claim in claims if claim.series is None]
+    missing = [name for name in wanted if name not in values]
+    extra = [name for name in values if name not in wanted]
     if missing or extra:
-        parts = [f"no value for claim {', '.join(missing)}"] if missing else []
-        parts += [f"value for unknown claim {', '.join(map(str, extra))}"] if extra else []
+        faults = [f"no value for claim {', '.join(missing)}"] if missing else []
+        faults += [f"value for unknown claim {', '.join(map(str, extra))}"] if extra else []
         raise ClaimError(
-            f"{'; '.join(parts)} (claims: {', '.join(known) or 'none'}); the values passed to "
+            f"{'; '.join(faults)} (claims: {', '.join(wanted) or 'none'}); the values passed to "
             "save() must match the claims of the parameter file, None where not comparable"
         )
     return [
@@ -206,47 +206,47 @@ def judge_all(
 
 
 def _judge_series(claim: Claim, points: Sequence[Point]) -> Verdict:
-    """Judge a claim by every point of its series but those aside; the largest distance decides."""
+    """Judge a claim by every judged point of its series; the largest distance decides."""
     chosen = [point for point in points if point.series == claim.series and not point.aside]
     if not chosen:
-        known = ", ".join(sorted({point.series for point in points})) or "none"
-        raise ClaimError(f"claim {claim.id}: no point of series {claim.series!r} (series: {known})")
+        names = ", ".join(sorted({point.series for point in points})) or "none"
+        raise ClaimError(f"claim {claim.id}: no point of series {claim.series!r} (series: {names})")
     published = [point.published for point in chosen]
     ours = [point.ours for point in chosen]
     return judge(claim.model_copy(update={"published": published}), ours)
 
 
 def points_of(
-    verdicts: Sequence[Verdict], given: Sequence[Point] = (), *, data: str, rules: str
+    verdicts: Sequence[Verdict], others: Sequence[Point] = (), *, data: str, rules: str
 ) -> list[Point]:
-    """Return the published numbers of claims as points, where no series of points holds them.
+    """Points of the claims that have published numbers and are about no series.
 
-    Beside points that are ``given``, derived claims hold no further published numbers.
+    If the figure has ``others``, the numbers of derived claims follow from them and add no points.
     """
     points = []
     for verdict in verdicts:
         claim = verdict.claim
-        again = bool(given) and claim.certainty.startswith("derived")
-        if claim.kind != "number" or claim.series is not None or again:
+        repeats = bool(others) and claim.certainty.startswith("derived")
+        if claim.kind != "number" or claim.series is not None or repeats:
             continue
         published = list(flat(claim.published))
         ours = list(flat(verdict.ours))
-        numbers = all(is_number(one) for one in published if one is not None)
-        if not numbers or len(published) != len(ours):
+        all_numbers = all(is_number(value) for value in published if value is not None)
+        if not all_numbers or len(published) != len(ours):
             continue
         certainty = claim.certainty.split()[0]
         certainty = certainty if certainty in ("paper", "artifact", "plot") else "text"
         facts: dict[str, Any] = {"series": claim.id, "quantity": claim.what, "rules": rules}
         facts |= {"certainty": certainty, "data": "stand-in" if claim.stand_in else data}
-        for place, (one, other) in enumerate(zip(published, ours, strict=True)):
-            # A distance whose published value is 0 is no number of the paper.
-            if one:
-                x = float(place) if len(published) > 1 else None
-                found = float(other) if is_number(other) else None
-                points.append(Point(x=x, published=float(one), ours=found, **facts))
+        for number, (value, our_value) in enumerate(zip(published, ours, strict=True)):
+            # A published 0 is our own wording ("no distance"), not a number of the paper.
+            if value:
+                x = float(number) if len(published) > 1 else None
+                our_number = float(our_value) if is_number(our_value) else None
+                points.append(Point(x=x, published=float(value), ours=our_number, **facts))
     return points
 
 
 def worst(outcomes: Iterable[str]) -> str | None:
-    """Return the worst outcome, or None when there is none."""
+    """Worst outcome; None without outcomes."""
     return max(outcomes, key=OUTCOMES.index, default=None)

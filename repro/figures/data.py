@@ -1,4 +1,4 @@
-"""Named data of a figure: generators, public traces, stand-ins, and what was really used."""
+"""Data of a figure: generated and public traces, stand-ins, own files, and their provenance."""
 
 import hashlib
 import json
@@ -18,7 +18,7 @@ from repro.files import public
 from repro.trace import synth
 from repro.trace.load import load
 
-#: What a data set is.
+#: Kinds of data sets.
 PUBLIC = "public"
 GENERATED = "generated"
 STAND_IN = "synthetic stand-in"
@@ -27,7 +27,7 @@ OWN = "own file"
 
 @dataclass(frozen=True)
 class Used:
-    """Provenance of a data set: the name asked for (a path, if own), SHA-256 of file or values."""
+    """Provenance of a data set: its name (an own file's path), kind, and hash of file or values."""
 
     name: str
     kind: str
@@ -37,16 +37,16 @@ class Used:
 
 
 def stream(*purpose: str | int) -> np.random.Generator:
-    """Return the random generator that belongs to a purpose, the same in every process."""
+    """Random generator of a purpose, with the same numbers in every process."""
     digest = hashlib.sha256(json.dumps(purpose).encode()).digest()
     words = np.frombuffer(digest, dtype="<u4").tolist()
     return np.random.default_rng(np.random.SeedSequence(words))
 
 
 def open_trace(name: str, seed: int = 0, **options: Any) -> tuple[pd.DataFrame, Used]:
-    """Return a generated or a public trace, or a stand-in where there is one, and what it is."""
+    """Open a generated trace, a public one or its stand-in; the second value is its provenance."""
     if name in synth.generators:
-        return _drawn(name, name, GENERATED, seed, options)
+        return _generated(name, name, GENERATED, seed, options)
     if not public.is_known(name):
         raise ParamError(
             f"unknown trace {name!r}: no file {own_path(name)}, no generator "
@@ -58,54 +58,55 @@ def open_trace(name: str, seed: int = 0, **options: Any) -> tuple[pd.DataFrame, 
         stand_in, chosen = synth.stand_in_for(name)
         if stand_in is None:
             raise
-        warnings.warn(f"{error}; drawing a {STAND_IN} for it", StandInWarning, stacklevel=3)
-        return _drawn(name, stand_in, STAND_IN, seed, chosen | options)
+        warnings.warn(f"{error}; generating a {STAND_IN} for it", StandInWarning, stacklevel=3)
+        return _generated(name, stand_in, STAND_IN, seed, chosen | options)
     frame = load(name, **options)
-    # Steps are public, but their seconds come from a table that may not be.
-    drawn = bool(frame.attrs.get("stand_in"))
-    return frame, Used(name, STAND_IN if drawn else PUBLIC, frame.attrs.get("sha256"), drawn)
+    # The trace is public, but durations may come from a stand-in throughput table.
+    stands_in = bool(frame.attrs.get("stand_in"))
+    kind = STAND_IN if stands_in else PUBLIC
+    return frame, Used(name, kind, frame.attrs.get("sha256"), stands_in)
 
 
-def _drawn(
-    asked: str, generator: str, kind: str, seed: int, options: dict[str, Any]
+def _generated(
+    name: str, generator: str, kind: str, seed: int, options: dict[str, Any]
 ) -> tuple[pd.DataFrame, Used]:
-    """Return what a generator draws, and its provenance."""
+    """Generate a trace; the second value is its provenance under ``name``."""
     source = seed if synth.takes_seed(generator) else stream("trace", generator, seed)
     frame = synth.make(generator, source, **options)
     frame.attrs.setdefault("name", generator)
     frame.attrs["synthetic"] = True
     if kind == STAND_IN:
-        frame.attrs["stand_in_for"] = asked
+        frame.attrs["stand_in_for"] = name
     kind = STAND_IN if frame.attrs.get("stand_in") else kind
-    return frame, Used(asked, kind, content_hash(frame), True, seed)
+    return frame, Used(name, kind, content_hash(frame), True, seed)
 
 
 def describe_file(name: str) -> Used:
-    """Return what a named public file is at the moment: itself, or a stand-in for it."""
+    """Provenance of a public file at this moment: the file itself or its stand-in."""
     if public.available(name) or synth.stand_in_for(name)[0] is None:
         return Used(name, PUBLIC, public.entry(name).sha256, False)
     return Used(name, STAND_IN, None, True)
 
 
 def own_path(path: str | Path) -> Path:
-    """Return where a file of the user's own is: its path is meant from the project's root."""
+    """Absolute path of a user's file, named by its path from the project's root."""
     return paths.project_root() / Path(path).expanduser()
 
 
 def is_own(name: str) -> bool:
-    """Tell whether a name means a file of the user's own: names of the package's data go first."""
-    ours = name in synth.generators or public.is_known(name)
-    return os.path.isfile(own_path(name)) and not ours
+    """Tell whether a name is the path of a user's file; names of the package's data go first."""
+    is_package_data = name in synth.generators or public.is_known(name)
+    return os.path.isfile(own_path(name)) and not is_package_data
 
 
 def own_file(path: str | Path) -> Used:
-    """Return what a file of the user's own is now; its path is from the project's root."""
-    found = own_path(path)
+    """Provenance of a user's file, named by its path from the project's root."""
+    file = own_path(path)
     root = paths.project_root()
-    if not os.path.isfile(found):
-        raise DataMissingError(f"{path}: no such file; its path is meant from {root}")
-    with found.open("rb") as stream:
-        digest = hashlib.file_digest(stream, "sha256").hexdigest()
-    real = found.resolve()
-    name = real.relative_to(root).as_posix() if real.is_relative_to(root) else str(found)
+    if not os.path.isfile(file):
+        raise DataMissingError(f"{path}: no such file; paths are relative to {root}")
+    with file.open("rb") as content:
+        digest = hashlib.file_digest(content, "sha256").hexdigest()
+    real = file.resolve()
+    name = real.relative_to(root).as_posix() if real.is_relative_to(root) else str(file)
     return Used(name, OWN, digest, False)

@@ -1,4 +1,4 @@
-"""What a figure's result depends on, as one hash: a result with the same hash is not run again."""
+"""Fingerprints of figures: a result whose fingerprint has not changed is not computed again."""
 
 import functools
 from collections.abc import Mapping
@@ -9,34 +9,34 @@ from repro.base.errors import DataMissingError
 from repro.figures.cache import PACKAGE, files_hash, key, tables_hash, versions
 from repro.figures.data import OWN, PUBLIC, STAND_IN, own_file
 from repro.figures.notebook import accepted, cells
-from repro.figures.params import Entry
+from repro.figures.params import FigureEntry
 from repro.figures.saved import damaged, read_result
 from repro.files import public
 
-#: Files of the package that only start, watch or show runs. All others may change a result.
+#: Files of the package that only start, watch or show runs; any other may change a result.
 BYSTANDERS = (
     *("batch/**/*.py", "cli/**/*.py", "testing/**/*.py"),
     *("figures/fingerprint.py", "figures/progress.py"),
 )
 
 
-def fingerprint(entry: Entry, profile: str, parameters: Mapping[str, Any]) -> str:
-    """Return the hash of everything a figure's result depends on, but for public and own data.
+def fingerprint(entry: FigureEntry, profile: str, parameters: Mapping[str, Any]) -> str:
+    """Hash of everything that a figure's result depends on, except public and own data.
 
-    Of ``parameters`` given to the notebook, those given their default count as not given.
+    Parameters of the notebook that have their default value do not count.
     """
     default = accepted(entry.notebook)
-    given = {
+    changed = {
         name: value
         for name, value in parameters.items()
         if default.get(name, ...) is ... or key(value) != key(default[name])
     }
     files = cells(entry.notebook), entry.params.read_bytes()
-    return key(*files, tables_hash(), files_hash(sources()), versions(), profile, given)
+    return key(*files, tables_hash(), files_hash(sources()), versions(), profile, changed)
 
 
 def is_current(folder: Path, stem: str, wanted: str) -> bool:
-    """Tell whether a folder holds the complete result of a fingerprint and of today's data."""
+    """Tell whether a folder has the complete result of a fingerprint and of the present data."""
     result, _ = read_result(folder)
     if result.get("fingerprint") != wanted or "files" not in result:
         return False
@@ -44,7 +44,7 @@ def is_current(folder: Path, stem: str, wanted: str) -> bool:
 
 
 def _data_changed(result: Mapping[str, Any]) -> bool:
-    """Tell whether an own file changed, a stand-in could now be real data, or that is gone."""
+    """Tell whether an own file changed, a public file disappeared, or one replaces a stand-in."""
     for used in result.get("data", []):
         name = used.get("name")
         kind = used.get("kind")
@@ -62,6 +62,6 @@ def _data_changed(result: Mapping[str, Any]) -> bool:
 
 @functools.cache
 def sources() -> tuple[Path, ...]:
-    """Return the files of the package that a result may depend on, how series look among them."""
-    others = {path for pattern in BYSTANDERS for path in PACKAGE.glob(pattern)}
-    return tuple(sorted({*PACKAGE.rglob("*.py"), PACKAGE / "plot" / "looks.csv"} - others))
+    """Files of the package that a result may depend on, looks of series included."""
+    bystanders = {path for pattern in BYSTANDERS for path in PACKAGE.glob(pattern)}
+    return tuple(sorted({*PACKAGE.rglob("*.py"), PACKAGE / "plot" / "looks.csv"} - bystanders))

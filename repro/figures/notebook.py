@@ -1,4 +1,4 @@
-"""A notebook's parameters: what its file accepts, and what the kernel that runs it was given."""
+"""Parameters of a notebook: the names its file accepts, the values papermill passed."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from pathlib import Path
 from typing import Any
 
 from repro.base.errors import ParamError, refuse_unknown
-from repro.figures.params import Entry
+from repro.figures.params import FigureEntry
 
-#: How papermill begins the cell it adds below the parameters cell.
+#: First line of the cell that papermill adds below the parameters cell.
 _INJECTED = "# Parameters\n"
 
 
 def cells(notebook: Path) -> list[tuple[str, str, list[str]]]:
-    """Return type, source and tags of each cell; outputs and counters do not matter."""
+    """Type, source and tags of each cell, without outputs and counters."""
     try:
-        found = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-        tags = [list(cell.get("metadata", {}).get("tags", [])) for cell in found]
+        read = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+        tags = [list(cell.get("metadata", {}).get("tags", [])) for cell in read]
         return [
             (str(cell["cell_type"]), "".join(cell["source"]), names)
-            for cell, names in zip(found, tags, strict=True)
+            for cell, names in zip(read, tags, strict=True)
         ]
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ParamError(
@@ -33,7 +33,7 @@ def cells(notebook: Path) -> list[tuple[str, str, list[str]]]:
 
 
 def accepted(notebook: Path) -> dict[str, Any]:
-    """Return the names in the parameters cell, each with its value; ``...`` if that is computed."""
+    """Names and values of the parameters cell; the value of a computed one is ``...``."""
     tagged = [source for kind, source, tags in cells(notebook) if "parameters" in tags]
     if not tagged:
         raise ParamError(f"{notebook}: no cell is tagged `parameters`; tag the first one")
@@ -43,7 +43,7 @@ def accepted(notebook: Path) -> dict[str, Any]:
         raise ParamError(
             f"{notebook}: the parameters cell is not Python (line {error.lineno})"
         ) from None
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for statement in body:
         if isinstance(statement, ast.Assign):
             names = statement.targets
@@ -53,12 +53,12 @@ def accepted(notebook: Path) -> dict[str, Any]:
             value = statement.value
         else:
             continue
-        found |= {name.id: _plain(value) for name in names if isinstance(name, ast.Name)}
-    return found
+        values |= {name.id: _literal(value) for name in names if isinstance(name, ast.Name)}
+    return values
 
 
-def _plain(value: ast.expr) -> Any:
-    """Return the value of a literal, ``...`` for anything else."""
+def _literal(value: ast.expr) -> Any:
+    """Value of a literal; ``...`` for any other expression."""
     try:
         return ast.literal_eval(value)
     except ValueError:
@@ -67,44 +67,49 @@ def _plain(value: ast.expr) -> Any:
 
 @dataclass(frozen=True)
 class Kernel:
-    """The kernel that regenerates a figure, as far as it runs the figure's notebook.
+    """The running kernel: the code cells of the figure's notebook, and papermill's parameters.
 
-    ``code`` are the file's code cells when the figure was opened, ``given`` what papermill gave.
+    ``code`` are the cells in the file when the figure was opened.
     """
 
     code: list[str]
-    given: dict[str, Any]
+    parameters: dict[str, Any]
 
     @classmethod
-    def running(cls, entry: Entry) -> Kernel:
-        """Return the kernel of this process; papermill only logs a parameter that is unknown."""
-        found = [
+    def running(cls, entry: FigureEntry) -> Kernel:
+        """Describe the kernel of this process; refuse parameters that the notebook does not have.
+
+        papermill itself would only log them.
+        """
+        code = [
             (source.rstrip(), tags)
             for kind, source, tags in cells(entry.notebook)
             if kind == "code" and source.strip()
         ]
-        tagged = [source for source, tags in found if "parameters" in tags]
-        given: dict[str, Any] = {}
+        tagged = [source for source, tags in code if "parameters" in tags]
+        assigned: dict[str, Any] = {}
         for before, cell in pairwise(_executed()):
             if before in tagged and cell.startswith(_INJECTED):
-                # papermill's own assignments, which this kernel has run already
-                exec(cell, {}, given)
-        given = {name: given[name] for name in given if not name.startswith("PAPERMILL_")}
-        refuse_unknown(f"{entry.id} has no parameter", given, accepted(entry.notebook))
-        return cls([source for source, _ in found], given)
+                # The cell has only papermill's assignments, and this kernel has run it already.
+                exec(cell, {}, assigned)
+        parameters = {
+            name: value for name, value in assigned.items() if not name.startswith("PAPERMILL_")
+        }
+        refuse_unknown(f"{entry.id} has no parameter", parameters, accepted(entry.notebook))
+        return cls([source for source, _ in code], parameters)
 
     def is_faithful(self) -> bool:
-        """Tell whether this kernel has run the cells of the file, each once and in order."""
+        """Tell whether this kernel ran the cells of the file, each once and in order."""
         ran = [cell for cell in _executed() if not cell.startswith(_INJECTED)]
         return bool(ran) and ran == self.code[: len(ran)]
 
 
 def shell() -> Any:
-    """Return the IPython of the kernel that is this process, or None outside of one."""
+    """IPython of this process; None outside of a kernel."""
     return sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
 
 
 def _executed() -> list[str]:
-    """Return the cells that the kernel of this process has run; none outside of one."""
+    """Cells that the kernel of this process has run; none outside of a kernel."""
     history = getattr(shell(), "history_manager", None)
     return [] if history is None else [cell.rstrip() for cell in history.input_hist_raw[1:]]

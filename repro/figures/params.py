@@ -1,4 +1,4 @@
-"""Parameter files: found beside their notebooks, read strictly, merged with a profile."""
+"""Parameter files of figures: read strictly, merged with a profile, found by id."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ _NOT_PAPERS = frozenset({"course"})
 
 
 class FigureSpec(Strict):
-    """What a parameter file says: what is shown, with which inputs, and what is claimed."""
+    """Content of a parameter file: what the figure shows, its inputs and its claims."""
 
     title: str
     paper: str
-    #: a diagram is drawn again, each box naming what of this package does its work
+    #: in a diagram each box names the parts of this package that implement it
     kind: Literal["figure", "diagram"] = "figure"
     reference: str
     shows: str
-    #: what error bars, whiskers and bands of the picture mean
+    #: meaning of error bars, whiskers and bands of the picture
     marks: str = ""
     inputs: dict[str, Any] = Field(default_factory=dict)
     profiles: dict[str, dict[str, Any]] = Field(default_factory=dict)
     stand_in: str | None = None
-    #: whose data the points rest on, but for claims on a stand-in
+    #: source of the data of the points; claims on a stand-in have that
     data: Data = "author's"
     claims: list[Claim] = Field(default_factory=list)
 
@@ -64,33 +64,34 @@ class FigureSpec(Strict):
                 if key not in self.inputs:
                     raise ValueError(f"profile {profile} sets {key!r}, which inputs does not have")
         ids = [claim.id for claim in self.claims]
-        if twice := [one for one in ids if ids.count(one) > 1]:
+        if twice := [claim_id for claim_id in ids if ids.count(claim_id) > 1]:
             raise ValueError(f"claim id {twice[0]!r} is used twice")
         return self
 
     def merged(self, profile: str, overrides: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the inputs of a run: inputs, then the profile, then overrides but None."""
+        """Merge the inputs with the profile, then with the overrides that are not None."""
         _check_profile(profile, ParamError)
         refuse_unknown(f"{self.title}: unknown parameter", overrides, self.inputs)
-        given = {key: value for key, value in overrides.items() if value is not None}
-        return copy.deepcopy({**self.inputs, **self.profiles.get(profile, {}), **given})
+        passed = {key: value for key, value in overrides.items() if value is not None}
+        return copy.deepcopy({**self.inputs, **self.profiles.get(profile, {}), **passed})
 
 
-def _check_profile(name: str, kind: type[Exception]) -> None:
+def _check_profile(name: str, error: type[Exception]) -> None:
+    """Refuse an unknown profile with an error of some type."""
     if name not in PROFILES:
-        raise kind(f"unknown profile {name!r} (accepted: {', '.join(PROFILES)})")
+        raise error(f"unknown profile {name!r} (accepted: {', '.join(PROFILES)})")
 
 
 def judged_rules(inputs: Mapping[str, Any]) -> str:
-    """Return the event rules that a figure is judged under: ``judged``, or the first of several."""
+    """Rule set under which a figure is judged: the input ``judged``, or the first of ``rules``."""
     rules = inputs.get("rules", "paper")
-    several = rules if isinstance(rules, list) and rules else [rules]
+    rule_sets = rules if isinstance(rules, list) and rules else [rules]
     judged = inputs.get("judged")
-    return str(judged if judged in several else several[0])
+    return str(judged if judged in rule_sets else rule_sets[0])
 
 
 @dataclass(frozen=True, order=True)
-class Entry:
+class FigureEntry:
     """A figure of the project: a notebook and a parameter file of the same stem."""
 
     id: str
@@ -118,15 +119,15 @@ class Entry:
 
     @property
     def executed(self) -> Path:
-        """Where a batch keeps the executed notebook."""
+        """Executed notebook of the last batch."""
         return self.root / "build" / "notebooks" / f"{self.id}.ipynb"
 
     def load(self) -> FigureSpec:
-        """Read and check the parameter file; the notebook must be there, too."""
-        for here, absent in ((self.params, self.notebook), (self.notebook, self.params)):
-            if here.is_file() and not absent.is_file():
+        """Read and check the parameter file; a missing notebook is an error, too."""
+        for present, missing in ((self.params, self.notebook), (self.notebook, self.params)):
+            if present.is_file() and not missing.is_file():
                 raise ParamError(
-                    f"{_shown(here)} has no {_shown(absent)}; "
+                    f"{_shown(present)} has no {_shown(missing)}; "
                     "a figure is a notebook and a parameter file of the same stem"
                 )
         spec = load(self.params)
@@ -137,7 +138,7 @@ class Entry:
 
 
 def load(path: Path) -> FigureSpec:
-    """Read one parameter file by YAML 1.2; errors are ``file:line:key: what is wrong``."""
+    """Read a parameter file as YAML 1.2; errors are ``file:line:key: what is wrong``."""
     name = _shown(path)
     located = parse_yaml(read_small(path, MAX_BYTES, ParamError, name), name, ParamError)
     if not isinstance(located.value, dict):
@@ -149,40 +150,42 @@ def load(path: Path) -> FigureSpec:
 
 
 def _first_problem(name: str, located: Located, error: ValidationError) -> Exception:
-    # A misspelt key shows as an unknown and a missing one; the unknown one says more.
+    """Error for the problem of a parameter file that tells its writer most."""
+    # A misspelt key gives an unknown key and a missing one; the unknown key tells more.
     problems = sorted(error.errors(), key=lambda problem: problem["type"] != "extra_forbidden")
-    places = [_place(located.value, problem["loc"], problem["type"]) for problem in problems]
-    # Of the forms a value may have, the one that fits furthest says what is wrong.
-    keys = max((place for place in places if place[: len(places[0])] == places[0]), key=len)
-    first = problems[places.index(keys)]
-    what = first["msg"].removeprefix("Value error, ")
+    key_paths = [_key_path(located.value, problem["loc"], problem["type"]) for problem in problems]
+    # A value of several possible forms gives a problem per form; the deepest is the likely one.
+    related = (path for path in key_paths if path[: len(key_paths[0])] == key_paths[0])
+    keys = max(related, key=len)
+    first = problems[key_paths.index(keys)]
+    message = first["msg"].removeprefix("Value error, ")
     if first["type"] == "extra_forbidden":
-        holder = FigureSpec.model_fields if len(keys) == 1 else {}
-        what = f"unknown key{near(str(keys[-1]), holder)}"
-        if holder:
-            what += f" (accepted: {', '.join(holder)})"
+        accepted = FigureSpec.model_fields if len(keys) == 1 else {}
+        message = f"unknown key{near(str(keys[-1]), accepted)}"
+        if accepted:
+            message += f" (accepted: {', '.join(accepted)})"
     elif first["type"] != "value_error" and not isinstance(first["input"], Mapping):
-        what = f"{what}, not {first['input']!r:.60}"
+        message = f"{message}, not {first['input']!r:.60}"
     key = ".".join(map(str, keys)) or "file"
-    others = len({place for place in places if place != keys[: len(place)]})
+    others = len({path for path in key_paths if path != keys[: len(path)]})
     more = f" (and {others} more)" if others else ""
     kind = ClaimError if keys[:1] == ("claims",) else ParamError
-    return kind(f"{name}:{located.line(keys)}:{key}: {what}{more}")
+    return kind(f"{name}:{located.line(keys)}:{key}: {message}{more}")
 
 
-def _place(value: Any, loc: tuple[str | int, ...], kind: str) -> KeyPath:
-    """Return the keys of a problem as they stand in the file: pydantic adds the forms it tried."""
+def _key_path(value: Any, loc: tuple[str | int, ...], kind: str) -> KeyPath:
+    """Keys of a problem in the file; pydantic's ``loc`` has the tried forms in between."""
     keys: KeyPath = ()
     for part in loc:
-        known = part in value if isinstance(value, dict) else isinstance(value, list)
-        if known and (isinstance(value, dict) or isinstance(part, int)):
+        is_key = part in value if isinstance(value, dict) else isinstance(value, list)
+        if is_key and (isinstance(value, dict) or isinstance(part, int)):
             keys = (*keys, part)
             value = value[part]
     return (*keys, loc[-1]) if kind == "missing" else keys
 
 
-def discover(root: Path | None = None) -> list[Entry]:
-    """Find every figure of the checkout, sorted by id, those with one of the two files, too."""
+def discover(root: Path | None = None) -> list[FigureEntry]:
+    """Find every figure of the checkout, sorted by id; one of its two files is enough."""
     root = paths.project_root() if root is None else root
     files = [*root.glob("params/*/*.yaml"), *root.glob("notebooks/*/*.ipynb")]
     names = {
@@ -190,23 +193,25 @@ def discover(root: Path | None = None) -> list[Entry]:
         for path in files
         if path.parent.name not in _NOT_PAPERS and not path.name.startswith(".")
     }
-    return [Entry(name, root) for name in sorted(names)]
+    return [FigureEntry(name, root) for name in sorted(names)]
 
 
-def loaded(entries: Sequence[Entry]) -> tuple[dict[Entry, FigureSpec], dict[Entry, ReproError]]:
-    """Return the parameter files that are well, and for the others why they are not."""
-    well: dict[Entry, FigureSpec] = {}
-    broken: dict[Entry, ReproError] = {}
+def loaded(
+    entries: Sequence[FigureEntry],
+) -> tuple[dict[FigureEntry, FigureSpec], dict[FigureEntry, ReproError]]:
+    """Read all parameter files; return those that could be read, and the errors of the others."""
+    specs: dict[FigureEntry, FigureSpec] = {}
+    broken: dict[FigureEntry, ReproError] = {}
     for entry in entries:
         try:
-            well[entry] = entry.load()
+            specs[entry] = entry.load()
         except ReproError as error:
             broken[entry] = error
-    return well, broken
+    return specs, broken
 
 
-def resolve(text: str, entries: Sequence[Entry]) -> Entry:
-    """Return the figure that an id, or a unique prefix of it or of its stem, stands for."""
+def resolve(text: str, entries: Sequence[FigureEntry]) -> FigureEntry:
+    """Find the figure of an id, or of a unique prefix of an id or of a stem."""
     for attribute in ("id", "stem"):
         named = [(str(getattr(entry, attribute)), entry) for entry in entries]
         exact = [entry for name, entry in named if name == text]
@@ -226,20 +231,21 @@ def resolve(text: str, entries: Sequence[Entry]) -> Entry:
 
 
 def select(
-    ids: Sequence[str], entries: Sequence[Entry], *, paper: str | None = None
-) -> list[Entry]:
-    """Return the figures named by ids and paper, each once, in the order of ``entries``."""
+    ids: Sequence[str], entries: Sequence[FigureEntry], *, paper: str | None = None
+) -> list[FigureEntry]:
+    """Choose the figures of some ids and of a paper, each once, in the order of ``entries``."""
     chosen = {resolve(text, entries).id for text in ids}
     if paper is not None:
         papers = sorted({entry.paper for entry in entries})
         if paper not in papers:
-            known = ", ".join(papers) or "none"
-            raise ParamError(f"unknown paper {paper!r}{near(paper, papers)} (known: {known})")
+            names = ", ".join(papers) or "none"
+            raise ParamError(f"unknown paper {paper!r}{near(paper, papers)} (known: {names})")
         entries = [entry for entry in entries if entry.paper == paper]
     return [entry for entry in entries if not ids or entry.id in chosen]
 
 
 def _shown(path: Path) -> str:
+    """Path from the project's root, if it is inside."""
     try:
         return str(path.resolve().relative_to(paths.project_root()))
     except (ValueError, ParamError):

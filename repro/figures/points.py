@@ -1,4 +1,4 @@
-"""Points: every published number of a figure beside the value of this run."""
+"""Points: each published number of a figure with the value of this run."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,17 +13,17 @@ from repro.figures.tolerance import Strict, Text, is_number, plain
 
 Certainty = Literal["paper", "artifact", "plot", "text"]
 Data = Literal["author's", "public", "stand-in", "model"]
-#: What a row holds; ``distance`` is signed and relative, ours / published - 1.
+#: Columns of the points file; ``distance`` is signed and relative, ours / published - 1.
 COLUMNS = (
     *("series", "x", "quantity", "published", "ours", "unit"),
     *("distance", "certainty", "data", "rules"),
 )
-#: Distances whose share of points the headline tells.
+#: Relative distances for which the headline gives the share of points.
 SHARES = (0.01, 0.02, 0.1)
 
 
 class Point(Strict):
-    """One published number, what this run found for it, and where both come from."""
+    """A published number, our value of it, and the source of both."""
 
     series: Text
     x: float | str | None = None
@@ -34,7 +34,7 @@ class Point(Strict):
     certainty: Certainty
     data: Data
     rules: Text
-    #: shown beside the others and not counted: under rules that the paper is not judged by
+    #: computed and shown but not judged, e.g. under another rule set
     aside: bool = False
 
     @field_validator("published")
@@ -45,10 +45,10 @@ class Point(Strict):
         return published
 
     def row(self) -> dict[str, Any]:
-        """Return the point as ``result.json`` and the points file hold it."""
+        """Row of ``result.json`` and of the points file."""
         row: dict[str, Any] = dict.fromkeys(COLUMNS) | dict(self)
         if not self.aside:
-            # rare
+            # Few points have it, so it is left out where it is false.
             del row["aside"]
         if self.ours is not None and math.isfinite(self.ours) and self.published != 0:
             row["distance"] = self.ours / self.published - 1
@@ -56,7 +56,7 @@ class Point(Strict):
 
 
 def read_points(frame: pd.DataFrame, **default: str) -> list[Point]:
-    """Return the points of a frame, one per row; ``default`` gives columns it does not have."""
+    """Read points, one per row of a frame; ``default`` replaces absent columns."""
     points = []
     rows = frame.drop(columns="distance", errors="ignore").to_dict("records")
     for number, row in enumerate(rows):
@@ -70,18 +70,18 @@ def read_points(frame: pd.DataFrame, **default: str) -> list[Point]:
             points.append(Point.model_validate({**default, **values}))
         except ValidationError as error:
             first = error.errors()[0]
-            place = ".".join(map(str, first["loc"]))
+            column = ".".join(map(str, first["loc"]))
             raise ClaimError(
-                f"point {number}, {place}: {first['msg'].removeprefix('Value error, ')} "
+                f"point {number}, {column}: {first['msg'].removeprefix('Value error, ')} "
                 f"(columns: {', '.join(name for name in COLUMNS if name != 'distance')})"
             ) from None
     return points
 
 
 def thinned(frame: pd.DataFrame, by: Sequence[str], most: int = 11) -> pd.DataFrame:
-    """Return at most so many rows of each curve, evenly spaced, its first and last among them.
+    """Keep at most ``most`` rows of each curve, evenly spaced, with its first and its last.
 
-    A curve is the rows that agree in columns ``by``, in their order.
+    The rows of a curve have equal values in columns ``by``.
 
     Examples
     --------
@@ -90,24 +90,22 @@ def thinned(frame: pd.DataFrame, by: Sequence[str], most: int = 11) -> pd.DataFr
     [0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20]
     """
     groups = frame.groupby(list(by), sort=False, dropna=False)
-    place = groups.cumcount()
+    number = groups.cumcount()
     size = groups[frame.columns[0]].transform("size")
     step = (size - 1).clip(lower=1) / (most - 1)
-    # the place that is nearest to a multiple of the step
-    kept = (size <= most) | (place == (np.round(place / step) * step).round())
-    chosen: pd.DataFrame = frame[kept]
-    return chosen
+    # Of each multiple of the step, the nearest row.
+    is_kept = (size <= most) | (number == (np.round(number / step) * step).round())
+    kept: pd.DataFrame = frame[is_kept]
+    return kept
 
 
 def shares(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return how many points were judged and which share lies within 1, 2 and 10 %.
-
-    Points that are shown and not judged do not count.
-    """
-    counted = [row for row in rows if row["distance"] is not None and not row.get("aside")]
-    found = [abs(row["distance"]) for row in counted]
+    """Count judged points; their shares within 1, 2 and 10 % of the published value."""
+    judged = [row for row in rows if row["distance"] is not None and not row.get("aside")]
+    distances = [abs(row["distance"]) for row in judged]
     within = {
-        f"{100 * limit:g} %": sum(one <= limit for one in found) / len(found) if found else 0.0
+        f"{100 * limit:g} %": sum(distance <= limit for distance in distances)
+        / max(1, len(distances))
         for limit in SHARES
     }
-    return {"judged": len(found), "within": within}
+    return {"judged": len(distances), "within": within}

@@ -1,4 +1,4 @@
-"""What a notebook tells the batch that runs it: how many of its simulations are done."""
+"""Progress of a notebook: the number of its simulations that are done, for the batch."""
 
 import contextlib
 import os
@@ -7,16 +7,16 @@ from pathlib import Path
 from repro.base.errors import ReproError
 from repro.files.whole import write_whole
 
-#: Address of the dask scheduler on whose workers a notebook may run its simulations.
+#: Variable with the address of the dask scheduler whose workers run the simulations.
 ENV_SCHEDULER = "REPRO_SCHEDULER"
-#: File in which a notebook tells how many of its simulations are done.
-ENV_POINTS = "REPRO_POINTS"
+#: Variable with the file into which a notebook writes its progress.
+ENV_PROGRESS = "REPRO_PROGRESS"
 
 
-def tell_points(done: int, total: int | None = None) -> None:
-    """Write the number of simulations done, of all if that is known, for a batch that listens."""
-    path = Path(os.environ.get(ENV_POINTS, ""))
-    # On another machine the folder of the batch does not exist; progress must fail no figure.
+def write_progress(done: int, total: int | None = None) -> None:
+    """Write the number of simulations done, and of all if known, into the file of the batch."""
+    path = Path(os.environ.get(ENV_PROGRESS, ""))
+    # On another machine the folder of the batch does not exist. That must not fail the figure.
     if path.name and path.parent.is_dir():
         with contextlib.suppress(ReproError):
             write_whole(path, (f"{done}" if total is None else f"{done}/{total}").encode())

@@ -1,4 +1,4 @@
-"""What a figure leaves in its folder: title line, table, result record; written and read back."""
+"""Files in a figure's folder: the title line, table and ``result.json``, written and read back."""
 
 import contextlib
 import hashlib
@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from repro.base import paths
 from repro.base.errors import ReproError
 from repro.figures.cache import RECORDED, versions
-from repro.figures.claims import MISSED, OUTCOMES, PARTIAL, REPRODUCED, Said, Verdict, worst
+from repro.figures.claims import MISSED, OUTCOMES, PARTIAL, REPRODUCED, ClaimText, Verdict, worst
 from repro.figures.params import FigureSpec, judged_rules
 from repro.figures.points import Point, shares
 from repro.figures.tolerance import show
@@ -34,12 +34,12 @@ _Outcome = Literal["reproduced", "not comparable", "partial", "missed"]
 
 
 class _Saved(BaseModel):
-    """What readers of a file rely on; what else it holds is theirs to ignore."""
+    """Fields of a file that its readers rely on; further fields are ignored."""
 
     model_config = ConfigDict(strict=True, extra="ignore")
 
 
-class _Row(Said, _Saved):
+class _Row(ClaimText, _Saved):
     published: Any
     ours: Any
     tolerance: str
@@ -91,7 +91,7 @@ class _Error(_Saved):
 
 
 def lock(root: Path) -> dict[str, Any] | None:
-    """Return a checkout's lock file and ``{library: [locked, installed]}`` where they differ."""
+    """Describe a checkout's lock file; ``differs`` is ``{library: [locked, installed]}``."""
     path = root / LOCK
     if not path.is_file():
         return None
@@ -103,15 +103,16 @@ def lock(root: Path) -> dict[str, Any] | None:
         except InvalidRequirement:
             continue
         name = canonicalize_name(wanted.name)
-        here = versions().get(name)
+        installed = versions().get(name)
         applies = wanted.marker is None or wanted.marker.evaluate()
-        if name in RECORDED and applies and not (here and wanted.specifier.contains(here, True)):
-            differs[name] = [str(wanted.specifier).removeprefix("=="), here]
+        fits = installed is not None and wanted.specifier.contains(installed, True)
+        if name in RECORDED and applies and not fits:
+            differs[name] = [str(wanted.specifier).removeprefix("=="), installed]
     return {"file": LOCK, "sha256": hashlib.sha256(content).hexdigest(), "differs": differs}
 
 
 def paper_name(paper: str) -> str:
-    """Return the name of a paper's system as it is written."""
+    """Name of a paper's system, as the paper writes it."""
     return "PCS" if paper == "pcs" else paper.capitalize()
 
 
@@ -119,69 +120,70 @@ def title_line(
     spec: FigureSpec,
     run: Mapping[str, Any],
     verdicts: Sequence[Verdict],
-    drawn: Collection[int] = (),
+    seeds: Collection[int] = (),
 ) -> str:
-    """Return the line under a figure: paper, number, seeds, rules, verdicts, what marks mean.
+    """Caption of a figure: paper, number, seeds, rule set, verdicts, data, meaning of its marks.
 
-    ``drawn`` are the seeds of what was drawn by chance, told unless the inputs name them.
+    ``seeds`` are those of all random draws, written unless the inputs have ``seeds``.
     """
-    parts = [paper_name(spec.paper), spec.reference, f"profile {run['profile']}"]
-    if seeds := run["params"].get("seeds") or sorted(drawn):
-        parts.append(told_seeds(seeds))
+    texts = [paper_name(spec.paper), spec.reference, f"profile {run['profile']}"]
+    if run_seeds := run["params"].get("seeds") or sorted(seeds):
+        texts.append(seeds_text(run_seeds))
     if "rules" in run["params"]:
-        parts.append(f"{judged_rules(run['params'])} rules")
-    parts += _counted(verdicts) or ["no claims"]
-    # what is only the default need not be true
+        texts.append(f"{judged_rules(run['params'])} rules")
+    texts += _verdict_counts(verdicts) or ["no claims"]
+    # A source of data that the parameter file does not name is only the default.
     if not run["stand_in"] and "data" in spec.model_fields_set:
-        named = {"model": "model", "author's": "authors' data"}
-        parts.append(named.get(spec.data, f"{spec.data} data"))
-    parts += [spec.marks] * bool(spec.marks)
-    return " · ".join([*parts, *remarks(run).values()])
+        names = {"model": "model", "author's": "authors' data"}
+        texts.append(names.get(spec.data, f"{spec.data} data"))
+    texts += [spec.marks] * bool(spec.marks)
+    return " · ".join([*texts, *remarks(run).values()])
 
 
-def _counted(verdicts: Sequence[Verdict]) -> list[str]:
-    """Return how many claims of the paper came out and how many checks of our own hold."""
-    parts = []
-    for own, what, well in ((False, "claims", "reproduced"), (True, "own checks", "hold")):
-        found = [one.outcome for one in verdicts if _is_own(one) is own]
-        rest = [f", {found.count(one)} {one}" for one in OUTCOMES[1:] if one in found]
-        if found:
-            good = found.count(REPRODUCED)
-            parts.append(f"{good} of {len(found)} {what} {well}{''.join(rest)}")
-    return parts
+def _verdict_counts(verdicts: Sequence[Verdict]) -> list[str]:
+    """Count verdicts in words: a text for claims of the paper, a text for checks of our own."""
+    texts = []
+    for own, noun, success in ((False, "claims", "reproduced"), (True, "own checks", "hold")):
+        outcomes = [verdict.outcome for verdict in verdicts if _is_own_check(verdict) is own]
+        if outcomes:
+            others = [name for name in OUTCOMES[1:] if name in outcomes]
+            rest = "".join(f", {outcomes.count(name)} {name}" for name in others)
+            count = outcomes.count(REPRODUCED)
+            texts.append(f"{count} of {len(outcomes)} {noun} {success}{rest}")
+    return texts
 
 
-def _is_own(verdict: Verdict) -> bool:
-    """Tell whether a claim is a check of ours: nothing that the paper prints decides it."""
+def _is_own_check(verdict: Verdict) -> bool:
+    """Tell whether a claim is a check of our own, which no printed value decides."""
     derived = verdict.claim.kind == "example" and verdict.claim.certainty.startswith("derived")
     return derived or verdict.claim.kind == "check"
 
 
-def told_seeds(given: Any) -> str:
-    """Return ``seeds 0 to 11``, ``seeds 3, 5``, ``seed 0``, or ``200 seeds`` of a number.
+def seeds_text(seeds: Any) -> str:
+    """Write a list, a number, or a mapping of either: ``seeds 3, 5``, ``200 seeds``.
 
-    >>> told_seeds([0, 1, 2]), told_seeds([7]), told_seeds(200), told_seeds({"all": 3})
+    >>> seeds_text([0, 1, 2]), seeds_text([7]), seeds_text(200), seeds_text({"all": 3})
     ('seeds 0 to 2', 'seed 7', '200 seeds', '3 seeds (all)')
     """
-    if isinstance(given, Mapping):
-        return "; ".join(f"{told_seeds(some)} ({name})" for name, some in given.items())
-    if not isinstance(given, list):
-        return f"{given} seed{'s' * (given != 1)}"
-    if len(given) > 2 and given == [given[0] + place for place in range(len(given))]:
-        return f"seeds {given[0]} to {given[-1]}"
-    return f"seed{'s' * (len(given) > 1)} {', '.join(map(str, given))}"
+    if isinstance(seeds, Mapping):
+        return "; ".join(f"{seeds_text(part)} ({name})" for name, part in seeds.items())
+    if not isinstance(seeds, list):
+        return f"{seeds} seed{'s' * (seeds != 1)}"
+    if len(seeds) > 2 and seeds == [seeds[0] + number for number in range(len(seeds))]:
+        return f"seeds {seeds[0]} to {seeds[-1]}"
+    return f"seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}"
 
 
 def remarks(run: Mapping[str, Any]) -> dict[str, str]:
-    """Return what a run says about itself that a reader must know: stand-in, notes."""
-    found = {"stand_in": run["stand_in"], "notes": "; ".join(run["notes"])}
-    return {name: text for name, text in found.items() if text}
+    """Remarks of a run for its readers, by column: ``stand_in``, ``notes``."""
+    texts = {"stand_in": run["stand_in"], "notes": "; ".join(run["notes"])}
+    return {name: text for name, text in texts.items() if text}
 
 
 def table_bytes(table: pd.DataFrame, run: Mapping[str, Any]) -> bytes:
-    """Return a table as CSV that no spreadsheet runs, with a column for each remark of the run."""
-    shown = safe_cells(table.assign(**remarks(run)))
-    return str(shown.to_csv(index=False, float_format="%.10g", lineterminator="\n")).encode()
+    """Write a table as CSV without spreadsheet formulas, with a column per remark of the run."""
+    safe = safe_cells(table.assign(**remarks(run)))
+    return str(safe.to_csv(index=False, float_format="%.10g", lineterminator="\n")).encode()
 
 
 def result(
@@ -191,7 +193,7 @@ def result(
     points: Sequence[Point],
     used: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
-    """Return the content of ``result.json``, all but fingerprint, files and wall time."""
+    """Content of ``result.json``, without fingerprint, files and wall time."""
     about = {name: getattr(spec, name) for name in ("paper", "kind", "title", "reference", "shows")}
     return {
         **{"id": run["id"], **about, **run},
@@ -205,20 +207,20 @@ def result(
 
 
 class Verdicts(pd.DataFrame):
-    """One row per claim, whole, below a sentence of what came out: the end of a notebook."""
+    """Verdicts at the end of a notebook: a row per claim, unshortened, below a summary."""
 
     @classmethod
     def of(
-        cls, verdicts: Sequence[Verdict], points: Sequence[Point], said: Mapping[str, str]
+        cls, verdicts: Sequence[Verdict], points: Sequence[Point], notes: Mapping[str, str]
     ) -> "Verdicts":
-        """Return the verdicts of a run with its points and remarks."""
+        """Make the table of a run's verdicts; points and remarks go to the summary."""
         columns = ["verdict", "claim", "published", "ours", "tolerance", "certainty", "source"]
         rows = [verdict.row() for verdict in verdicts]
         for row in rows:
             values = {name: show(row[name]) for name in ("published", "ours")}
             row |= {"claim": row["what"], **values}
         frame = cls(rows, columns=[*columns, "kind"])
-        frame.attrs["sentence"] = what_came_out(verdicts, points, said)
+        frame.attrs["sentence"] = summary(verdicts, points, notes)
         return frame
 
     def __repr__(self) -> str:
@@ -231,101 +233,102 @@ class Verdicts(pd.DataFrame):
         return f"<p>{html.escape(self.attrs['sentence'])}</p>\n{aligned}"
 
 
-def what_came_out(
-    verdicts: Sequence[Verdict], points: Sequence[Point], said: Mapping[str, str]
-) -> str:
-    """Return claims reproduced and missed, nearness of published numbers, and remarks, in words."""
-    parts = _counted(verdicts)
+def summary(verdicts: Sequence[Verdict], points: Sequence[Point], notes: Mapping[str, str]) -> str:
+    """Sentences on claims reproduced and missed, distances from published numbers, and remarks."""
+    sentences = _verdict_counts(verdicts)
     for outcome in (PARTIAL, MISSED):
-        if names := [one.claim.what for one in verdicts if one.outcome == outcome]:
-            parts.append(f"{outcome.capitalize()}: {'; '.join(names)}")
+        texts = [verdict.claim.what for verdict in verdicts if verdict.outcome == outcome]
+        if texts:
+            sentences.append(f"{outcome.capitalize()}: {'; '.join(texts)}")
     near = shares(point.row() for point in points)
     if count := near["judged"]:
         share = 100 * near["within"]["2 %"]
-        many = "s" if count > 1 else ""
-        parts.append(f"{count} published number{many} compared, {share:.0f} % within 2 %")
-    parts += [text[0].upper() + text[1:] for text in said.values()]
-    return " ".join(f"{part}." for part in parts or ["No claims"])
+        plural = "s" if count > 1 else ""
+        sentences.append(f"{count} published number{plural} compared, {share:.0f} % within 2 %")
+    sentences += [text[0].upper() + text[1:] for text in notes.values()]
+    return " ".join(f"{sentence}." for sentence in sentences or ["No claims"])
 
 
 def read_result(folder: Path) -> tuple[dict[str, Any], str]:
-    """Return the ``result.json`` of a figure, and in one line what is wrong with it; or empty."""
+    """Read ``result.json``; return (content, error), both empty without a file."""
     return _read(folder / RESULT, _Result, "`repro run` makes it again")
 
 
 def read_error(folder: Path) -> tuple[dict[str, Any], str]:
-    """Return the ``error.json`` of a figure whose last run failed, as `read_result` does."""
+    """Read ``error.json``, which a failed run leaves, as `read_result` does."""
     return _read(folder / ERROR, _Error, "the last run failed; `repro run` runs the figure again")
 
 
 def damaged(folder: Path, stem: str, result: Mapping[str, Any]) -> list[str]:
-    """Return which files of a result are missing, empty or changed since written, a line each.
+    """Lines on the files of a result that are missing, empty or changed since written.
 
-    A result without checksums (version 0.3.0 and before) says nothing of changes.
+    A result without checksums (version 0.3.0 and before) cannot reveal a change.
     """
     written = result.get("files")
     sums = written if isinstance(written, Mapping) else {}
-    found = []
+    faults = []
     names = [f"{stem}.{suffix}" for suffix in ("png", "svg", "csv")]
     for name in dict.fromkeys([*names, *sums]):
         try:
             content = (folder / name).read_bytes()
         except OSError as error:
             missing = isinstance(error, FileNotFoundError)
-            found.append(f"{name}: {'missing' if missing else 'cannot be read'}")
+            faults.append(f"{name}: {'missing' if missing else 'cannot be read'}")
             continue
         if not content:
-            found.append(f"{name}: empty")
+            faults.append(f"{name}: empty")
         elif written is not None and checksum(content) != sums.get(name):
-            found.append(f"{name}: changed since it was written")
-    return found
+            faults.append(f"{name}: changed since it was written")
+    return faults
 
 
 def checksum(content: bytes) -> str:
-    """Return the SHA-256 by which a written file is known again."""
+    """SHA-256 of a written file."""
     return hashlib.sha256(content).hexdigest()
 
 
-def _read(path: Path, model: type[_Saved], way_out: str) -> tuple[dict[str, Any], str]:
+def _read(path: Path, model: type[_Saved], remedy: str) -> tuple[dict[str, Any], str]:
+    """Read a JSON file and check its fields; return (content, error)."""
     if not path.exists():
         return {}, ""
     try:
-        found = json.loads(read_small(path, MAX_BYTES, ReproError, path.name))
-        model.model_validate(found)
-        return dict(found), ""
+        content = json.loads(read_small(path, MAX_BYTES, ReproError, path.name))
+        model.model_validate(content)
+        return dict(content), ""
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        what = f"{place}: {first['msg']}" if place else "not an object of names and values"
+        key = ".".join(map(str, first["loc"]))
+        fault = f"{key}: {first['msg']}" if key else "not an object of names and values"
     except ReproError as error:
-        return {}, f"{error}; {way_out}"
+        return {}, f"{error}; {remedy}"
     except (ValueError, RecursionError):
-        what = "not JSON"
-    return {}, f"{path.name}: damaged ({what}); {way_out}"
+        fault = "not JSON"
+    return {}, f"{path.name}: damaged ({fault}); {remedy}"
 
 
 def sweep(folder: Path) -> None:
-    """Remove what a killed `repro.files.whole.write_whole` left behind in ``folder``."""
+    """Remove unfinished files of a killed `repro.files.whole.write_whole` from ``folder``."""
     for leftover in folder.glob(".*-*"):
         if leftover.is_file():
             leftover.unlink(missing_ok=True)
 
 
 def to_json(value: Mapping[str, Any]) -> bytes:
-    """Return JSON with one line per field: NaN as null, infinity as text, numpy as plain values."""
+    """Write JSON, a line per field: NaN as null, infinity as text, numpy as plain values."""
     text = json.dumps(_plain(value), indent=2, ensure_ascii=False, allow_nan=False)
     return f"{text}\n".encode()
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Return the object in a file, empty if there is none that can be read."""
+    """Read the object in a JSON file; empty if that fails."""
     with contextlib.suppress(OSError, ValueError):
-        found = json.loads(path.read_text(encoding="utf-8"))
-        return found if isinstance(found, dict) else {}
+        content = json.loads(path.read_text(encoding="utf-8"))
+        return content if isinstance(content, dict) else {}
     return {}
 
 
 def _plain(value: Any) -> Any:
+    """Value that JSON can write."""
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""How close is close enough: tolerances, relations and the comparison of plain values."""
+"""Tolerances and relations of claims, and the comparison of plain values with them."""
 
 from __future__ import annotations
 
@@ -21,37 +21,37 @@ from pydantic import (
 from repro.base.errors import ClaimError
 
 _CLOSE = 1e-9
-#: A bound beyond this leaves hardly a number that could break it.
+#: Almost no number could break a larger bound.
 LARGEST = 1e300
 
 
 def check_number(value: Any) -> Any:
-    """Return a value; refuse a number too large to compare anything with, and NaN."""
+    """Refuse NaN and numbers beyond ±`LARGEST`; return any other value."""
     if is_number(value) and not -LARGEST <= value <= LARGEST:
         raise ValueError(f"{value} is no number to compare with; at most ±{LARGEST:g} is accepted")
     return value
 
 
 def not_blank(text: str) -> str:
-    """Return a text; one of spaces is a ValueError."""
+    """Refuse a blank text; return any other."""
     if not text.strip():
         raise ValueError("must not be blank")
     return text
 
 
 _Number = Annotated[float, BeforeValidator(check_number)]
-#: A text with something in it.
+#: A text that is not blank.
 Text = Annotated[str, AfterValidator(not_blank)]
 
 
 class Strict(BaseModel):
-    """A model that takes no unknown key and converts no type."""
+    """A model that refuses unknown keys and converts no types."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
 class Accept(Strict):
-    """How close the regenerated value must be: one of low/high, rel (below 1), abs, exact."""
+    """Tolerance of a claim, exactly one of low/high, rel (below 1), abs and exact."""
 
     low: _Number | list[_Number] | None = None
     high: _Number | list[_Number] | None = None
@@ -64,7 +64,7 @@ class Accept(Strict):
     def _width(cls, width: float | None, info: ValidationInfo) -> float | None:
         if width is not None and width < 0:
             raise ValueError(f"is {width:g}; must be 0 or more")
-        # At 1, which is 100 %, a value of 0 would be as good as the published one.
+        # With a tolerance of 100 % a value of 0 would be accepted.
         if width is not None and width >= 1 and info.field_name == "rel":
             raise ValueError(
                 f"is {width:g}, which is {100 * width:g} %; must be 0 or more and below 1"
@@ -80,7 +80,7 @@ class Accept(Strict):
         if self.exact is False:
             raise ValueError("exact is either true or left out")
         lists = [bound for bound in (self.low, self.high) if isinstance(bound, list)]
-        if any(len(one) != len(other) for one, other in pairwise(lists)):
+        if any(len(left) != len(right) for left, right in pairwise(lists)):
             raise ValueError("low and high must be lists of one length")
         size = max(map(len, lists), default=1)
         for low, high in zip(spread(self.low, size), spread(self.high, size), strict=True):
@@ -89,11 +89,12 @@ class Accept(Strict):
         return self
 
     def bounds(self) -> int | None:
-        """Return how many bounds are listed, None where one stands for all values."""
-        return next((len(one) for one in (self.low, self.high) if isinstance(one, list)), None)
+        """Count the listed bounds; None where a single bound is for all values."""
+        listed = (bound for bound in (self.low, self.high) if isinstance(bound, list))
+        return next(map(len, listed), None)
 
     def text(self) -> str:
-        """Return the tolerance as a reader sees it (``4.2 … 5.8``, ``±5 %``, ``exact``)."""
+        """Tolerance as a text (``4.2 … 5.8``, ``±5 %``, ``exact``)."""
         if self.exact:
             return "exact"
         if self.rel is not None:
@@ -111,7 +112,7 @@ _ORDERS = {"gt": (">", gt), "ge": ("≥", ge), "lt": ("<", lt), "le": ("≤", le
 
 
 class Relation(Strict):
-    """An order the value must keep even where its size is off: exactly one bound."""
+    """A bound that a value keeps even where its size differs: exactly one of gt, ge, lt, le."""
 
     gt: _Number | None = None
     ge: _Number | None = None
@@ -125,20 +126,20 @@ class Relation(Strict):
         return self
 
     def holds(self, value: float) -> bool:
-        """Tell whether ``value`` keeps the order."""
+        """Tell whether ``value`` keeps the bound."""
         return all(_ORDERS[name][1](value, bound) for name, bound in self._bounds())
 
     def text(self) -> str:
-        """Return the relation as a reader sees it (``> 1``)."""
+        """Relation as a text (``> 1``)."""
         return "".join(f"{_ORDERS[name][0]} {bound:g}" for name, bound in self._bounds())
 
     def _bounds(self) -> list[tuple[str, float]]:
-        """Return the bounds that are given, by name."""
+        """Bounds that are not None, with their names."""
         return [(name, bound) for name, bound in self if bound is not None]
 
 
 def show(value: Any) -> str:
-    """Return a value as a table cell: four significant digits, lists joined by commas."""
+    """Value as a text: four significant digits, lists joined by commas."""
     if value is None:
         return "–"
     if isinstance(value, bool):
@@ -157,36 +158,38 @@ def show(value: Any) -> str:
 
 
 def within(accept: Accept, published: Any, value: Any) -> bool:
-    """Tell whether a plain value lies within the tolerance of the published one.
+    """Tell whether a plain value lies within the tolerance of the published value.
 
-    Lists are compared element by element, None passed over; a text with ``exact`` asks for True.
+    Lists are compared element by element; a published None fits any value. A published text with
+    ``exact`` fits True.
     """
     if isinstance(published, str):
         if accept.exact:
             return all(item is True for item in flat(value))
         published = None
     if not isinstance(published, list):
-        return all(_near(accept, published, ours, accept.low, accept.high) for ours in flat(value))
+        return all(_near(accept, published, item, accept.low, accept.high) for item in flat(value))
     wanted = list(flat(published))
-    found = list(flat(value))
-    if not isinstance(value, list) or len(wanted) != len(found):
-        got = f"{len(found)}" if isinstance(value, list) else "a single value"
+    ours = list(flat(value))
+    if not isinstance(value, list) or len(wanted) != len(ours):
+        count = f"{len(ours)}" if isinstance(value, list) else "a single value"
         raise ClaimError(
-            f"{len(wanted)} published values but {got} from the notebook; "
-            "give one value for each published one, in the same order"
+            f"{len(wanted)} published values but {count} from the notebook; "
+            "give a value for each published value, in the same order"
         )
     lows = spread(accept.low, len(wanted))
     highs = spread(accept.high, len(wanted))
-    rows = zip(wanted, found, lows, highs, strict=True)
+    rows = zip(wanted, ours, lows, highs, strict=True)
     return all(_near(accept, *row) for row in rows if row[0] is not None)
 
 
 def spread(bound: float | list[float] | None, size: int) -> list[Any]:
-    """Return a bound for each of ``size`` values."""
+    """Bounds of ``size`` values."""
     return bound if isinstance(bound, list) else [bound] * size
 
 
 def _near(accept: Accept, published: Any, ours: Any, low: Any, high: Any) -> bool:
+    """Tell whether our single value is within the tolerance of the published value."""
     if accept.exact and not (is_number(published) and is_number(ours)):
         return type(published) is type(ours) and bool(published == ours)
     if not is_number(ours):
@@ -201,7 +204,7 @@ def _near(accept: Accept, published: Any, ours: Any, low: Any, high: Any) -> boo
 
 
 def is_number(item: Any) -> bool:
-    """Tell a number from a bool, a text and None."""
+    """Tell whether an item is a number, which a bool is not."""
     return isinstance(item, int | float) and not isinstance(item, bool)
 
 

@@ -1,4 +1,4 @@
-"""Bars, grouped or stacked, with published values as open markers on them."""
+"""Bar charts, grouped or stacked, with published values as open markers."""
 
 from typing import Any, Unpack
 
@@ -11,14 +11,14 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from repro.base.typing import Floats
-from repro.plot.panel import Panel, finish, owner, panel_axes, turn_long_labels
-from repro.plot.published import halo, published_style
+from repro.plot.panel import PanelOptions, finish, owner, panel_axes, turn_long_labels
+from repro.plot.published_marks import halo, published_style
 from repro.plot.series_styles import Look, by_series, look
 from repro.plot.style import styled
 
-#: Part of a group's place that its bars fill.
-_ROOM = 0.8
-#: Colour of a second value of a bar, far from all others.
+#: Fraction of a group's width that its bars fill.
+_GROUP_FILL = 0.8
+#: Colour of a bar's second value, far from the colour of every series.
 _TICK = "#e0218a"
 Key = tuple[str, ...]
 
@@ -33,23 +33,23 @@ def bar_chart(
     published: str | None = None,
     spread: str | None = None,
     text: str | None = None,
-    **panel: Unpack[Panel],
+    **panel: Unpack[PanelOptions],
 ) -> Figure:
-    """Draw one bar per row, gathered in groups, groups and series in order of appearance.
+    """Draw one bar per row, in groups; groups and series keep their order of appearance.
 
     Parameters
     ----------
     frame : DataFrame
         One row per bar.
     group, value : str
-        Columns of the group (horizontal axis) and the height.
+        Columns of the group (horizontal axis) and of the bar's height.
     series : str, optional
-        Column of the series inside a group; the same as ``group`` for one coloured bar each.
+        Column of the series inside a group. If it is ``group``, each group has one coloured bar.
     published, spread : str, optional
-        Columns of published values (NaN where there is none) and of half an error bar. Values that
-        all bars of a group share are drawn once, as a line over the group.
+        Columns of the published value (NaN without one) and of half the length of an error bar. A
+        published value that all bars of a group share is plotted once, as a line over the group.
     text : str, optional
-        Column of what is written over each bar.
+        Column of the text over each bar.
 
     Examples
     --------
@@ -61,48 +61,48 @@ def bar_chart(
     axes = panel_axes(panel)
     log = panel.pop("log", False)
     reference = panel.get("reference")
-    # on a logarithmic axis a bar has no natural foot but that of a ratio
-    foot = reference if log and reference else 0.0
+    # A logarithmic axis has no zero: bars of ratios start at the reference.
+    baseline = reference if log and reference else 0.0
     groups = list(dict.fromkeys(frame[group].astype(str)))
-    (parts,) = by_series(series, frame)
-    beside = 1 if series == group else len(parts)
-    width = _ROOM / beside
-    parted = frame.groupby(group, sort=False)
-    shared = [] if published is None else [rows[published] for _, rows in parted]
-    once = beside > 1 and _alike(shared)
-    if once:
-        _draw_over_groups(axes, np.array([one.iloc[0] for one in shared], dtype=float))
-    for number, (style, rows) in enumerate(parts):
-        at = np.array([groups.index(str(item)) for item in rows[group]], dtype=float)
-        if beside > 1:
-            at += (number - (beside - 1) / 2) * width
-        drawn = axes.bar(
-            at,
-            rows[value].to_numpy(float) - foot,
+    (series_rows,) = by_series(series, frame)
+    bars_per_group = 1 if series == group else len(series_rows)
+    width = _GROUP_FILL / bars_per_group
+    by_group = frame.groupby(group, sort=False)
+    group_values = [] if published is None else [rows[published] for _, rows in by_group]
+    shared = bars_per_group > 1 and _each_has_one_value(group_values)
+    if shared:
+        _draw_over_groups(axes, np.array([values.iloc[0] for values in group_values], dtype=float))
+    for number, (style, rows) in enumerate(series_rows):
+        x = np.array([groups.index(str(name)) for name in rows[group]], dtype=float)
+        if bars_per_group > 1:
+            x += (number - (bars_per_group - 1) / 2) * width
+        bars = axes.bar(
+            x,
+            rows[value].to_numpy(float) - baseline,
             width * 0.92,
-            bottom=foot,
+            bottom=baseline,
             yerr=None if spread is None else rows[spread].to_numpy(float),
             error_kw={"elinewidth": 0.7, "capsize": 1.5},
             **style.bar,
         )
-        # seen on black bars, too
-        for part in drawn.errorbar.get_children() if drawn.errorbar else ():
-            part.set_path_effects(halo(1.8))
-        if published is not None and not once:
-            axes.plot(at, rows[published].to_numpy(float), **published_style(), clip_on=False)
+        # Without the halo an error bar vanishes on a black bar.
+        for line in bars.errorbar.get_children() if bars.errorbar else ():
+            line.set_path_effects(halo(1.8))
+        if published is not None and not shared:
+            axes.plot(x, rows[published].to_numpy(float), **published_style(), clip_on=False)
         if text is not None:
-            room = width / len(groups)
-            _write_above(axes, at, rows, [value, spread, published], text, room, once=once)
+            columns = [value, spread, published]
+            _write_above(axes, x, rows, columns, text, width / len(groups), shared=shared)
     if reference is not None:
         axes.axhline(reference, color="#555555", linewidth=0.7, linestyle=":")
     if log:
         axes.set_yscale("log")
         low, high = axes.get_ylim()
         if not reference:
-            # bars that could stand on anything stand on a whole decade
+            # Without a reference the axis starts at a whole decade.
             low = 10 ** np.floor(np.log10(low))
             axes.set_ylim(bottom=low)
-        # plain numbers, more of them where there are few decades
+        # Below two decades, ticks at 1 alone would be too few.
         axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < 100 else (1,)))
         axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
         axes.yaxis.set_minor_formatter(NullFormatter())
@@ -114,18 +114,18 @@ def bar_chart(
 
 @styled
 def tick_bars(axes: Axes, frame: pd.DataFrame, *, value: str, series: str | None = None) -> None:
-    """Draw a second value as a short line across each bar that `bar_chart` drew of a frame.
+    """Draw a second value as a short line across each bar of a `bar_chart`.
 
     Parameters
     ----------
     axes : Axes
-        The panel of the chart, which has nothing but these bars.
+        Panel of the chart, without other bars.
     frame : DataFrame
-        That of the chart.
+        Frame of the chart.
     value : str
-        Column of the second value; its name stands in the legend.
+        Column of the second value; the legend shows its name.
     series : str, optional
-        That of the chart.
+        Column of the series, as in the chart.
 
     Examples
     --------
@@ -135,8 +135,8 @@ def tick_bars(axes: Axes, frame: pd.DataFrame, *, value: str, series: str | None
     >>> [float(line[0, 1]) for line in axes.collections[0].get_segments()]
     [26.0, 1.1]
     """
-    (parts,) = by_series(series, frame)
-    values = np.concatenate([rows[value].to_numpy(float) for _, rows in parts])
+    (series_rows,) = by_series(series, frame)
+    values = np.concatenate([rows[value].to_numpy(float) for _, rows in series_rows])
     bars = [(bar.get_x(), bar.get_width()) for bar in axes.patches if isinstance(bar, Rectangle)]
     left, width = np.transpose(bars)
     axes.hlines(
@@ -151,47 +151,50 @@ def tick_bars(axes: Axes, frame: pd.DataFrame, *, value: str, series: str | None
     )
 
 
-def _alike(groups: list[Any]) -> bool:
-    """Tell whether several bars in every group have one value in common."""
-    return bool(groups) and all(len(one) > 1 and len(one.unique()) == 1 for one in groups)
+def _each_has_one_value(groups: list[Any]) -> bool:
+    """Tell whether every group has several bars, all with the same value."""
+    return bool(groups) and all(len(values) > 1 and len(values.unique()) == 1 for values in groups)
 
 
 def _draw_over_groups(axes: Axes, values: Floats) -> None:
-    """Draw the one published value of each group as a dashed line over its bars."""
-    ends = np.array([-_ROOM / 2, _ROOM / 2, np.nan])
-    at = np.add.outer(np.arange(len(values)), ends).ravel()
+    """Draw the published value of each group, (groups,), as a dashed line over its bars."""
+    # NaN separates the lines of the groups.
+    ends = np.array([-_GROUP_FILL / 2, _GROUP_FILL / 2, np.nan])
+    x = np.add.outer(np.arange(len(values)), ends).ravel()
     heights = np.repeat(values, 3)
     style = {**published_style(joined=True), "path_effects": halo(1.4)}
-    axes.plot(at, heights, markevery=slice(0, None, 3), **style)
+    axes.plot(x, heights, markevery=slice(0, None, 3), **style)
 
 
 def _write_above(
     axes: Axes,
-    at: Floats,
+    x: Floats,
     rows: pd.DataFrame,
-    heights: list[str | None],
+    columns: list[str | None],
     text: str,
     width: float,
     *,
-    once: bool,
+    shared: bool,
 ) -> None:
-    """Write a text over the highest of a bar, its error bar and its published value.
+    """Write the texts of bars over them, clear of error bars and published markers.
 
-    It is turned where it would be wider than the bar, a part ``width`` of the axes. Published
-    values count where the text would lie on them; those drawn ``once`` are no rings.
+    ``columns`` name the value, the spread and the published value; ``width`` is that of a bar as a
+    fraction of the axes. A text wider than its bar is turned. ``shared``: published values are
+    lines over the groups, without markers on the bars.
     """
     inches = width * owner(axes).get_figwidth() * axes.get_position().width
     value, spread, published = (
         np.zeros(len(rows)) if name is None else rows[name].fillna(0).to_numpy(float)
-        for name in heights
+        for name in columns
     )
     tops = value + spread
+    # A marker far above the bar leaves room for the text below it.
     published = np.where(published - tops > 0.12 * published.max(), 0, published)
-    for x, top, ring, note in zip(at, tops, published, rows[text], strict=True):
-        up = 5.5 if ring and not once and ring > 0.9 * top else 3
+    for bar_x, top, marker, note in zip(x, tops, published, rows[text], strict=True):
+        up = 5.5 if marker and not shared and marker > 0.9 * top else 3
         axes.annotate(
             str(note),
-            (x, max(top, ring)),
+            (bar_x, max(top, marker)),
             (0, up),
             textcoords="offset points",
             ha="center",
@@ -213,9 +216,9 @@ def stacked_chart(
     cluster: str | None = None,
     pieces: str | None = None,
     published: pd.DataFrame | None = None,
-    **panel: Unpack[Panel],
+    **panel: Unpack[PanelOptions],
 ) -> Figure:
-    """Draw one stack per bar, parts from the bottom up in order of appearance.
+    """Draw stacked bars, parts from the bottom up in order of appearance.
 
     Parameters
     ----------
@@ -224,36 +227,36 @@ def stacked_chart(
     bar, part, value : str
         Columns of the bar, the part and its height.
     cluster : str, optional
-        Column that gathers bars (a model with its worker counts); named under its bars.
+        Column of the group of bars (a model with its worker counts), written under its bars.
     pieces : str, optional
-        Column of the pieces of a part, each lighter than the one below; bars then touch.
+        Column of the pieces of a part, each lighter than the piece below. Bars then touch.
     published : DataFrame, optional
-        Columns ``bar`` (and ``cluster``) and ``value``: published totals.
+        Published totals of bars: columns ``bar`` (and ``cluster``) and ``value``.
     """
     axes = panel_axes(panel)
     columns = [bar] if cluster is None else [cluster, bar]
     bars = list(dict.fromkeys(_names(frame, columns)))
     clusters = list(dict.fromkeys(name[:-1] for name in bars))
     bars.sort(key=lambda name: clusters.index(name[:-1]))
-    # a gap of half a bar sets clusters apart
-    places = {name: at + clusters.index(name[:-1]) / 2 for at, name in enumerate(bars)}
-    below = dict.fromkeys(places, 0.0)
-    for style, whole in by_series(part, frame)[0]:
-        shades = [(style.bar, whole)] if pieces is None else _shades(style, whole, pieces)
+    # Clusters are half a bar apart.
+    x_of = {name: number + clusters.index(name[:-1]) / 2 for number, name in enumerate(bars)}
+    tops = dict.fromkeys(x_of, 0.0)
+    for style, part_rows in by_series(part, frame)[0]:
+        shades = [(style.bar, part_rows)] if pieces is None else _shades(style, part_rows, pieces)
         for shade, rows in shades:
             names = _names(rows, columns)
             heights = rows[value].to_numpy(float)
-            at = [places[name] for name in names]
-            bottom = [below[name] for name in names]
-            axes.bar(at, heights, 0.8 if pieces is None else 1.0, bottom=bottom, **shade)
+            x = [x_of[name] for name in names]
+            bottoms = [tops[name] for name in names]
+            axes.bar(x, heights, 0.8 if pieces is None else 1.0, bottom=bottoms, **shade)
             for name, height in zip(names, heights, strict=True):
-                below[name] += height
+                tops[name] += height
     if published is not None:
-        at = [places[name] for name in _names(published, columns)]
-        axes.plot(at, published[value].to_numpy(float), **published_style())
-    axes.set_xticks(list(places.values()), [name[-1] for name in places])
+        x = [x_of[name] for name in _names(published, columns)]
+        axes.plot(x, published[value].to_numpy(float), **published_style())
+    axes.set_xticks(list(x_of.values()), [name[-1] for name in x_of])
     if cluster is not None:
-        _name_clusters(axes, places)
+        _name_clusters(axes, x_of)
     axes.grid(False, axis="x")
     return finish(axes, panel)
 
@@ -261,28 +264,30 @@ def stacked_chart(
 def _shades(
     look: Look, rows: pd.DataFrame, pieces: str
 ) -> list[tuple[dict[str, Any], pd.DataFrame]]:
-    """Return the pieces of a part with ever lighter looks; the first stands in the legend."""
-    parts = [piece for _, piece in rows.groupby(pieces, sort=False)]
+    """Pieces of a part with ever lighter bar styles; only the first has a legend label."""
+    piece_rows = [piece for _, piece in rows.groupby(pieces, sort=False)]
     dark = to_rgb(look.color)
     shades = [
-        [1 - (1 - one) * (1 - 0.75 * at / len(parts)) for one in dark] for at in range(len(parts))
+        [1 - (1 - channel) * (1 - 0.75 * number / len(piece_rows)) for channel in dark]
+        for number in range(len(piece_rows))
     ]
     plain = {**look.bar, "hatch": "", "linewidth": 0.0}
     return [
-        ({**plain, "color": shade, "label": "" if at else look.label}, piece)
-        for at, (shade, piece) in enumerate(zip(shades, parts, strict=True))
+        ({**plain, "color": shade, "label": "" if number else look.label}, piece)
+        for number, (shade, piece) in enumerate(zip(shades, piece_rows, strict=True))
     ]
 
 
 def _names(frame: pd.DataFrame, columns: list[str]) -> list[Key]:
+    """Texts in some columns, a tuple per row."""
     return list(zip(*(frame[column].astype(str) for column in columns), strict=True))
 
 
-def _name_clusters(axes: Axes, places: dict[Key, float]) -> None:
+def _name_clusters(axes: Axes, x_of: dict[Key, float]) -> None:
     """Write the name of each cluster under the middle of its bars."""
     for text in axes.get_xticklabels():
         text.set_fontsize(5)
-    middles = pd.Series(places).groupby(level=0, sort=False).mean()
+    middles = pd.Series(x_of).groupby(level=0, sort=False).mean()
     lower = axes.secondary_xaxis(0.0)
     lower.set_xticks(middles, middles.index)
     lower.tick_params(length=0, pad=14)

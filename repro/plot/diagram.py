@@ -1,4 +1,4 @@
-"""Diagrams: boxes in rows, under the words of each the names of what does its work, and arrows."""
+"""Diagrams: boxes in rows, each with a text and the Python names that implement it; arrows."""
 
 import textwrap
 from collections.abc import Sequence
@@ -10,82 +10,80 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
 
-from repro.plot.panel import COLUMN_INCHES, Panel, owner, panel_axes
+from repro.plot.panel import COLUMN_INCHES, PanelOptions, owner, panel_axes
 from repro.plot.style import styled
 
-#: Inches: beside a box, between rows, above and below all, around a panel, of a layer's name, line.
-_BESIDE = 0.62
-_BETWEEN = 0.42
+#: Lengths in inches: gaps between columns and rows, margins, layer names, a line of text.
+_COLUMN_GAP = 0.62
+_ROW_GAP = 0.42
 _EDGE = 0.12
 _PAD = 0.1
 _LAYER = 0.72
 _LINE = 0.105
-#: Letters in an inch of the words and of the names in a box.
-_WORDS = 18.5
-_NAMES = 21.0
+#: Letters per inch of the words and of the names in a box.
+_WORDS_PER_INCH = 18.5
+_NAMES_PER_INCH = 21.0
 
 
 @styled
 def diagram_chart(
-    boxes: pd.DataFrame, arrows: Sequence[Sequence[Any]], **panel: Unpack[Panel]
+    boxes: pd.DataFrame, arrows: Sequence[Sequence[Any]], **panel: Unpack[PanelOptions]
 ) -> Figure:
-    """Draw boxes row by row and arrows between them.
+    """Draw boxes in rows and arrows between them.
 
     Parameters
     ----------
     boxes : DataFrame
-        One row per box: box (its key), row (from 0), layer (name of the row, "" without), place
-        (of its middle, part of the width), room (part of the width), words, names (a blank
-        between them; "" for what stands outside the package, drawn dashed).
+        One row per box: box (its key), row (from 0), layer (name of the row, or ""), place (its
+        middle) and room (its width), both fractions of the chart's width, words, and names (of
+        this package, with blanks between; a box without names has a dashed border).
     arrows : sequence
-        From, to, words on it, and how far it bends to its right (part of its length); the last two
-        may be left out.
+        Start, end, words on the arrow, and its bend to the right as a fraction of its length. The
+        last two may be left out.
     """
     left = _LAYER if boxes["layer"].any() else 0.0
     inches = COLUMN_INCHES[panel.setdefault("columns", 2)] - _PAD
-    width = boxes["room"].min() * (inches - left) - _BESIDE
-    words = [textwrap.wrap(text, int(width * _WORDS)) for text in boxes["words"]]
-    names = [_at_dots(text, int(width * _NAMES)) for text in boxes["names"]]
-    lines = [len(one) + len(two) for one, two in zip(words, names, strict=True)]
-    high = _LINE * boxes.assign(lines=lines).groupby("row")["lines"].max().to_numpy() + 0.13
-    middles = (high + _BETWEEN).cumsum() - _BETWEEN + _EDGE - high / 2
-    bottom = (high + _BETWEEN).sum() - _BETWEEN + 2 * _EDGE
+    width = boxes["room"].min() * (inches - left) - _COLUMN_GAP
+    titles = [textwrap.wrap(text, int(width * _WORDS_PER_INCH)) for text in boxes["words"]]
+    names = [_broken_at_dots(text, int(width * _NAMES_PER_INCH)) for text in boxes["names"]]
+    lines = [len(title) + len(own) for title, own in zip(titles, names, strict=True)]
+    heights = _LINE * boxes.assign(lines=lines).groupby("row")["lines"].max().to_numpy() + 0.13
+    middles = (heights + _ROW_GAP).cumsum() - _ROW_GAP + _EDGE - heights / 2
+    bottom = (heights + _ROW_GAP).sum() - _ROW_GAP + 2 * _EDGE
     axes = panel_axes(panel, height=bottom + _PAD)
     axes.set(xlim=(0, inches), ylim=(bottom, 0), aspect="equal")
     axes.set_axis_off()
     for row, layer in enumerate(boxes.groupby("row")["layer"].first()):
         if layer:
-            start = (0, middles[row] - high[row] / 2 - 0.1)
-            deep = high[row] + 0.2
-            axes.add_patch(Rectangle(start, inches, deep, fc="#ececec", lw=0))
+            corner = (0, middles[row] - heights[row] / 2 - 0.1)
+            axes.add_patch(Rectangle(corner, inches, heights[row] + 0.2, fc="#ececec", lw=0))
             axes.text(0.06, middles[row], layer, va="center", weight="bold", size=6.5)
-    placed = {}
-    rows = zip(boxes["box"], boxes["row"], boxes["place"], words, names, strict=True)
-    for box, row, place, title, found in rows:
-        x = left + place * (inches - left)
+    patches = {}
+    rows = zip(boxes["box"], boxes["row"], boxes["place"], titles, names, strict=True)
+    for box, row, middle, title, own in rows:
+        x = left + middle * (inches - left)
         y = middles[row]
-        line = "-" if found else (0, (4, 2))
-        placed[box] = FancyBboxPatch(
-            (x - width / 2, y - high[row] / 2),
+        patches[box] = FancyBboxPatch(
+            (x - width / 2, y - heights[row] / 2),
             width,
-            high[row],
+            heights[row],
             zorder=3,
             fc="white",
             ec="#1c1c1c",
             lw=0.8,
-            ls=line,
+            ls="-" if own else (0, (4, 2)),
             boxstyle="round,pad=0,rounding_size=0.04",
         )
-        axes.add_patch(placed[box])
-        _text(axes, x, y - _LINE * len(found) / 2, title, size=6.5)
-        _text(axes, x, y + _LINE * len(title) / 2, found, size=5.2, family="monospace")
-    for start, end, *more in arrows:
-        _arrow(axes, (placed[start], placed[end]), *more)
+        axes.add_patch(patches[box])
+        _text(axes, x, y - _LINE * len(own) / 2, title, size=6.5)
+        _text(axes, x, y + _LINE * len(title) / 2, own, size=5.2, family="monospace")
+    for start, end, *words_and_bend in arrows:
+        _arrow(axes, (patches[start], patches[end]), *words_and_bend)
     return owner(axes)
 
 
-def _at_dots(names: str, letters: int) -> list[str]:
-    """Return names, too long ones broken at their dots."""
+def _broken_at_dots(names: str, letters: int) -> list[str]:
+    """Lines of at most so many letters, a name a line; long names are broken at their dots."""
     spaced = [textwrap.wrap(name.replace(".", " ."), letters + 2) for name in names.split()]
     return [line.replace(" .", ".") for lines in spaced for line in lines]
 
@@ -93,13 +91,13 @@ def _at_dots(names: str, letters: int) -> list[str]:
 def _arrow(
     axes: Axes, ends: tuple[FancyBboxPatch, FancyBboxPatch], words: str = "", bend: float = 0.0
 ) -> None:
-    """Draw an arrow from border to border, its words on the middle of what is seen of it."""
+    """Draw an arrow from border to border, with words on the middle of its visible part."""
     corners = np.array([[box.get_x(), box.get_y()] for box in ends])
     halves = np.array([[box.get_width(), box.get_height()] for box in ends]) / 2
-    one, other = middles = corners + halves
+    start, end = middles = corners + halves
     arrow = FancyArrowPatch(
-        tuple(one),
-        tuple(other),
+        tuple(start),
+        tuple(end),
         patchA=ends[0],
         patchB=ends[1],
         shrinkA=1,
@@ -112,10 +110,10 @@ def _arrow(
         connectionstyle=f"arc3,rad={bend}",
     )
     axes.add_patch(arrow)
-    # the curve of arc3, where the vertical axis points down
-    control = (one + other) / 2 + bend * np.array([one[1] - other[1], other[0] - one[0]])
+    # The curve of arc3, a quadratic Bézier curve; the vertical axis points down.
+    control = (start + end) / 2 + bend * np.array([start[1] - end[1], end[0] - start[0]])
     t = np.linspace(0, 1, 401)[:, None]
-    curve = (1 - t) ** 2 * one + 2 * t * (1 - t) * control + t**2 * other
+    curve = (1 - t) ** 2 * start + 2 * t * (1 - t) * control + t**2 * end
     hidden = (np.abs(curve[:, None] - middles) <= halves).all(axis=2).any(axis=1)
     x, y = curve[~hidden][(~hidden).sum() // 2]
     white = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
@@ -123,6 +121,6 @@ def _arrow(
 
 
 def _text(axes: Axes, x: float, y: float, lines: Sequence[str], **style: Any) -> None:
-    """Write lines, if there are any, with their middle at a place."""
+    """Write lines of text, centred at ``x``, ``y``."""
     if lines:
         axes.text(x, y, "\n".join(lines), ha="center", va="center", zorder=4, **style)

@@ -1,12 +1,12 @@
-"""Schedules: one lane per job, GPU or resource, one bar per interval."""
+"""Gantt charts: a lane per job, GPU or resource, a bar per interval."""
 
 from typing import Unpack
 
 import pandas as pd
 from matplotlib.figure import Figure
 
-from repro.plot.panel import Panel, finish, panel_axes
-from repro.plot.published import published_style
+from repro.plot.panel import PanelOptions, finish, panel_axes
+from repro.plot.published_marks import published_style
 from repro.plot.series_styles import looks
 from repro.plot.style import styled
 
@@ -19,39 +19,39 @@ def gantt_chart(
     series: str | None = None,
     text: str | None = None,
     published: pd.DataFrame | None = None,
-    **panel: Unpack[Panel],
+    **panel: Unpack[PanelOptions],
 ) -> Figure:
-    """Draw one bar per row in the lane it names.
+    """Draw one bar per row, in the row's lane.
 
     Parameters
     ----------
     frame : DataFrame
         One row per interval, with its ``start`` and ``end`` (s).
     lane, series, text : str
-        Columns of the lane (from the top in order of appearance), of what gives the colour (the
-        lane when left out) and of what is written into the bars.
+        Columns of the lane (from the top in order of appearance), of the series that gives the
+        colour (the lane when left out) and of the text in the bar.
     published : DataFrame, optional
-        Columns ``lane`` and ``end``: published ends, drawn as open markers.
+        Columns ``lane`` and ``end``: published ends, plotted as open markers.
     """
     lanes = list(dict.fromkeys(frame[lane].astype(str)))
     axes = panel_axes(panel, height=0.8 + 0.25 * max(2, len(lanes)))
     if series is not None:
-        # names of jobs are short and stand in the legend by name, before words
-        frame = frame.sort_values(series, kind="stable", key=lambda names: names.map(_by_name))
+        # The legend sorts the short names of jobs and puts longer words behind them.
+        frame = frame.sort_values(series, kind="stable", key=lambda names: names.map(_sort_key))
     names = frame[series or lane].astype(str)
-    chosen = looks(names)
+    styles = looks(names)
     labelled = ~names.duplicated() & (series is not None)
     notes = [""] * len(frame) if text is None else frame[text].astype(str)
-    at = frame[lane].astype(str).map(lanes.index)
-    rows = zip(at, frame["start"], frame["end"], names, labelled, notes, strict=True)
-    for place, begin, end, name, first, note in rows:
-        style = chosen[name]
-        how = {**style.bar, "linewidth": 0.5, "label": style.label if first else ""}
-        axes.barh(place, end - begin, left=begin, height=0.72, **how)
+    lane_numbers = frame[lane].astype(str).map(lanes.index)
+    rows = zip(lane_numbers, frame["start"], frame["end"], names, labelled, notes, strict=True)
+    for lane_number, begin, end, name, first, note in rows:
+        style = styles[name]
+        keywords = {**style.bar, "linewidth": 0.5, "label": style.label if first else ""}
+        axes.barh(lane_number, end - begin, left=begin, height=0.72, **keywords)
         if note:
             axes.text(
                 (begin + end) / 2,
-                place,
+                lane_number,
                 note,
                 ha="center",
                 va="center",
@@ -70,6 +70,6 @@ def gantt_chart(
     return finish(axes, panel)
 
 
-def _by_name(name: object) -> str:
-    """Return what the name of a job is sorted by, and one value for all words."""
+def _sort_key(name: object) -> str:
+    """Key that sorts names of jobs, up to three letters, before all longer words."""
     return str(name) if len(str(name)) < 4 else "~"

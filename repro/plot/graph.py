@@ -1,4 +1,4 @@
-"""Graphs of jobs: weighted edges, the chosen ones bold."""
+"""Weighted graphs of jobs with the edges of a matching in bold."""
 
 from collections.abc import Mapping
 from typing import Unpack
@@ -7,7 +7,7 @@ import networkx as nx
 import pandas as pd
 from matplotlib.figure import Figure
 
-from repro.plot.panel import Panel, owner, panel_axes
+from repro.plot.panel import PanelOptions, owner, panel_axes
 from repro.plot.style import styled
 
 
@@ -19,23 +19,22 @@ def matching_graph(
     weight: str,
     chosen: str,
     notes: Mapping[str, str] | None = None,
-    **panel: Unpack[Panel],
+    **panel: Unpack[PanelOptions],
 ) -> Figure:
-    """Draw nodes on a circle and every edge with its weight; chosen edges are thick and solid.
+    """Draw nodes on a circle and edges with their weights; matched edges are thick and solid.
 
-    ``edges`` has a row per edge; ``ends``, ``weight`` and ``chosen`` are columns: the two nodes,
-    the number written on the edge, and whether it belongs to the matching. ``notes``: a second line
-    in each node.
+    ``edges`` has a row per edge. Its columns ``ends`` are the two nodes, ``weight`` is the number
+    on the edge, ``chosen`` tells whether the matching has it. ``notes``: second line in each node.
     """
     axes = panel_axes(panel, height=2.4)
     graph = nx.from_pandas_edgelist(edges, *ends, [weight, chosen])
-    at = nx.circular_layout(graph)
-    for picked, color, width, line in ((0, "#9a9a9a", 0.9, "--"), (1, "#514b8a", 2.6, "-")):
-        some = [(one, other) for one, other, of in graph.edges(data=chosen) if of == picked]
+    positions = nx.circular_layout(graph)
+    for in_matching, color, width, line in ((0, "#9a9a9a", 0.9, "--"), (1, "#514b8a", 2.6, "-")):
+        listed = [(a, b) for a, b, matched in graph.edges(data=chosen) if matched == in_matching]
         nx.draw_networkx_edges(
             graph,
-            at,
-            edgelist=some,
+            positions,
+            edgelist=listed,
             ax=axes,
             edge_color=color,
             width=width,
@@ -43,15 +42,21 @@ def matching_graph(
             node_size=700,
         )
     nx.draw_networkx_nodes(
-        graph, at, ax=axes, node_color="white", edgecolors="#1c1c1c", linewidths=0.8, node_size=700
+        graph,
+        positions,
+        ax=axes,
+        node_color="white",
+        edgecolors="#1c1c1c",
+        linewidths=0.8,
+        node_size=700,
     )
     texts = {node: f"{node}\n{notes[node]}" if notes else node for node in graph}
-    nx.draw_networkx_labels(graph, at, texts, ax=axes, font_size=7)
-    weights = {(one, other): f"{of:.3g}" for one, other, of in graph.edges(data=weight)}
-    # Off the middle, where the diagonals of a square meet.
+    nx.draw_networkx_labels(graph, positions, texts, ax=axes, font_size=7)
+    weights = {(a, b): f"{number:.3g}" for a, b, number in graph.edges(data=weight)}
+    # The diagonals of a square meet in the middle, so labels are moved off it.
     nx.draw_networkx_edge_labels(
         graph,
-        at,
+        positions,
         weights,
         ax=axes,
         font_size=7,

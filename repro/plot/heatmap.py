@@ -1,4 +1,4 @@
-"""Matrices: one cell per pair, shaded by a number, with text in it."""
+"""Heat maps: a cell per pair, shaded by a number, with a text in it."""
 
 from typing import Unpack
 
@@ -9,10 +9,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from repro.plot.panel import Panel, finish, panel_axes, turn_long_labels
+from repro.plot.panel import PanelOptions, finish, panel_axes, turn_long_labels
 from repro.plot.style import styled
 
-# Light to dark without turning back, so that it keeps its order in greyscale.
+# Ever darker, so that the order survives in greyscale.
 _COLORS = "YlGnBu"
 
 
@@ -26,46 +26,46 @@ def heatmap_chart(
     text: str | None = None,
     label: str | None = None,
     limits: tuple[float, float] | None = None,
-    **panel: Unpack[Panel],
+    **panel: Unpack[PanelOptions],
 ) -> Figure:
-    """Draw one cell per row of the frame; pairs that are not in it stay empty.
+    """Draw one cell per row of the frame; pairs without a row stay empty.
 
     Parameters
     ----------
     frame : DataFrame
         One row per cell; rows and columns of the chart in order of appearance.
     row, column, value : str
-        Columns of the cell's place and of the number that shades it. An infinite number is shaded
-        as the end of the scale, NaN is left white.
+        Columns of the cell's row, its column and the number that shades it. An infinite number has
+        the shade of the scale's end, NaN none.
     text : str, optional
-        Column of what is written in the cell; the value to three digits when left out.
+        Column of the text in the cell; the value to three digits when left out.
     label : str, optional
-        Draws a colour bar with this label (with the unit).
+        Label, with unit, of a colour bar; no colour bar when left out.
     limits : tuple of float, optional
-        Values of the lightest and the darkest shade; those of the data when left out.
+        Values of the lightest and the darkest shade; the range of the data when left out.
     """
     axes = panel_axes(panel, height=2.6)
     values = frame[value].to_numpy(float)
     finite = values[np.isfinite(values)]
     low, high = limits or (finite.min(initial=0.0), finite.max(initial=1.0))
-    words = frame[value].map("{:.3g}".format) if text is None else frame[text].astype(str)
+    texts = frame[value].map("{:.3g}".format) if text is None else frame[text].astype(str)
     cells = pd.DataFrame(
         {
             "row": frame[row].astype(str),
             "column": frame[column].astype(str),
             "shade": values.clip(low, high),
-            "word": words,
+            "text": texts,
         }
     )
     rows = cells["row"].unique()
-    across = cells["column"].unique()
-    shades, written = (
-        cells.pivot_table(name, "row", "column", aggfunc="first").reindex(rows, columns=across)
-        for name in ("shade", "word")
+    columns = cells["column"].unique()
+    shades, annotations = (
+        cells.pivot_table(name, "row", "column", aggfunc="first").reindex(rows, columns=columns)
+        for name in ("shade", "text")
     )
     sns.heatmap(
         shades,
-        annot=written,
+        annot=annotations,
         fmt="",
         vmin=low,
         vmax=high,
@@ -76,7 +76,7 @@ def heatmap_chart(
         cbar_kws={"label": label},
         ax=axes,
     )
-    turn_long_labels(axes, list(across))
+    turn_long_labels(axes, list(columns))
     axes.grid(False)
     axes.tick_params(length=0)
     return finish(axes, panel)
@@ -89,11 +89,11 @@ def frame_cells(axes: Axes, frame: pd.DataFrame, *, row: str, column: str) -> No
     Parameters
     ----------
     axes : Axes
-        The panel.
+        Panel of the chart.
     frame : DataFrame
         One row per cell.
     row, column : str
-        Columns of the cell's place, as in the chart.
+        Columns of the cell's row and column, as in the chart.
 
     Examples
     --------
@@ -103,8 +103,8 @@ def frame_cells(axes: Axes, frame: pd.DataFrame, *, row: str, column: str) -> No
     >>> len(chart.axes[0].patches)
     1
     """
-    across = [word.get_text() for word in axes.get_xticklabels()]
-    rows = [word.get_text() for word in axes.get_yticklabels()]
+    columns = [label.get_text() for label in axes.get_xticklabels()]
+    rows = [label.get_text() for label in axes.get_yticklabels()]
     for x, y in zip(frame[column].astype(str), frame[row].astype(str), strict=True):
-        place = across.index(x) + 0.05, rows.index(y) + 0.05
-        axes.add_patch(Rectangle(place, 0.9, 0.9, fill=False, edgecolor="#d62718", linewidth=1.6))
+        corner = columns.index(x) + 0.05, rows.index(y) + 0.05
+        axes.add_patch(Rectangle(corner, 0.9, 0.9, fill=False, edgecolor="#d62718", linewidth=1.6))

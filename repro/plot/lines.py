@@ -1,4 +1,4 @@
-"""Curves: lines over a numeric or named axis, and cumulative distributions."""
+"""Line charts over a numeric or named axis, and cumulative distributions."""
 
 from typing import Any, Unpack
 
@@ -7,13 +7,13 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from repro.base.typing import Floats
-from repro.plot.panel import Panel, finish, panel_axes
-from repro.plot.published import draw_published
+from repro.plot.panel import PanelOptions, finish, panel_axes
+from repro.plot.published_marks import draw_published
 from repro.plot.series_styles import Look, by_series
 from repro.plot.style import styled
 
 Band = tuple[str, str]
-#: More points than a figure has pixels only make its file bigger.
+#: More points than a figure has pixels would only make its file bigger.
 _MAX_POINTS = 1500
 
 
@@ -30,36 +30,36 @@ def line_chart(
     markers: bool = True,
     joined: bool = True,
     steps: bool = False,
-    **panel: Unpack[Panel],
+    **panel: Unpack[PanelOptions],
 ) -> Figure:
-    """Draw one line per series through the rows in their order.
+    """Draw one line per series through its rows, in their order.
 
     Parameters
     ----------
     frame : DataFrame
-        One row per point; a text column ``x`` is drawn at equal distances.
+        One row per point. Texts in column ``x`` are plotted at equal distances.
     x, y, series : str
         Columns of the two axes and of the series.
     published : DataFrame, optional
-        The same columns with published values.
+        Published values in the same columns.
     published_band : tuple of str, optional
-        Columns of ``published`` with the edges of its band, drawn as whiskers; the published values
-        are then joined to a curve.
+        Columns of ``published`` with the lower and upper end of a whisker. The published values are
+        then joined to a curve.
     band : tuple of str, optional
         Columns of the lower and upper edge of a shaded band.
     markers, joined, steps : bool
-        Mark every point; join them to a line; hold each value until the next point (counts over
-        time).
+        Mark every point; join the points to a line; keep each value until the next point (counts
+        over time).
     """
     axes = panel_axes(panel)
     if not pd.api.types.is_numeric_dtype(frame[x]):
-        places = {text: at for at, text in enumerate(dict.fromkeys(frame[x].astype(str)))}
-        axes.set_xticks(list(places.values()), list(places))
-        frame = frame.assign(**{x: frame[x].astype(str).map(places)})
+        x_of = {text: number for number, text in enumerate(dict.fromkeys(frame[x].astype(str)))}
+        axes.set_xticks(list(x_of.values()), list(x_of))
+        frame = frame.assign(**{x: frame[x].astype(str).map(x_of)})
         if published is not None:
-            published = published.assign(**{x: published[x].astype(str).map(places)})
-    ours, theirs = by_series(series, frame, published)
-    for style, rows in ours:
+            published = published.assign(**{x: published[x].astype(str).map(x_of)})
+    our_curves, published_curves = by_series(series, frame, published)
+    for style, rows in our_curves:
         axes.plot(
             rows[x],
             rows[y],
@@ -67,20 +67,24 @@ def line_chart(
             label=style.label,
             linestyle=style.line if joined else "none",
             drawstyle="steps-post" if steps else "default",
-            **_marked(style, every=markers, told=markers or bool(theirs)),
+            **_marker_keywords(style, on_points=markers, in_legend=bool(published_curves)),
         )
         if band is not None:
             below, above = (rows[edge] for edge in band)
             axes.fill_between(rows[x], below, above, color=style.color, alpha=0.18, linewidth=0)
-    for style, rows in theirs:
-        at = rows[x].to_numpy(float)
-        values = rows[y].to_numpy(float)
-        ends = None
+    for style, rows in published_curves:
+        whiskers = None
         if published_band is not None:
             low, high = published_band
-            ends = rows[low].to_numpy(float), rows[high].to_numpy(float)
-        joined = published_band is not None
-        draw_published(axes, at, values, style.marker, band=ends, joined=joined)
+            whiskers = rows[low].to_numpy(float), rows[high].to_numpy(float)
+        draw_published(
+            axes,
+            rows[x].to_numpy(float),
+            rows[y].to_numpy(float),
+            style.marker,
+            whiskers=whiskers,
+            joined=published_band is not None,
+        )
     return finish(axes, panel)
 
 
@@ -91,57 +95,58 @@ def cdf_chart(
     value: str,
     series: str,
     published: pd.DataFrame | None = None,
-    **panel: Unpack[Panel],
+    **panel: Unpack[PanelOptions],
 ) -> Figure:
     """Draw one cumulative distribution per series.
 
     Parameters
     ----------
     frame : DataFrame
-        One row per observation; NaN is left out of the curve but counted in its total.
+        One row per observation. NaN has no point on the curve but counts in its total.
     value, series : str
-        Columns of the observation and of the series it belongs to.
+        Columns of the observation and of its series.
     published : DataFrame, optional
-        Columns ``series``, ``value`` and ``fraction`` (0 to 1) of published points.
+        Published points: columns ``series``, ``value`` and ``fraction`` (0 to 1).
     """
     axes = panel_axes(panel)
-    ours, theirs = by_series(series, frame, published)
-    for style, rows in ours:
+    our_curves, published_curves = by_series(series, frame, published)
+    for style, rows in our_curves:
         axes.plot(
-            *_curve(rows[value].to_numpy(float)),
+            *_distribution(rows[value].to_numpy(float)),
             color=style.color,
             linestyle=style.line,
             label=style.label,
             drawstyle="steps-post",
-            **_marked(style, every=False, told=bool(theirs)),
+            **_marker_keywords(style, on_points=False, in_legend=bool(published_curves)),
         )
-    for style, points in theirs:
-        at = points[value].to_numpy(float)
-        shares = points["fraction"].to_numpy(float)
-        draw_published(axes, at, shares, style.marker, curve=True)
+    for style, rows in published_curves:
+        x = rows[value].to_numpy(float)
+        fractions = rows["fraction"].to_numpy(float)
+        draw_published(axes, x, fractions, style.marker, curve=True)
     panel["log"] = "x" if panel.get("log") else ""
     panel.setdefault("ylim", (0, 1.02))
     panel.setdefault("ylabel", "fraction of jobs")
     return finish(axes, panel)
 
 
-def _marked(style: Look, *, every: bool, told: bool) -> dict[str, Any]:
-    """Return how a line carries its marker: not at all, or where it is published points that do.
+def _marker_keywords(style: Look, *, on_points: bool, in_legend: bool) -> dict[str, Any]:
+    """Keywords of a line's marker: on all points, in the legend only, or none.
 
-    It is then in the legend only: published points have the marker of their curve.
+    A line whose published points have its marker shows it in the legend only.
     """
-    return {"marker": style.marker if told else "", "markevery": None if every else []}
+    marker = style.marker if on_points or in_legend else ""
+    return {"marker": marker, "markevery": None if on_points else []}
 
 
-def _curve(values: Floats) -> tuple[Floats, Floats]:
-    """Return the corners of one curve, thinned out to `_MAX_POINTS`."""
-    known = np.sort(values[~np.isnan(values)])
-    share = np.arange(1, len(known) + 1) / max(1, len(values))
-    if len(known) > _MAX_POINTS:
-        picked = np.unique(np.linspace(0, len(known) - 1, _MAX_POINTS).round().astype(int))
-        known = known[picked]
-        share = share[picked]
-    if len(known):
-        known = np.append(known[0], known)
-        share = np.append(0.0, share)
-    return known, share
+def _distribution(values: Floats) -> tuple[Floats, Floats]:
+    """Corners of a cumulative distribution: values and fractions, at most `_MAX_POINTS` + 1."""
+    x = np.sort(values[~np.isnan(values)])
+    fractions = np.arange(1, len(x) + 1) / max(1, len(values))
+    if len(x) > _MAX_POINTS:
+        kept = np.unique(np.linspace(0, len(x) - 1, _MAX_POINTS).round().astype(int))
+        x = x[kept]
+        fractions = fractions[kept]
+    if len(x):
+        x = np.append(x[0], x)
+        fractions = np.append(0.0, fractions)
+    return x, fractions

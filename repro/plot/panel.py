@@ -1,4 +1,4 @@
-"""What all charts share: new figures, labels and scales of a panel, published marks, legends."""
+"""New figures, and the labels, scales and legend of a panel of any chart."""
 
 from collections.abc import Sequence
 from typing import Any, TypedDict
@@ -12,7 +12,7 @@ from matplotlib.markers import CARETDOWN, CARETUP
 from matplotlib.transforms import ScaledTranslation
 
 from repro.base.errors import ParamError
-from repro.plot.published import legend_keys
+from repro.plot.published_marks import legend_keys
 from repro.plot.style import Chart, styled
 
 #: Width in inches of a figure over one and over two columns of a paper.
@@ -21,16 +21,16 @@ _TITLE_INCHES = 0.17
 _SIDE_BY_SIDE = {tuple: HandlerTuple(ndivide=None, pad=0.4)}
 
 
-class Panel(TypedDict, total=False):
-    """Keywords of every chart: labels, scales, and where it is drawn."""
+class PanelOptions(TypedDict, total=False):
+    """Keywords of every chart: labels, scales and the panel it is drawn into."""
 
     #: axis labels with units
     xlabel: str
     ylabel: str
     title: str
-    #: logarithmic axes: "x", "y", "xy"; True is the value axis of bars and distributions
+    #: logarithmic axes: "x", "y" or "xy"; True: the value axis of bars and distributions
     log: bool | str
-    #: where bars have a thin horizontal line (1 for normalised values), on a log axis their foot
+    #: height of a thin horizontal line (1 for normalised bars); on a log axis bars start there
     reference: float | None
     #: ranges of the axes
     xlim: tuple[float, float]
@@ -50,7 +50,7 @@ def new_figure(
     rows: int = 1,
     widths: Sequence[float] | None = None,
 ) -> tuple[Figure, list[Axes]]:
-    """Return an empty figure with its panels, spread over some rows, of equal or given widths.
+    """Make an empty figure with panels in some ``rows``, of equal or given ``widths``.
 
     It is 1 or 2 paper ``columns`` wide (3.33 or 7 inches) and ``height`` inches high.
     """
@@ -62,34 +62,38 @@ def new_figure(
     return figure, [figure.add_subplot(grid[number]) for number in range(panels)]
 
 
-def panel_axes(panel: Panel, height: float = 2.2) -> Axes:
-    """Return the axes of a panel, or those of a new one-panel figure."""
+def panel_axes(panel: PanelOptions, height: float = 2.2) -> Axes:
+    """Axes that the keywords name, or the axes of a new figure, ``height`` inches high."""
     if "axes" in panel:
         return panel["axes"]
     return new_figure(columns=panel.get("columns", 1), height=height)[1][0]
 
 
-def finish(axes: Axes, panel: Panel) -> Figure:
-    """Set scales, ranges, labels and legend of a drawn panel; return its figure."""
+def finish(axes: Axes, panel: PanelOptions) -> Figure:
+    """Set scales, ranges, labels and legend of a panel; return its figure."""
     log = str(panel.get("log") or "")
     axes.set(**{f"{axis}scale": "log" for axis in "xy" if axis in log})
     axes.set(**{name: limits for name, limits in panel.items() if name in ("xlim", "ylim")})
     axes.set(xlabel=panel.get("xlabel", ""), ylabel=panel.get("ylabel", ""))
     axes.set_title(panel.get("title", ""), loc="left")
-    _mark_what_is_outside(axes)
+    _mark_points_outside(axes)
     legend(axes)
     return owner(axes)
 
 
-def _mark_what_is_outside(axes: Axes) -> None:
-    """Point at values beyond a given range with a small arrow at its edge, the value beside it."""
+def _mark_points_outside(axes: Axes) -> None:
+    """Mark points above or below the axis by a small arrow at its end and their value."""
+    # On an inverted axis (lanes, rows of a matrix) no point is outside.
+    if axes.yaxis_inverted() or axes.xaxis_inverted():
+        return
     low, high = axes.get_ylim()
     left, right = axes.get_xlim()
-    above, below = high + 1e-6 * abs(high), low - 1e-6 * abs(low)  # a rounding is not outside
-    # lanes and rows, counted from above, are all inside
-    counted_down = axes.yaxis_inverted() or axes.xaxis_inverted()
-    for line in [] if counted_down else list(axes.lines):
-        x, y = (np.asarray(side, float) for side in (line.get_xdata(), line.get_ydata()))
+    # A rounding error is not outside.
+    above = high + 1e-6 * abs(high)
+    below = low - 1e-6 * abs(low)
+    for line in list(axes.lines):
+        x = np.asarray(line.get_xdata(), float)
+        y = np.asarray(line.get_ydata(), float)
         if line.get_transform() != axes.transData or line.get_markevery() == []:
             continue
         for edge, marker, beyond in ((high, CARETUP, y > above), (low, CARETDOWN, y < below)):
@@ -107,10 +111,11 @@ def _mark_what_is_outside(axes: Axes) -> None:
                 clip_on=False,
                 label="_outside",
             )
-            place = int(np.flatnonzero(beyond)[0])
+            # Only the first has room for its value.
+            first = int(np.flatnonzero(beyond)[0])
             axes.annotate(
-                f"{y[place]:.3g}",
-                (x[place], edge),
+                f"{y[first]:.3g}",
+                (x[first], edge),
                 (-4, -1 if edge == high else 1),
                 textcoords="offset points",
                 ha="right",
@@ -122,14 +127,14 @@ def _mark_what_is_outside(axes: Axes) -> None:
 
 
 def owner(axes: Axes) -> Figure:
-    """Return the figure that holds ``axes``."""
+    """Figure of some axes."""
     figure = axes.get_figure(root=True)
     assert isinstance(figure, Figure)
     return figure
 
 
 def turn_long_labels(axes: Axes, names: Sequence[str]) -> None:
-    """Slant the names below the horizontal axis where they would run into each other."""
+    """Slant the names below the horizontal axis if they would overlap."""
     inches = owner(axes).get_figwidth() * axes.get_position().width
     if max(map(len, names), default=0) * len(names) > 17 * inches:
         axes.tick_params(axis="x", rotation=40)
@@ -138,11 +143,11 @@ def turn_long_labels(axes: Axes, names: Sequence[str]) -> None:
 
 
 def _grid(handles: Sequence[Any], labels: Sequence[str], inches: float, length: float) -> Any:
-    """Return the columns of a legend, as many as its labels leave room for, and its keys' length.
+    """Columns and key length (letters) of a legend that is ``inches`` wide.
 
-    The length, in letters, grows with the shapes of one key.
+    ``length`` is the least key length; keys of several shapes are longer.
     """
-    shapes = max((len(one) for one in handles if isinstance(one, tuple)), default=1)
+    shapes = max((len(handle) for handle in handles if isinstance(handle, tuple)), default=1)
     length = max(length, 0.85 * shapes)
     width = 0.16 + 0.09 * length + 0.048 * max(map(len, labels), default=1)
     return {"ncols": max(1, min(len(labels), int(inches / width))), "handlelength": length}
@@ -173,18 +178,18 @@ def legend(axes: Axes) -> None:
 
 @styled
 def shared_legend(figure: Figure) -> Figure:
-    """Replace the legends of all panels by one above them, where lines and bars stand side by side.
+    """Replace the legends of all panels by one legend above them; return the figure.
 
-    Returned is the figure, so that a cell that ends with this call shows it.
+    A label of lines and of bars has one key with both.
     """
-    found: dict[str, dict[type, Any]] = {}
+    handles_of: dict[str, dict[type, Any]] = {}
     panels = [axes for axes in figure.axes if axes.get_legend() is not None]
     for axes in panels:
         axes.get_legend().remove()  # type: ignore[union-attr]
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
-            found.setdefault(label, {}).setdefault(type(handle), handle)
-    handles: list[Any] = [tuple(by_type.values()) for by_type in found.values()]
-    labels = list(found)
+            handles_of.setdefault(label, {}).setdefault(type(handle), handle)
+    handles: list[Any] = [tuple(by_type.values()) for by_type in handles_of.values()]
+    labels = list(handles_of)
     for keys, label in legend_keys(panels):
         handles.append(keys)
         labels.append(label)

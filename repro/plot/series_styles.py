@@ -11,7 +11,8 @@ import pandas as pd
 from repro.base import paths
 
 Dash = str | tuple[float, tuple[float, ...]]
-Parts = list[tuple["Look", pd.DataFrame]]
+#: Looks and rows of the series of a chart.
+SeriesRows = list[tuple["Look", pd.DataFrame]]
 
 _LINES: dict[str, Dash] = {
     "solid": "-",
@@ -25,11 +26,11 @@ _LINES: dict[str, Dash] = {
 
 @dataclass(frozen=True)
 class Look:
-    """How one series is drawn; line, marker and hatch are matplotlib's."""
+    """Colour, line, marker and hatch of a series, in matplotlib's notation."""
 
     #: name in the legend
     label: str
-    #: hex; colours that meet in one figure differ in luminance too
+    #: hexadecimal; colours of one figure differ in luminance, too
     color: str
     line: Dash
     marker: str
@@ -48,12 +49,12 @@ class Look:
 
     @property
     def luminance(self) -> float:
-        """Relative luminance, 0 black to 1 white: what is left of the colour in greyscale."""
+        """Relative luminance, 0 (black) to 1 (white): the colour in greyscale."""
         red, green, blue = (int(self.color[i : i + 2], 16) / 255 for i in (1, 3, 5))
         return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-#: For what is no policy; far from every colour of a policy (a test measures it).
+#: Looks of series without a row in looks.csv. A test measures their distance from all others.
 _COLORS = (
     "#514b8a",
     "#989401",
@@ -70,11 +71,12 @@ _COLORS = (
 )
 _MARKERS = ("o", "^", "s", "v", "D", "P", "X", "<", ">", "h", "*", "d")
 _HATCHES = ("", "//", "\\\\", "xx", "..", "++", "", "--", "///", "", "\\\\\\", "||")
+#: Look of a chart's only series.
 _SOLE = Look("", _COLORS[0], "-", "o", "")
 
 
 def look(name: object) -> Look:
-    """Return the look of a series: bound to it if it is a known policy, else by a hash of its name.
+    """Look of a series: its row of ``looks.csv``, or a look chosen by a hash of its name.
 
     >>> look("tiresias-l").label, look("K=2") == look("K=2")
     ('Tiresias-L', True)
@@ -83,10 +85,10 @@ def look(name: object) -> Look:
 
 
 def looks(names: Iterable[object]) -> dict[str, Look]:
-    """Return the looks of the series of one chart; unknown names share one only where all are."""
+    """Choose the looks of the series of one chart; no two names share one while any is free."""
     unique = list(dict.fromkeys(map(str, names)))
-    chosen = {name: _known()[name] for name in unique if name in _known()}
-    taken = {_COLORS.index(one.color) for one in chosen.values() if one.color in _COLORS}
+    chosen = {name: _own_looks()[name] for name in unique if name in _own_looks()}
+    taken = {_COLORS.index(own.color) for own in chosen.values() if own.color in _COLORS}
     lines = list(_LINES.values())
     for name in unique:
         if name in chosen:
@@ -95,23 +97,23 @@ def looks(names: Iterable[object]) -> dict[str, Look]:
         while slot in taken and len(taken) < len(_COLORS):
             slot = (slot + 1) % len(_COLORS)
         taken.add(slot)
-        line_of_slot = lines[slot % len(lines)]
-        chosen[name] = Look(name, _COLORS[slot], line_of_slot, _MARKERS[slot], _HATCHES[slot])
+        line = lines[slot % len(lines)]
+        chosen[name] = Look(name, _COLORS[slot], line, _MARKERS[slot], _HATCHES[slot])
     return {name: chosen[name] for name in unique}
 
 
 @functools.cache
-def _known() -> dict[str, Look]:
-    """Return the looks of the series that have one of their own, rows of ``looks.csv``."""
+def _own_looks() -> dict[str, Look]:
+    """Read ``looks.csv``: looks by name of series."""
     table = pd.read_csv(paths.PACKAGE / "plot" / "looks.csv", dtype=str, keep_default_na=False)
     table["line"] = table["line"].map(_LINES)
     return {name: Look(*row) for name, *row in table.itertuples(index=False)}
 
 
-def by_series(series: str | None, *frames: pd.DataFrame | None) -> list[Parts]:
-    """Split the frames of one chart by the names in a column, in order of appearance, with looks.
+def by_series(series: str | None, *frames: pd.DataFrame | None) -> list[SeriesRows]:
+    """Split each frame of a chart by the names in a column: looks and rows, a list per frame.
 
-    Without a column each frame stays whole; None has no parts.
+    Series keep their order of appearance. Without a column a frame stays whole; None has no series.
     """
     if series is None:
         return [[] if frame is None else [(_SOLE, frame)] for frame in frames]

@@ -1,4 +1,4 @@
-"""The style of every figure, captions, and files that are the same bytes wherever they are made."""
+"""The style of every figure, captions, and picture files with the same bytes on every machine."""
 
 import functools
 import io
@@ -14,15 +14,15 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.transforms import Bbox
 
-#: Height of a line of a caption, and letters in an inch of it.
+#: Height of a line of a caption (inches) and its letters per inch.
 _LINE_INCHES = 0.11
 _CHARS_PER_INCH = 24
-#: Digits of a place on the figure: far below a pixel, far above what rounding leaves.
-_PLACE_DIGITS = 10
+#: Digits of a panel's position: far below a pixel, far above rounding errors.
+_POSITION_DIGITS = 10
 
-#: points
+#: Lengths of ticks, typographic points.
 _TICKS = {"major": 3, "minor": 2}
-# seaborn's theme, and what the columns of a paper need besides.
+# seaborn's theme, with the sizes that fit a paper's columns.
 RC: Any = {
     **sns.axes_style("ticks"),
     **sns.plotting_context("paper"),
@@ -57,12 +57,12 @@ R = TypeVar("R")
 
 
 class Chart(Figure):
-    """A figure that notebooks show without pyplot, as it is saved."""
+    """A figure that notebooks show without pyplot, as its file looks."""
 
     #: whether a notebook has shown it
     shown = False
 
-    # Asked before any formatter that pyplot registers for all figures.
+    # IPython calls this before any formatter that pyplot registers for figures.
     def _ipython_display_(self) -> None:
         from IPython.display import Image, display
 
@@ -71,23 +71,24 @@ class Chart(Figure):
 
 
 class SteadyLayout(ConstrainedLayoutEngine):
-    """Constrained layout that gives the same places to the last bit in every process.
+    """Constrained layout with the same positions, to the last bit, in every process.
 
-    Its solver orders unknowns by their addresses; an SVG names clip paths by a hash of all bits.
+    Its solver orders unknowns by their addresses in memory, which changes the last bits. An SVG
+    names clip paths by a hash of all bits.
     """
 
     def execute(self, fig: Figure) -> Any:
-        """Lay the figure out and round the place of each panel."""
+        """Lay the figure out and round the position of each panel."""
         grids = super().execute(fig)
         for axes in fig.axes:
             if axes.get_in_layout():
                 corners = axes.get_position(original=True).get_points()
-                _place(axes, Bbox(np.round(corners, _PLACE_DIGITS)))
+                _move(axes, Bbox(np.round(corners, _POSITION_DIGITS)))
         return grids
 
 
 def styled(draw: Callable[P, R]) -> Callable[P, R]:
-    """Run a drawing function under the project's style, leaving the global settings alone."""
+    """Run a drawing function under the project's style; global settings stay as they are."""
 
     @functools.wraps(draw)
     def under_style(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -98,7 +99,7 @@ def styled(draw: Callable[P, R]) -> Callable[P, R]:
 
 
 def caption(figure: Figure, text: str) -> None:
-    """Write a text, wrapped to its width, under a figure, on a strip added to its height."""
+    """Add a strip with a text, wrapped to the figure's width, at the bottom of a figure."""
     width, height = figure.get_size_inches()
     lines = textwrap.wrap(text, int(width * _CHARS_PER_INCH)) or [""]
     strip = _LINE_INCHES * len(lines) + 0.05
@@ -124,24 +125,24 @@ def caption(figure: Figure, text: str) -> None:
 
 
 def render(figure: Figure, kind: str) -> bytes:
-    """Return a figure as ``png`` or ``svg``, the same bytes whenever and wherever it is drawn."""
+    """Draw a figure as ``png`` or ``svg``; equal figures give equal bytes on every machine."""
     metadata = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}}[kind]
     buffer = io.BytesIO()
     engine = figure.get_layout_engine()
     if type(engine) is ConstrainedLayoutEngine:
         compress: bool = engine._compress  # type: ignore[attr-defined]
         figure.set_layout_engine(SteadyLayout(compress=compress, **engine.get()))
-    # Each draw goes on from the layout of the one before: put the panels back on their grid.
+    # A draw starts from the positions that the last draw left, so put panels back on their grid.
     for axes in figure.axes:
         grid = axes.get_subplotspec()
         if grid is not None and axes.get_in_layout():
-            _place(axes, grid.get_position(figure))
+            _move(axes, grid.get_position(figure))
     with mpl.rc_context(RC):
         figure.savefig(buffer, format=kind, metadata=metadata)
     return buffer.getvalue()
 
 
-def _place(axes: Axes, box: Bbox) -> None:
-    """Move a panel that stays in the layout; `set_position` alone takes it out."""
+def _move(axes: Axes, box: Bbox) -> None:
+    """Move a panel and keep it in the layout, from which `set_position` takes it."""
     axes.set_position(box)
     axes.set_in_layout(True)

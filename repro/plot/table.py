@@ -1,4 +1,4 @@
-"""Tables: a paper's rows and columns, in each cell ours and published, shaded by distance."""
+"""Tables in a paper's layout: each cell has our value and the published one, shaded by distance."""
 
 import functools
 import itertools
@@ -16,20 +16,20 @@ from matplotlib.patches import Rectangle
 from matplotlib.textpath import text_to_path
 
 from repro.base.errors import ParamError
-from repro.plot.panel import COLUMN_INCHES, Panel, owner, panel_axes
+from repro.plot.panel import COLUMN_INCHES, PanelOptions, owner, panel_axes
 from repro.plot.series_styles import look
 from repro.plot.style import RC, styled
 
 
 class Level(NamedTuple):
-    """What a cell is shaded by: its sign, its shade and the words of the key."""
+    """Sign and shade of cells at some distance from the published value, and words of the key."""
 
     sign: str
     shade: str
     words: str
 
 
-#: By the relative distance up to which they hold; each is darker than the one before.
+#: Levels by their largest relative distance; each is darker than the level before.
 LEVELS = {
     0.02: Level("≈", "#e3f0fa", "within 2 % (= as printed)"),
     0.1: Level("~", "#f1d581", "within 10 %"),
@@ -41,7 +41,7 @@ PUBLISHED_ONLY = Level("–", "#ebebeb", "published, not computed")
 
 
 class _Type(NamedTuple):
-    """Points, weight and colour of text, and inches from line to line."""
+    """Size (typographic points), weight and colour of text, and height of a line (inches)."""
 
     size: float
     weight: str
@@ -52,15 +52,15 @@ class _Type(NamedTuple):
 _OURS = _Type(RC["font.size"], "bold", "#000000", 0.122)
 _WORDS = _OURS._replace(weight="normal")
 _PUBLISHED = _Type(6.0, "normal", "#3a3a3a", 0.105)
-#: Inches: beside the text of a column, above that of a row, around all, the widest column.
-_BESIDE = 0.06
-_ABOVE = 0.04
+#: Inches: padding left and right of a text, above and below it, around the table; widest column.
+_SIDE_PAD = 0.06
+_ROW_PAD = 0.04
 _PAD = 0.1
 _WIDEST = 2.2
 
 
 class _Cell(NamedTuple):
-    """The two texts of a cell, and what shades it (None: not to be compared)."""
+    """Our text and the published text of a cell, and its level (None: not compared)."""
 
     ours: str
     published: str = ""
@@ -68,52 +68,56 @@ class _Cell(NamedTuple):
 
     @property
     def texts(self) -> tuple[tuple[str, _Type], tuple[str, _Type]]:
+        """Both texts with their types."""
         return (self.ours, _OURS if self.level else _WORDS), (self.published, _PUBLISHED)
 
 
 @dataclass
 class _Column:
-    """Cells under each other, and the heads above them."""
+    """Cells from the top down, and the heads above them, from the top down."""
 
     heads: tuple[str, ...]
     cells: list[_Cell]
-    beside: bool = False
+    #: whether cells have both values on one line
+    in_pairs: bool = False
+    #: inches
     width: float = 0.0
 
     @property
     def starts_left(self) -> bool:
-        """Whether it has words only, which nothing is compared with."""
+        """Whether the column has words only, without published values."""
         return not any(cell.level for cell in self.cells)
 
     def in_line(self, cell: _Cell) -> bool:
-        """Whether a cell is one line, ours and published left and right of the middle."""
-        return self.beside and cell.level is not None
+        """Whether a cell is one line: ours left, published right of the middle."""
+        return self.in_pairs and cell.level is not None
 
     def halves(self) -> list[float]:
-        """Return the widths left and right of the middle of pairs beside each other."""
-        gap = _BESIDE / 2 * any(cell.published for cell in self.cells)
+        """Widths (inches) left and right of the middle of cells in one line."""
+        gap = _SIDE_PAD / 2 * any(cell.published for cell in self.cells)
         pairs = [cell.texts for cell in self.cells if cell.level]
         return [gap + max(_wide(*texts[side]) for texts in pairs) for side in (0, 1)]
 
     def least(self) -> float:
-        """Return the width below which a word or a pair would be cut."""
+        """Least width (inches) that cuts no word and no pair."""
         texts = [text for cell in self.cells for text in cell.texts if not self.in_line(cell)]
-        words = max(
-            _wide(w, kind)
+        longest_word = max(
+            _wide(word, kind)
             for text, kind in [(self.heads[-1], _WORDS), *texts]
-            for w in text.split() or [""]
+            for word in text.split() or [""]
         )
-        return max(words, sum(self.halves()) if self.beside else 0.0) + 2 * _BESIDE
+        pairs = sum(self.halves()) if self.in_pairs else 0.0
+        return max(longest_word, pairs) + 2 * _SIDE_PAD
 
     def natural(self) -> float:
-        """Return the width that leaves a head two lines and a text one, if it is not too long."""
+        """Width (inches) for a head on two lines and texts on one, at most `_WIDEST`."""
         texts = max(_wide(*text) for cell in self.cells for text in cell.texts)
-        wanted = max(0.6 * _wide(self.heads[-1], _WORDS), texts) + 2 * _BESIDE
+        wanted = max(0.6 * _wide(self.heads[-1], _WORDS), texts) + 2 * _SIDE_PAD
         return max(self.least(), min(wanted, _WIDEST))
 
     def lines(self, cell: _Cell) -> list[tuple[str, _Type]]:
-        """Return the lines of a cell, from the top."""
-        room = self.width - 2 * _BESIDE
+        """Lines of a cell, from the top."""
+        room = self.width - 2 * _SIDE_PAD
         return [(line, kind) for text, kind in cell.texts for line in _wrapped(text, kind, room)]
 
 
@@ -123,45 +127,45 @@ def table_chart(
     published: pd.DataFrame | None = None,
     *,
     form: str | Mapping[Any, str] = "{:.3g}",
-    **panel: Unpack[Panel],
+    **panel: Unpack[PanelOptions],
 ) -> Figure:
-    """Draw a table as a table: ours in bold, published beside or below it, smaller.
+    """Draw a table whose cells have our value in bold and the published value, smaller.
 
-    A cell that has both is shaded by their distance and has a sign for it, ``=`` where they are
-    near and read the same. Words are compared as they are; words without a published value are not
-    compared and stay plain.
+    A cell with both is shaded by their distance and has a sign for it, ``=`` where both are near
+    and are written alike. Words are compared letter by letter. Words without a published value stay
+    plain.
 
     Parameters
     ----------
     ours : DataFrame
-        Rows and columns as printed, heads with units. A second level of columns is a head that
-        spans them, one of rows gathers them. NaN was not computed. Known policies in the index
-        get their labels.
+        Rows and columns in the paper's order, heads with units. A second level of columns is a head
+        over several columns, a second level of rows a group of rows. NaN: not computed. Policies in
+        the index are written with their labels.
     published : DataFrame, optional
-        The same rows and columns, or some of them; NaN where nothing is published.
+        The same rows and columns, or some of them. NaN: not published.
     form : str or mapping, optional
-        How numbers are written, in all columns or by column.
+        Format of numbers, for all columns or by column.
 
     Raises
     ------
     ParamError
-        If the table has no cell or a name twice, something published is not in it, or it is too
-        wide.
+        If the table has no cell, a name twice or no room, or ``published`` has a row or column that
+        ``ours`` has not.
 
     Examples
     --------
     >>> hours = pd.DataFrame({"average JCT (h)": [19.2, 31.0]}, index=["Gavel", "LAS"])
-    >>> known = pd.DataFrame({"average JCT (h)": [19.4]}, index=["Gavel"])
-    >>> chart = table_chart(hours, known)
+    >>> published = pd.DataFrame({"average JCT (h)": [19.4]}, index=["Gavel"])
+    >>> chart = table_chart(hours, published)
     >>> [text.get_text() for text in chart.axes[0].texts if "19" in text.get_text()]
     ['19.2', '≈ 19.4']
     """
     if ours.empty or not (ours.index.is_unique and ours.columns.is_unique):
         raise ParamError("a table needs a row, a column, and each name once")
     published = ours.iloc[:0, :0] if published is None else published
-    for axis, held, given in zip(("row", "column"), ours.axes, published.axes, strict=True):
-        if unknown := [name for name in given if name not in held]:
-            raise ParamError(f"published {axis} {unknown[0]!r} is not one of the table")
+    for axis, own, names in zip(("row", "column"), ours.axes, published.axes, strict=True):
+        if unknown := [name for name in names if name not in own]:
+            raise ParamError(f"published {axis} {unknown[0]!r} is not in the table")
     columns = list(_columns(ours, published, form))
     sheet = _Sheet(_room(panel))
     _fit(columns, sheet.inches)
@@ -185,7 +189,7 @@ def table_chart(
 
 
 class _Sheet:
-    """A table as it is set from the top down: its marks, in inches, and how far it has come."""
+    """A table typeset from the top down: its marks, and the height ``y`` (inches) reached."""
 
     def __init__(self, inches: float) -> None:
         self.inches = inches
@@ -193,56 +197,62 @@ class _Sheet:
         self.marks: list[Callable[[Axes], Artist]] = []
 
     def text(self, x: float, y: float, text: str, kind: _Type, align: str = "left") -> None:
-        """Write one line with its middle at a height."""
-        how: Any = {
+        """Write one line of text, its middle at height ``y``."""
+        keywords: Any = {
             "size": kind.size,
             "weight": kind.weight,
             "color": kind.ink,
             "parse_math": False,
         }
         below = y + 0.36 * kind.size / 72
-        self.marks.append(lambda axes: axes.text(x, below, text, ha=align, **how))
+        self.marks.append(lambda axes: axes.text(x, below, text, ha=align, **keywords))
 
     def box(self, x: float, wide: float, high: float, level: Level, edge: str = "white") -> None:
-        """Shade a rectangle that begins here."""
-        at = (x, self.y)
-        how: Any = {"facecolor": level.shade, "edgecolor": edge, "linewidth": 0.6}
-        self.marks.append(lambda axes: axes.add_patch(Rectangle(at, wide, high, **how)))
+        """Shade a rectangle below the present height."""
+        corner = (x, self.y)
+        keywords: Any = {"facecolor": level.shade, "edgecolor": edge, "linewidth": 0.6}
+        self.marks.append(lambda axes: axes.add_patch(Rectangle(corner, wide, high, **keywords)))
 
     def rule(self, width: float, left: float = 0.0, right: float | None = None) -> None:
-        """Draw a line here, across the table or between two ends."""
+        """Draw a line at the present height, across the table or between two ends."""
         ends = [left, self.inches if right is None else right]
         y = [self.y] * 2
-        how: Any = {"color": "#1c1c1c", "lw": width, "clip_on": False, "solid_capstyle": "butt"}
-        self.marks.append(lambda axes: axes.add_line(Line2D(ends, y, **how)))
+        keywords: Any = {
+            "color": "#1c1c1c",
+            "lw": width,
+            "clip_on": False,
+            "solid_capstyle": "butt",
+        }
+        self.marks.append(lambda axes: axes.add_line(Line2D(ends, y, **keywords)))
 
     def top(self, title: str, *, pairs: bool) -> None:
-        """Write the title and, at the right, how the two texts of a cell are told apart."""
+        """Write the title and, at the right, a sample cell with ours and published."""
         sample = [("in a cell: ", _PUBLISHED), ("ours", _OURS), ("  published", _PUBLISHED)] * pairs
-        x = self.inches - sum(_wide(*part) for part in sample)
+        x = self.inches - sum(_wide(text, kind) for text, kind in sample)
         lines = _wrapped(title, _WORDS, x - 0.1)
         for number, line in enumerate(lines):
             self.text(0, _WORDS.line * (number + 0.5), line, _WORDS)
-        self.y += _WORDS.line * max(len(lines), pairs) + _ABOVE
+        self.y += _WORDS.line * max(len(lines), pairs) + _ROW_PAD
         for text, kind in sample:
-            self.text(x, self.y - _ABOVE - _WORDS.line / 2, text, kind)
+            self.text(x, self.y - _ROW_PAD - _WORDS.line / 2, text, kind)
             x += _wide(text, kind)
 
     def heads(self, spans: list[tuple[str, float, float, bool]], *, last: bool) -> None:
-        """Write a line of heads, those that span others with a rule below."""
-        wrapped = [_wrapped(text, _WORDS, wide - 2 * _BESIDE) for text, _, wide, _ in spans]
-        self.y += _WORDS.line * max(map(len, wrapped)) + 2 * _ABOVE
+        """Write a line of heads; a head over several columns has a rule below it."""
+        wrapped = [_wrapped(text, _WORDS, wide - 2 * _SIDE_PAD) for text, _, wide, _ in spans]
+        self.y += _WORDS.line * max(map(len, wrapped)) + 2 * _ROW_PAD
         for lines, (text, x, wide, left) in zip(wrapped, spans, strict=True):
-            at = (x + _BESIDE, "left") if left else (x + wide / 2, "center")
-            for up, line in enumerate(reversed(lines)):
-                self.text(at[0], self.y - _ABOVE - _WORDS.line * (up + 0.5), line, _WORDS, at[1])
+            text_x, align = (x + _SIDE_PAD, "left") if left else (x + wide / 2, "center")
+            for number, line in enumerate(reversed(lines)):
+                y = self.y - _ROW_PAD - _WORDS.line * (number + 0.5)
+                self.text(text_x, y, line, _WORDS, align)
             if text and not last:
-                self.rule(0.3, x + _BESIDE, x + wide - _BESIDE)
+                self.rule(0.3, x + _SIDE_PAD, x + wide - _SIDE_PAD)
 
     def row(self, columns: Sequence[_Column], number: int) -> None:
-        """Write a row."""
+        """Write the cells of a row."""
         cells = [(column, column.cells[number]) for column in columns]
-        high = 2 * _ABOVE + max(
+        high = 2 * _ROW_PAD + max(
             _OURS.line if column.in_line(cell) else sum(kind.line for _, kind in column.lines(cell))
             for column, cell in cells
         )
@@ -258,32 +268,35 @@ class _Sheet:
         self.y += high
 
     def _pair(self, x: float, y: float, column: _Column, cell: _Cell) -> None:
-        """Write ours and published beside each other, left and right of the column's middle."""
+        """Write ours left and published right of the column's middle."""
         left, right = column.halves()
         middle = x + (column.width + left - right) / 2
-        gap = _BESIDE / 2 * any(one.published for one in column.cells)
+        gap = _SIDE_PAD / 2 * any(other.published for other in column.cells)
         (ours, bold), (published, small) = cell.texts
         self.text(middle - gap, y, ours, bold, "right")
         self.text(middle + gap, y, published, small)
 
     def _stack(self, x: float, y: float, column: _Column, cell: _Cell) -> None:
-        """Write ours above published, or words, around a height."""
-        at = (x + _BESIDE, "left") if column.starts_left else (x + column.width / 2, "center")
+        """Write ours above published, or words, with their middle at height ``y``."""
+        centred = (x + column.width / 2, "center")
+        text_x, align = (x + _SIDE_PAD, "left") if column.starts_left else centred
         lines = column.lines(cell)
         y -= sum(kind.line for _, kind in lines) / 2
         for text, kind in lines:
-            self.text(at[0], y + kind.line / 2, text, kind, at[1])
+            self.text(text_x, y + kind.line / 2, text, kind, align)
             y += kind.line
 
-    def key(self, found: set[Level | None]) -> None:
-        """Say below the table what the shades and signs of its cells mean."""
-        x, self.y = 0.0, self.y + 0.06
+    def key(self, levels: set[Level | None]) -> None:
+        """Write the key of the levels that the table has."""
+        x = 0.0
+        self.y += 0.06
         for level in (*LEVELS.values(), OURS_ONLY, PUBLISHED_ONLY):
             wide = 0.27 + _wide(level.words, _PUBLISHED)
-            if level not in found or (level is OURS_ONLY and len(found - {None}) == 1):
+            if level not in levels or (level is OURS_ONLY and len(levels - {None}) == 1):
                 continue
             if x and x + wide > self.inches:
-                x, self.y = 0.0, self.y + _OURS.line
+                x = 0.0
+                self.y += _OURS.line
             self.box(x, 0.22, _PUBLISHED.line, level, "#9a9a9a")
             middle = self.y + _PUBLISHED.line / 2
             self.text(x + 0.11, middle, level.sign, _PUBLISHED, "center")
@@ -296,31 +309,31 @@ def _columns(
     ours: pd.DataFrame, published: pd.DataFrame, form: str | Mapping[Any, str]
 ) -> Iterator[_Column]:
     """Yield the columns of a table from the left, first the names of its rows."""
-    rows = [_whole(name) for name in ours.index]
+    rows = [_levels_of(name) for name in ours.index]
     above = ("",) * (ours.columns.nlevels - 1)
     for depth, head in enumerate(ours.index.names):
-        upto = [row[: depth + 1] for row in rows]
-        # what gathers rows is named once
-        once = depth < ours.index.nlevels - 1
+        prefixes = [row[: depth + 1] for row in rows]
+        # The name of a group of rows is written at its first row.
+        is_group = depth < ours.index.nlevels - 1
         names = [
-            "" if once and at and one == upto[at - 1] else look(one[-1]).label
-            for at, one in enumerate(upto)
+            "" if is_group and number and prefix == prefixes[number - 1] else look(prefix[-1]).label
+            for number, prefix in enumerate(prefixes)
         ]
         yield _Column((*above, str(head or "")), [_Cell(name) for name in names])
-    beside = published.reindex(index=ours.index, columns=ours.columns)
+    aligned = published.reindex(index=ours.index, columns=ours.columns)
     for number, name in enumerate(ours.columns):
-        written = form if isinstance(form, str) else form.get(name, "{:.3g}")
-        pairs = zip(ours.iloc[:, number], beside.iloc[:, number], strict=True)
-        yield _Column(_whole(name), [_cell(*pair, written) for pair in pairs])
+        column_form = form if isinstance(form, str) else form.get(name, "{:.3g}")
+        pairs = zip(ours.iloc[:, number], aligned.iloc[:, number], strict=True)
+        yield _Column(_levels_of(name), [_cell(*pair, column_form) for pair in pairs])
 
 
-def _whole(name: Any) -> tuple[str, ...]:
-    """Return the parts of the name of a row or a column."""
+def _levels_of(name: Any) -> tuple[str, ...]:
+    """Name of a row or a column, a text per level of its index."""
     return tuple(map(str, name if isinstance(name, tuple) else (name,)))
 
 
 def _cell(ours: Any, published: Any, form: str) -> _Cell:
-    """Return the texts and the level of a cell."""
+    """Cell of our value and the published one."""
     if pd.isna(published):
         words = isinstance(ours, str) or pd.isna(ours)
         return _Cell(_written(ours, form), level=None if words else OURS_ONLY)
@@ -330,21 +343,24 @@ def _cell(ours: Any, published: Any, form: str) -> _Cell:
         level = NEAR if ours == published else FAR
     else:
         gap = abs(ours - published) - 1e-9
-        level = next(one for upto, one in LEVELS.items() if not gap > upto * abs(published))
-    texts = _written(ours, form), _written(published, form)
-    sign = "=" if level is NEAR and texts[0] == texts[1] else level.sign
-    return _Cell(texts[0], f"{sign} {texts[1]}", level)
+        level = next(
+            level for largest, level in LEVELS.items() if not gap > largest * abs(published)
+        )
+    our_text = _written(ours, form)
+    published_text = _written(published, form)
+    sign = "=" if level is NEAR and our_text == published_text else level.sign
+    return _Cell(our_text, f"{sign} {published_text}", level)
 
 
 def _written(value: Any, form: str) -> str:
-    """Return what is written for a value."""
+    """Text of a value; empty for NaN."""
     if isinstance(value, str):
         return value
     return "" if pd.isna(value) else form.format(value)
 
 
-def _room(panel: Panel) -> float:
-    """Return the inches that a table may be wide."""
+def _room(panel: PanelOptions) -> float:
+    """Largest width of a table (inches)."""
     if "axes" in panel:
         axes = panel["axes"]
         return owner(axes).get_figwidth() * axes.get_position().width
@@ -352,12 +368,12 @@ def _room(panel: Panel) -> float:
 
 
 def _fit(columns: Sequence[_Column], inches: float) -> None:
-    """Give columns their widths, pairs beside each other if nothing has to be wrapped for it."""
+    """Set the widths of columns; cells are one line if that wraps no text."""
     for column in columns:
-        column.beside = not column.starts_left
+        column.in_pairs = not column.starts_left
     if sum(column.natural() for column in columns) > inches:
         for column in columns:
-            column.beside = False
+            column.in_pairs = False
     least = [column.least() for column in columns]
     if sum(least) > inches:
         raise ParamError(
@@ -372,31 +388,31 @@ def _fit(columns: Sequence[_Column], inches: float) -> None:
 
 
 def _spans(columns: Sequence[_Column], depth: int) -> Iterator[tuple[str, float, float, bool]]:
-    """Yield the heads of a line: text, left end, width, whether it begins at the left."""
+    """Yield the heads of a line: text, left end (inches), width (inches), whether left-aligned."""
     last = depth == len(columns[0].heads) - 1
     x = 0.0
 
-    def same(one: tuple[int, _Column]) -> tuple[Any, ...]:
-        number, column = one
+    def head_of(numbered: tuple[int, _Column]) -> tuple[Any, ...]:
+        number, column = numbered
         return column.heads[: depth + 1], number if last or not column.heads[depth] else None
 
-    for _, group in itertools.groupby(enumerate(columns), same):
-        held = [column for _, column in group]
-        wide = sum(column.width for column in held)
-        yield held[0].heads[depth], x, wide, last and held[0].starts_left
+    for _, group in itertools.groupby(enumerate(columns), head_of):
+        spanned = [column for _, column in group]
+        wide = sum(column.width for column in spanned)
+        yield spanned[0].heads[depth], x, wide, last and spanned[0].starts_left
         x += wide
 
 
 @functools.cache
 def _wide(text: str, kind: _Type) -> float:
-    """Return the width of a line in inches, the same on every machine."""
+    """Width of a line of text in inches, the same on every machine."""
     font = FontProperties(family=RC["font.family"], size=kind.size, weight=kind.weight)
     points: float = text_to_path.get_text_width_height_descent(text, font, ismath=False)[0]
     return points / 72
 
 
 def _wrapped(text: str, kind: _Type, room: float) -> list[str]:
-    """Return the lines of a text that is broken at blanks to fit."""
+    """Lines of a text, broken at blanks, that are at most ``room`` inches wide."""
     lines: list[str] = []
     for word in text.split():
         longer = f"{lines[-1]} {word}" if lines else word

@@ -1,4 +1,4 @@
-"""Checks of the records of a run: what must hold whatever the policy did."""
+"""Checks of a run's records that hold for any policy: capacity, gang, work and ends."""
 
 import math
 from collections.abc import Iterable
@@ -17,10 +17,10 @@ TOLERANCE = 1e-6
 def check_records(
     result: Result, cluster: Cluster, *, gang: bool = True, exact: bool = True
 ) -> None:
-    """Raise PolicyError unless the records keep the rules: capacity, gang, work, ends.
+    """Raise PolicyError if the records break a rule: capacity, gang, work or ends.
 
-    ``gang``: jobs hold exactly the GPUs they asked for. ``exact``: served work equals required
-    work; False: it may be more (preemption costs).
+    ``gang``: jobs hold exactly their demand of GPUs. ``exact``: served work equals required work;
+    otherwise it may be more (costs of preemption).
     """
     audit = _Audit(result)
     audit.capacity(cluster.num_gpus, result.intervals)
@@ -32,7 +32,7 @@ def check_records(
 
 
 class _Audit:
-    """The records of one run, and how a broken rule is reported."""
+    """Checks of one run; the first broken rule raises."""
 
     def __init__(self, result: Result) -> None:
         self.meta = result.meta
@@ -42,36 +42,43 @@ class _Audit:
         for span in spans:
             self.spans.setdefault(span.job_id, []).append(span)
 
-    def broken(self, rule: str, job: object, what: str) -> NoReturn:
-        policy, trace = (self.meta.get(key, "unnamed") for key in ("policy", "trace"))
+    def broken(self, rule: str, job: object, fault: str) -> NoReturn:
+        """Raise for the first broken rule."""
+        policy = self.meta.get("policy", "unnamed")
+        trace = self.meta.get("trace", "unnamed")
         raise PolicyError(
-            f"policy {policy!r}, trace {trace!r}: job {job!r} breaks rule {rule!r}: {what}"
+            f"policy {policy!r}, trace {trace!r}: job {job!r} breaks rule {rule!r}: {fault}"
         )
 
     def capacity(self, limit: int, spans: pd.DataFrame, where: str = "the cluster") -> None:
+        """Check that jobs never hold more than ``limit`` GPUs of a cluster or node."""
         gpus = spans["gpus"].to_numpy(float)
         times = np.concatenate([spans["end"].to_numpy(float), spans["start"].to_numpy(float)])
         change = np.concatenate([-gpus, gpus])
-        order = np.lexsort((change, times))  # at one instant GPUs come free before they are taken
+        # At one instant GPUs are released before they are taken.
+        order = np.lexsort((change, times))
         over = np.cumsum(change[order]) > limit + TOLERANCE
         if over.any():
             first = order[int(over.argmax())]
-            what = f"more than the {limit} GPUs of {where} are held at {times[first]:g} s"
-            self.broken("capacity", spans["job_id"].tolist()[first - len(spans)], what)
+            job = spans["job_id"].tolist()[first - len(spans)]
+            fault = f"more than the {limit} GPUs of {where} are held at {times[first]:g} s"
+            self.broken("capacity", job, fault)
 
     def gang(self, exact: bool) -> None:
+        """Check that a job holds GPUs once at a time, and if ``exact`` all of its demand."""
         for job in self.jobs:
             free_from = -math.inf
             for span in sorted(self.spans.get(job.job_id, []), key=lambda s: (s.start, s.end)):
                 if span.start < free_from - TOLERANCE:
                     self.broken("gang", job.job_id, f"holds GPUs twice at {span.start:g} s")
-                # who waits for the rest of its gang makes no progress
+                # A job at rate 0 still waits for GPUs of its gang.
                 if exact and span.rate and abs(span.used - job.num_gpus) > TOLERANCE:
-                    what = f"holds {span.used:g} of {job.num_gpus} GPUs at {span.start:g} s"
-                    self.broken("gang", job.job_id, what)
+                    fault = f"holds {span.used:g} of {job.num_gpus} GPUs at {span.start:g} s"
+                    self.broken("gang", job.job_id, fault)
                 free_from = span.end
 
     def ends_and_work(self, exact: bool) -> None:
+        """Check that each job of the trace ends once, after its intervals and its work."""
         seen: set[object] = set()
         for job in self.jobs:
             if job.job_id in seen:
@@ -80,25 +87,28 @@ class _Audit:
             spans = self.spans.get(job.job_id, [])
             if math.isnan(job.end_time) or not spans:
                 self.broken("ends", job.job_id, "never ends")
-            last, first = max(span.end for span in spans), min(span.start for span in spans)
+            first = min(span.start for span in spans)
+            last = max(span.end for span in spans)
             if not math.isclose(last, job.end_time, rel_tol=TOLERANCE):
-                what = f"ends at {job.end_time:g} s but holds GPUs until {last:g} s"
-                self.broken("ends", job.job_id, what)
+                fault = f"ends at {job.end_time:g} s but holds GPUs until {last:g} s"
+                self.broken("ends", job.job_id, fault)
             if first < job.submit_time - TOLERANCE:
                 self.broken("ends", job.job_id, f"starts at {first:g} s, before its submission")
             served = sum(span.rate * (span.end - span.start) for span in spans)
             excess = served - job.duration
             slack = TOLERANCE * max(1.0, job.duration)
             if excess < -slack or (exact and excess > slack):
-                what = f"is served {served:g} s of {job.duration:g} s of work"
-                self.broken("work", job.job_id, what)
-        if strangers := set(self.spans) - seen:
-            self.broken("ends", next(iter(strangers)), "holds GPUs but is not in the trace")
+                fault = f"is served {served:g} s of {job.duration:g} s of work"
+                self.broken("work", job.job_id, fault)
+        if unknown := set(self.spans) - seen:
+            self.broken("ends", next(iter(unknown)), "holds GPUs but is not in the trace")
 
 
 def _by_node(intervals: pd.DataFrame) -> Iterable[tuple[int, pd.DataFrame]]:
-    """Return what is held on each node; members of a group hold equal parts of it."""
-    each = intervals.explode("nodes").dropna(subset="nodes")
-    node, count = (each["nodes"].str[place].astype(int) for place in (0, 1))
-    part = count * each["gpus"] / count.groupby(level=0).transform("sum")
-    return ((int(str(number)), spans) for number, spans in each.assign(gpus=part).groupby(node))
+    """Intervals by node, with the GPUs held there; a group's members hold equal shares."""
+    on_nodes = intervals.explode("nodes").dropna(subset="nodes")
+    node = on_nodes["nodes"].str[0].astype(int)
+    count = on_nodes["nodes"].str[1].astype(int)
+    gpus = count * on_nodes["gpus"] / count.groupby(level=0).transform("sum")
+    by_node = on_nodes.assign(gpus=gpus).groupby(node)
+    return ((int(str(number)), spans) for number, spans in by_node)

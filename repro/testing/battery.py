@@ -1,4 +1,4 @@
-"""Tools for people who write policies: a small trace and the conformance battery `check_policy`."""
+"""Tools for authors of policies: a small trace and the conformance battery `check_policy`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Traces = Mapping[str, pd.DataFrame]
 
 
 def small_trace() -> pd.DataFrame:
-    """Return six jobs for four GPUs, for examples."""
+    """Six jobs for four GPUs, for examples."""
     return pd.DataFrame(
         {
             "job_id": [0, 1, 2, 3, 4, 5],
@@ -47,27 +47,31 @@ def check_policy(
     cluster: Cluster | str = "2x4",
     **options: Any,
 ) -> None:
-    """Check that a policy keeps the rules every policy must keep, or raise which one it breaks.
+    """Check the rules that every policy keeps; raise on the first that it breaks.
 
-    It runs to the end; GPUs never exceed the cluster's (capacity); a job holds all the GPUs it
-    asked for or none, once (gang); served work equals required work (work); every job ends exactly
-    once (ends); the same input gives the same output (repeatable); neither job ids (ids) nor the
-    order of the file (file order) matter beyond ties; a job alone takes its duration (alone); time
-    has no unit (scaling); nothing is read that is not in `needs`, and everything in `needs` is
-    (needs); undeclared durations have no influence (blind).
+    - capacity: jobs hold at most the GPUs of the cluster and of each node
+    - gang: a job holds its whole demand of GPUs or none, once at a time
+    - work: served work equals required work
+    - ends: the run ends, and every job ends exactly once
+    - repeatable: the same input gives the same output
+    - ids, file order: neither job ids nor the order of rows matter, except in ties
+    - alone: a job alone takes its duration
+    - scaling: all times doubled give all ends doubled; ``time_fields`` are doubled, too
+    - baseline: without the fields it declares, a policy equals the baseline it names
+    - needs: the policy reads the fields in `needs` and no others
+    - blind: durations that are not in `needs` have no influence
 
-    Policies with ``elastic = True`` are not asked for gang and alone; ``time_fields`` are scaled
-    along. Work and alone allow for the costs of ``overhead``, a performance model, and completions
-    noticed late (`Policy.poll_s`).
+    Policies with ``elastic = True`` skip gang and alone. Work and alone allow for the costs of
+    ``overhead``, a performance model, and completions noticed late (`Policy.poll_s`).
 
     Parameters
     ----------
     policy : Policy or str
         The policy, with any settings, or a registered name.
     traces : mapping or iterable of DataFrame, optional
-        Traces to run, by name; a handful that stress ties, wide gangs and fractions by default.
+        Traces to run, by name; by default `stress_traces` with ties, wide gangs and fractions.
     cluster : Cluster or str
-        Where to run them.
+        Cluster to run them on.
     **options
         Passed to `repro.simulate`: perf, rounds, overhead, placement, rules, interval, seed.
 
@@ -90,24 +94,24 @@ def check_policy(
 
 
 def widths_for(policy: Policy, cluster: Cluster, placement: Any = None) -> list[int]:
-    """Return the default gang sizes: powers of two that fit, and the whole cluster."""
+    """Default gang sizes (GPUs): powers of two that fit, and the whole cluster."""
     rule = placement if placement is not None else policy.placement
     rule = placement_base.make(rule) if isinstance(rule, str) else rule
     placer = rule.bind(cluster, np.random.default_rng(0))
-    top = max(cluster.gpu_types.values(), default=cluster.num_gpus)
-    doubled = [2**n for n in range(top.bit_length()) if 2**n <= top]
-    return [width for width in sorted({*doubled, top}) if placer.possible(width)]
+    largest = max(cluster.gpu_types.values(), default=cluster.num_gpus)
+    powers = [2**n for n in range(largest.bit_length()) if 2**n <= largest]
+    return [width for width in sorted({*powers, largest}) if placer.possible(width)]
 
 
 def stress_traces(widths: list[int], seed: int = 0) -> dict[str, pd.DataFrame]:
-    """Return small traces in which jobs tie, queue, cross and leave the cluster idle."""
+    """Small traces with ties, queues, overlaps and idle times."""
     rng = np.random.default_rng(seed)
     small = widths[: max(1, len(widths) - 1)]
-    whole = np.cumsum(rng.integers(1, 25, 30)).astype(float)
+    arrivals = np.cumsum(rng.integers(1, 25, 30)).astype(float)
     return {
-        "steady": _trace(whole, rng.integers(1, 120, 30), rng.choice(small, 30)),
+        "steady": _trace(arrivals, rng.integers(1, 120, 30), rng.choice(small, 30)),
         "burst": _trace(np.zeros(12), rng.choice([30, 60], 12), rng.choice(widths, 12)),
-        "wide": _trace(whole[:16], rng.integers(1, 60, 16), np.resize(widths[::-1], 16)),
+        "wide": _trace(arrivals[:16], rng.integers(1, 60, 16), np.resize(widths[::-1], 16)),
         "fractions": _trace(
             np.cumsum(rng.exponential(9.0, 30)), rng.lognormal(3.5, 1.2, 30), rng.choice(widths, 30)
         ),
@@ -116,43 +120,44 @@ def stress_traces(widths: list[int], seed: int = 0) -> dict[str, pd.DataFrame]:
 
 
 def _trace(submit: Any, duration: Any, gpus: Any) -> pd.DataFrame:
+    """Trace with users, two models and their stages, from a value per job."""
     rows = np.arange(len(submit))
-    kind = rows % 2
+    model = rows % 2
     return pd.DataFrame(
         {
-            # neither 0, 1, 2, … nor in order of submission: ids are not row numbers
+            # Ids differ from row numbers and from the order of submission.
             "job_id": 1000 - 7 * rows,
             "submit_time": np.asarray(submit, float),
             "duration": np.asarray(duration, float),
             "num_gpus": np.asarray(gpus, np.int64),
             "user": np.array(["ada", "ben", "cy"])[rows % 3],
-            "model": np.array(["vgg16", "resnet18"])[kind],
-            # one is bound by the network, the other by its data
-            "stage_storage": np.array([0.05, 0.25])[kind],
-            "stage_cpu": np.array([0.05, 0.5])[kind],
-            "stage_gpu": np.array([0.125, 0.1])[kind],
-            "stage_network": np.array([0.25, 0.05])[kind],
-            "iteration_time": np.array([0.5, 1.0])[kind],
-            "iterations": np.asarray(duration, float) / np.array([0.5, 1.0])[kind],
+            "model": np.array(["vgg16", "resnet18"])[model],
+            # vgg16 is bound by the network, resnet18 by its input data.
+            "stage_storage": np.array([0.05, 0.25])[model],
+            "stage_cpu": np.array([0.05, 0.5])[model],
+            "stage_gpu": np.array([0.125, 0.1])[model],
+            "stage_network": np.array([0.25, 0.05])[model],
+            "iteration_time": np.array([0.5, 1.0])[model],
+            "iterations": np.asarray(duration, float) / np.array([0.5, 1.0])[model],
         }
     )
 
 
 def scaled(policy: Policy, factor: float) -> Policy | None:
-    """Return the policy with its `time_fields` multiplied, None if one of them cannot be."""
+    """Policy with its `time_fields` multiplied by a factor; None if one of them is a text."""
     changes: dict[str, Any] = {}
     for name in policy.time_fields:
         value = getattr(policy, name)
         if isinstance(value, str):
             return None
         if value is not None:
-            single = isinstance(value, (int, float))
-            changes[name] = value * factor if single else tuple(v * factor for v in value)
+            is_number = isinstance(value, (int, float))
+            changes[name] = value * factor if is_number else tuple(v * factor for v in value)
     return dataclasses.replace(policy, **changes) if changes else policy
 
 
 class _Battery:
-    """One policy on one cluster."""
+    """Checks of a policy on a cluster."""
 
     def __init__(self, policy: Policy, cluster: Cluster, options: dict[str, Any]) -> None:
         self.policy = policy
@@ -162,19 +167,22 @@ class _Battery:
         self.gang = not policy.elastic and ideal is None
         self.rules = rules_named(options.get("rules", "paper"))
         self.simulator = self.rules != rules_named("paper")
-        #: what realises the policy's shares, if it returns any; known after the first run
+        #: round mechanism, for policies that return shares; set by the first run
         self.mechanism: RoundMechanism | None = None
 
     def run(self, trace: pd.DataFrame, policy: Policy | None = None, **options: Any) -> Result:
+        """Simulate a trace with the battery's options, replaced by further ones."""
         return simulate(trace, self.cluster, policy or self.policy, **{**self.options, **options})
 
-    def broken(self, rule: str, trace: str, job: object, what: str) -> NoReturn:
+    def broken(self, rule: str, trace: str, job: object, fault: str) -> NoReturn:
+        """Raise for a broken rule."""
         raise PolicyError(
             f"policy {self.policy.name!r}, trace {trace!r}: job {job!r} breaks rule {rule!r}: "
-            f"{what}"
+            f"{fault}"
         )
 
     def check_trace(self, name: str, trace: pd.DataFrame) -> None:
+        """Check all rules but needs on a trace."""
         trace.attrs["name"] = name
         self._runs_to_the_end(name, trace)
         result = self.run(trace)
@@ -184,7 +192,7 @@ class _Battery:
         ends = result.jobs.set_index("job_id")["end_time"]
         self._same("repeatable", name, ends, self.run(trace), "a second run ends it at")
         submit = trace["submit_time"]
-        # times that are one after cutting are a tie, which the order of the file decides
+        # Times that are equal in whole seconds tie, and the order of rows decides ties.
         distinct = (submit.astype(int) if self.rules.whole_seconds else submit).is_unique
         if distinct:
             shuffled = self.run(trace.sample(frac=1.0, random_state=1))
@@ -197,6 +205,7 @@ class _Battery:
             self._blind(name, trace, result)
 
     def _runs_to_the_end(self, name: str, trace: pd.DataFrame) -> None:
+        """Check that all jobs end within 50 times the length of the trace."""
         limit = 7200.0 + 50 * float(trace["submit_time"].max() + trace["duration"].sum())
 
         def watchdog(engine: Engine) -> Generator[Any, Any, None]:
@@ -215,26 +224,31 @@ class _Battery:
             raise PolicyError(f"trace {name!r}: {error}") from error
         self.mechanism = getattr(engines[0].driver, "rounds", None)
 
-    def _same(self, rule: str, name: str, ends: pd.Series[float], other: Result, what: str) -> None:
+    def _same(
+        self, rule: str, name: str, ends: pd.Series[float], other: Result, fault: str
+    ) -> None:
+        """Check that another run has the same ends (s)."""
         again = other.jobs.set_index("job_id")["end_time"].reindex(ends.index)
         close = np.isclose(again, ends, rtol=1e-9, atol=0.0)
         if not close.all():
             job = ends.index.tolist()[int((~close).argmax())]
-            self.broken(rule, name, job, f"{what} {again[job]:g} s instead of {ends[job]:g} s")
+            self.broken(rule, name, job, f"{fault} {again[job]:g} s instead of {ends[job]:g} s")
 
     def _ids(self, name: str, trace: pd.DataFrame, result: Result) -> None:
+        """Rename the jobs: no JCT may change."""
         other = trace.assign(job_id=np.random.default_rng(2).permutation(len(trace)))
         columns = ["num_gpus", "duration", "jct"]
-        before, after = (
-            r.jobs.sort_values(columns).reset_index() for r in (result, self.run(other))
-        )
+        before = result.jobs.sort_values(columns).reset_index()
+        after = self.run(other).jobs.sort_values(columns).reset_index()
         differs = ~np.isclose(before["jct"], after["jct"], rtol=1e-9)
         if differs.any():
             job = before["job_id"].tolist()[int(differs.argmax())]
             self.broken("ids", name, job, "its JCT changes with the names of the jobs")
 
     def _scaling(self, name: str, trace: pd.DataFrame, ends: pd.Series[float]) -> None:
-        factor = 2.0  # a power of two leaves the mantissas, and so every tie, as they are
+        """Double all times: all ends must double."""
+        # A power of two keeps the mantissas, and so all ties.
+        factor = 2.0
         policy = scaled(self.policy, factor)
         options = dict(self.options)
         if policy is None or options.get("overhead") is not None or self.simulator:
@@ -244,11 +258,12 @@ class _Battery:
         if self.mechanism is not None:
             longer = self.mechanism.settings.stretched(factor)
             options["rounds"] = {**(options.get("rounds") or {}), **longer}
-        times = {c: trace[c] * factor for c in ("submit_time", "duration")}
+        times = {column: trace[column] * factor for column in ("submit_time", "duration")}
         result = self.run(trace.assign(**times), policy, **options)
         self._same("scaling", name, ends * factor, result, "with all times doubled it ends at")
 
     def _baseline(self, name: str, trace: pd.DataFrame, ends: pd.Series[float]) -> None:
+        """Check the ends against the baseline policy where the policy declares equality."""
         baseline = self.policy.baseline
         modelled = self.options.get("perf") is not None or self.policy.performance() is not None
         if baseline is None or baseline.policy is None:
@@ -257,37 +272,38 @@ class _Battery:
             return
         if baseline.equals(self.policy, trace, modelled=modelled):
             other = self.run(trace, make(baseline.policy))
-            what = f"without what it declares, {baseline.policy!r} ends it at"
-            self._same("baseline", name, ends, other, what)
+            fault = f"without its declared fields, {baseline.policy!r} ends it at"
+            self._same("baseline", name, ends, other, fault)
 
     def _alone(self, name: str, trace: pd.DataFrame) -> None:
+        """Run a job of each width alone: it must take its duration."""
         if not self.gang or self.policy.poll_s or self.options.get("perf") is not None:
             return
         for _, rows in trace.groupby("num_gpus"):
-            one = rows.iloc[:1].assign(submit_time=0.0)
-            job: Any = next(self.run(one).jobs.itertuples())
+            single = rows.iloc[:1].assign(submit_time=0.0)
+            job: Any = next(self.run(single).jobs.itertuples())
             if not math.isclose(job.jct, job.duration, rel_tol=1e-9):
-                what = f"alone it takes {job.jct:g} s instead of {job.duration:g} s"
-                self.broken("alone", name, job.job_id, what)
+                fault = f"alone it takes {job.jct:g} s instead of {job.duration:g} s"
+                self.broken("alone", name, job.job_id, fault)
 
     def _blind(self, name: str, trace: pd.DataFrame, result: Result) -> None:
-        """Lengthen the jobs: up to the first completion nothing may change."""
+        """Lengthen the jobs: no interval before the first completion may change."""
         first = float(result.jobs["end_time"].min())
         factors = np.random.default_rng(3).uniform(1.0, 4.0, len(trace))
         longer = self.run(trace.assign(duration=trace["duration"] * factors))
         before, after = (
-            r.intervals[r.intervals["start"] < first]
-            .assign(end=r.intervals["end"].clip(upper=first))
+            run.intervals[run.intervals["start"] < first]
+            .assign(end=run.intervals["end"].clip(upper=first))
             .set_index(["job_id", "start", "end", "gpus"])
-            for r in (result, longer)
+            for run in (result, longer)
         )
-        other = before.index.symmetric_difference(after.index)
-        if len(other):
-            self.broken(
-                "blind", name, other.tolist()[0][0], "its true duration matters before it ends"
-            )
+        changed = before.index.symmetric_difference(after.index)
+        if len(changed):
+            job = changed.tolist()[0][0]
+            self.broken("blind", name, job, "its true duration matters before it ends")
 
     def check_needs(self, traces: Traces) -> None:
+        """Withhold each declared need in turn: a run must fail on a trace at least."""
         for need in sorted(self.policy.needs):
             policy = _without(self.policy, need)
             try:
@@ -302,14 +318,14 @@ class _Battery:
 
 
 def _without(policy: Policy, need: str) -> Policy:
-    """Return a copy of a policy whose view withholds one of its declared needs."""
+    """Copy of a policy whose view withholds one of its declared needs."""
     kind: Any = type(policy)
 
     def narrowed(view: View) -> View:
         view.needs -= {need}
         return view
 
-    # slots stay the same, so that the class of a frozen instance may be exchanged
+    # Python exchanges the class of an instance only if both have the same slots.
     body: dict[str, Any] = {"__slots__": ()}
     for name in {"session", "ordering"} & set(dir(kind)):
         made = getattr(kind, name)

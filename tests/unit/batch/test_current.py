@@ -181,7 +181,7 @@ def test_a_file_that_is_no_notebook(entry):
 
 def test_dask_that_is_not_installed_is_named_with_its_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
-    task = Task(params.Entry("a/b", Path()), {}, "", Path())
+    task = Task(params.FigureEntry("a/b", Path()), {}, "", Path())
     with pytest.raises(ParamError, match=r'-m pip install -e "\.\[dask\]"$'):
         list(execute.run([task], jobs=1, backend="dask"))
 

@@ -5,7 +5,7 @@ import pytest
 
 from repro.batch import execute, kernel
 from repro.batch.task import DONE, Outcome, Task
-from repro.figures.params import Entry
+from repro.figures.params import FigureEntry
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ def test_notebooks_side_by_side_share_the_cpus(tmp_path, monkeypatch, notebooks,
         return Outcome(task.id, DONE)
 
     monkeypatch.setattr(execute, "execute", told)
-    tasks = [Task(Entry(f"a/{n}", tmp_path), {}, "", tmp_path) for n in range(notebooks)]
+    tasks = [Task(FigureEntry(f"a/{n}", tmp_path), {}, "", tmp_path) for n in range(notebooks)]
     list(execute.run(tasks, jobs=at_a_time))
     assert allowed == [str(each)] * notebooks
 

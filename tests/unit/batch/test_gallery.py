@@ -19,7 +19,7 @@ from repro.batch.notebook_page import as_page
 from repro.batch.report import write_report
 from repro.cli import app
 from repro.figures import params
-from repro.figures.params import Entry
+from repro.figures.params import FigureEntry
 from repro.figures.saved import to_json
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -186,9 +186,9 @@ def test_a_page_per_paper_says_what_did_not_come_out_and_why(root):
     page = written(root)[Path("tiresias/index.html")]
     words = " ".join(re.sub("<[^>]*>", " ", page).split())
     assert "1 misses at least one published value" in words
-    assert "published 5.5, here 5.4 (−1.8 %); asked ±10 %." in words
+    assert "published 5.5, ours 5.4 (−1.8 %); tolerance ±10 %." in words
     assert "&lt;b&gt;other&lt;/b&gt; jobs." in words and "jobs..." not in words
-    assert "1 other claim of it came out." in words
+    assert "1 other claim of this figure is reproduced." in words
 
 
 def test_a_page_in_the_folder_of_a_paper_is_nobodys_damage(root, capsys):
@@ -225,7 +225,7 @@ def test_a_notebook_that_ran_is_linked_as_a_page_but_not_from_the_committed_gall
     ],
 )
 def test_short_names_and_kinds(reference, short, kinds):
-    card = Card(Stored(Entry("a/b", ROOT), ROOT, {"reference": reference}))
+    card = Card(Stored(FigureEntry("a/b", ROOT), ROOT, {"reference": reference}))
     assert (card.short, card.kinds) == (short, kinds)
 
 
@@ -241,7 +241,7 @@ def test_short_names_and_kinds(reference, short, kinds):
 )
 def test_the_seeds_that_ran(given, seed, told):
     inputs = {} if given is None else {"seeds": given}
-    card = Card(Stored(Entry("a/b", ROOT), ROOT, {"seed": seed, "params": inputs}))
+    card = Card(Stored(FigureEntry("a/b", ROOT), ROOT, {"seed": seed, "params": inputs}))
     assert card.seeds == told
 
 
@@ -329,7 +329,7 @@ def test_check_and_report_against_a_folder(root, capsys):
     assert json.loads(capsys.readouterr().out)["against"][0]["id"] == "gavel/tab03_x"
     assert app.main(["report", *words]) == 0
     page = (root / "mine/index.html").read_text()
-    assert "Against the other results: worse: point left its tolerance" in page
+    assert "Compared with the other results: worse: point left its tolerance" in page
     for there in ("mine", "nowhere"):
         assert app.main(["check", *words[:3], str(root / there)]) == 2
         (line,) = capsys.readouterr().err.splitlines()[-1:]

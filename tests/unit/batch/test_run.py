@@ -352,8 +352,8 @@ def test_a_failed_figure_tells_where_to_look(project):
 def test_a_terminal_shows_what_runs_and_how_far_it_is(project):
     project.add(
         "tiresias/fig01_one",
-        before="import time\nfrom repro.figures.progress import tell_points\n"
-        "tell_points(12, 231)\ntime.sleep(2)",
+        before="import time\nfrom repro.figures.progress import write_progress\n"
+        "write_progress(12, 231)\ntime.sleep(2)",
     )
     ours, theirs = os.openpty()
     environment = project.env | {"TERM": "xterm", "COLUMNS": "100"}

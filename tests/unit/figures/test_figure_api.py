@@ -158,7 +158,7 @@ def test_generated_data_is_recorded_with_its_seed(fig, synth):
 
 
 def test_a_missing_public_trace_is_replaced_and_everything_says_so(fig, synth, offline):
-    with pytest.warns(StandInWarning, match="philly cannot be had; drawing a synthetic"):
+    with pytest.warns(StandInWarning, match="philly cannot be had; generating a synthetic"):
         assert len(fig.trace("philly")) == 3
     shown, record = saved(fig)
     text = "synthetic stand-in for philly"
@@ -290,7 +290,9 @@ def test_an_own_trace_that_is_not_there_or_has_no_format_is_one_line(fig, projec
     own(project, "mine.csv", "job_id,num_gpu,submit_time,duration\n0,4,0,60\n")
     with pytest.raises(TraceError, match="of which format"):
         fig.trace("data/mine.csv")
-    with pytest.raises(DataMissingError, match=r"data/no\.txt: no such file; .* from .*project"):
+    with pytest.raises(
+        DataMissingError, match=r"data/no\.txt: no such file; paths are relative to .*project"
+    ):
         fig.file("data/no.txt")
 
 
@@ -377,7 +379,7 @@ def test_check_and_gallery_name_what_is_damaged_noted_or_not_of_the_lock(fig, pr
     assert check.as_json(out, found)["figures"][0]["notes"] == ["without the solver X: LAS"]
     page = write_report(out, found).read_text()
     assert "without the solver X: LAS</p>" in page
-    assert f"other versions: pandas {pd.__version__} for 0.1" in page
+    assert f"other versions: pandas {pd.__version__} instead of 0.1" in page
     (fig.folder / "fig01_one.svg").write_text("")
     (fig.folder / "fig01_one.csv").write_text("x,y\n0,5\n")
     found = check.stored(entries, out)
@@ -420,7 +422,7 @@ def deadly(path, alive=True):
 def test_a_dead_worker_is_replaced_and_its_simulation_repeated(fig, tmp_path, capsys):
     found = fig.sweep(deadly(tmp_path / "dead"), workers=2)
     assert [one["jobs"] for one in found.values()] == [2, 3]
-    assert "a worker process died; what it did is done again" in capsys.readouterr().out
+    assert "a worker process died; its simulations run again" in capsys.readouterr().out
 
 
 def test_workers_that_keep_dying_end_the_sweep_in_one_line(fig, tmp_path):

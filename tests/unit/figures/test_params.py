@@ -86,7 +86,7 @@ def test_reading_and_merging(root):
             "published: 5.5",
             "published: []",
             ClaimError,
-            r":17:claims\.0\.published: holds no value",
+            r":17:claims\.0\.published: has no value",
         ),
         ("certainty: paper", "certainty: no", ClaimError, r"bad\.yaml:20:claims\.0\.certainty"),
         ("    certainty: paper\n", "", ClaimError, r"bad\.yaml:14:claims\.0\.certainty: Field req"),

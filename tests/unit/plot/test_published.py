@@ -16,7 +16,7 @@ from repro.plot import (
     shared_legend,
     tick_bars,
 )
-from repro.plot.published import published_style
+from repro.plot.published_marks import published_style
 
 RATES = [1.0, 2.0, 3.0]
 

@@ -135,7 +135,7 @@ def test_what_cannot_be_drawn_is_refused_with_one_line():
     wrong = KNOWN.rename(columns={"p99 (h)": "p95 (h)"})
     refused = {
         "needs 14.* has 3.2": (wide,),
-        "published column 'p95 \\(h\\)' is not one of the table": (OURS, wrong),
+        "published column 'p95 \\(h\\)' is not in the table": (OURS, wrong),
         "published row 'theirs'": (OURS, KNOWN.rename({"mine": "theirs"})),
         "a row, a column": (OURS.iloc[:0],),
         "each name once": (pd.concat([OURS, OURS]),),

@@ -1,4 +1,4 @@
-"""How published values look in every chart: dark open markers, dashed curves, whiskers."""
+"""Published values in charts: dark open markers, dashed curves, whiskers."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -12,15 +12,15 @@ from repro.base.typing import Floats
 from repro.plot.style import styled
 
 _DARK = "#262626"
-#: What marks published values among the artists; a leading underscore keeps it out of legends.
+#: Label of published artists; the leading underscore keeps it out of matplotlib's own legend.
 _NAME = "_published"
 _WHISKERS = "_published, ±1 s.d."
-#: A curve of more points carries markers on about so many.
+#: Number of markers, about, on a curve of many points.
 _MARKERS_ON_CURVE = 12
 
 
 def published_style(marker: str = "D", *, joined: bool = False) -> dict[str, Any]:
-    """Return the keywords of published values: dark open markers, joined by dashes if a curve.
+    """Line keywords of published values: dark open markers, ``joined`` by dashes or alone.
 
     >>> published_style()["markerfacecolor"]
     'white'
@@ -40,7 +40,7 @@ def published_style(marker: str = "D", *, joined: bool = False) -> dict[str, Any
 
 
 def halo(width: float) -> list[AbstractPathEffect]:
-    """Return the effect that sets a line off from what it crosses: a white line under it."""
+    """White outline, ``width`` points, that sets a line off from the lines it crosses."""
     return [withStroke(linewidth=width, foreground="white")]
 
 
@@ -50,15 +50,15 @@ def draw_published(
     y: Floats,
     marker: str,
     *,
-    band: tuple[Floats, Floats] | None = None,
+    whiskers: tuple[Floats, Floats] | None = None,
     joined: bool = False,
     curve: bool = False,
 ) -> None:
-    """Draw published values of one series over ours, with the marker of ours, so as to tell it.
+    """Plot the published values of a series over ours, with the marker of our curve.
 
-    The marker is a ring around ours where both agree. ``joined`` makes a dashed curve; that, or
-    another ``curve``, carries a marker on some of its points only, scattered points on all.
-    ``band`` holds the lower and upper end of a whisker at each value.
+    Where both agree the marker is a ring around ours. ``joined``: a dashed curve. Such a curve, or
+    another ``curve``, has a marker on some of its points; scattered points have one each.
+    ``whiskers``: lower and upper ends, each of the shape of ``y``.
     """
     every = max(1, round(len(x) / _MARKERS_ON_CURVE)) if joined or curve else 1
     ring = {
@@ -67,21 +67,24 @@ def draw_published(
         "path_effects": halo(2.0 if joined or curve else 1.2),
     }
     axes.plot(x, y, markevery=every, **{**published_style(marker, joined=joined), **ring})
-    if band is not None and not all(np.array_equal(end, y, equal_nan=True) for end in band):
-        low, high = (end[::every] for end in band)
+    if whiskers is None:
+        return
+    # Whiskers of no length would only add a legend entry.
+    if not all(np.array_equal(end, y, equal_nan=True) for end in whiskers):
+        low, high = (end[::every] for end in whiskers)
         axes.vlines(x[::every], low, high, color=_DARK, linewidth=0.7, zorder=4, label=_WHISKERS)
 
 
 def name_published(
-    axes: Axes, place: tuple[float, float], text: str, right: float, up: float
+    axes: Axes, point: tuple[float, float], text: str, right: float, up: float
 ) -> None:
-    """Write beside a published curve what it is, some points to the right of a place and up.
+    """Write the name of a published curve ``right`` and ``up`` (typographic points) of a point.
 
-    The text ends there if ``right`` is not positive.
+    The text begins there if ``right`` is positive, else it ends there.
     """
     side = "left" if right > 0 else "right"
     axes.annotate(
-        text, place, (right, up), textcoords="offset points", ha=side, fontsize=5.5, color=_DARK
+        text, point, (right, up), textcoords="offset points", ha=side, fontsize=5.5, color=_DARK
     )
 
 
@@ -95,9 +98,9 @@ def published_fact(
     left: bool = False,
     below: bool = False,
 ) -> None:
-    """Draw a single published number: an open marker, or a dashed line at ``x`` without ``y``.
+    """Plot a single published number: an open marker at ``x``, ``y``, or a dashed line at ``x``.
 
-    Its text stands to its right, or to its ``left``, or ``below`` it.
+    Its text is to the right, to the ``left`` or ``below``.
 
     >>> from repro.plot import new_figure
     >>> _, (axes,) = new_figure()
@@ -109,19 +112,19 @@ def published_fact(
         axes.axvline(x, color=_DARK, linestyle=(0, (3.2, 2.2)), linewidth=0.8, zorder=4)
     else:
         axes.plot([x], [y], clip_on=False, **published_style())
-    place = (x, 0.02 if y is None else y)
-    away = (-5 if left else 5, 0)
+    point = (x, 0.02 if y is None else y)
+    offset = (-5 if left else 5, 0)
     horizontal = "right" if left else "left"
     vertical = "bottom" if y is None else "center"
     if below:
-        away = (0, -5)
+        offset = (0, -5)
         vertical = "top"
         if not left:
             horizontal = "center"
     axes.annotate(
         text,
-        place,
-        away,
+        point,
+        offset,
         textcoords="offset points",
         color=_DARK,
         fontsize=6,
@@ -132,14 +135,15 @@ def published_fact(
 
 
 def legend_keys(panels: Iterable[Axes]) -> Iterator[tuple[tuple[Line2D, ...], str]]:
-    """Yield the legend's entry of the published values in some panels, with the markers used."""
+    """Yield the legend entry of published values in some panels: its keys and its label."""
     panels = list(panels)
     lines = [line for axes in panels for line in axes.lines if line.get_label() == _NAME]
     lines = [line for line in lines if np.isfinite(np.asarray(line.get_ydata(), float)).any()]
     if lines:
-        spread = any(one.get_label() == _WHISKERS for axes in panels for one in axes.collections)
+        collections = [collection for axes in panels for collection in axes.collections]
+        has_whiskers = _WHISKERS in [collection.get_label() for collection in collections]
         joined = any(line.get_linestyle() != "None" for line in lines)
         shapes = list(dict.fromkeys(str(line.get_marker()) for line in lines))
         styles = [{**published_style(shape, joined=joined), "label": ""} for shape in shapes]
-        name = _WHISKERS if spread else _NAME
+        name = _WHISKERS if has_whiskers else _NAME
         yield tuple(Line2D([], [], **style) for style in styles), name.removeprefix("_")
