@@ -1,4 +1,4 @@
-"""Diagrams of the papers: which parts they have, and what of this package does each one's work."""
+"""Boxes of the papers' diagrams and the modules of this package that implement them."""
 
 from collections.abc import Mapping
 from pkgutil import resolve_name
@@ -7,32 +7,39 @@ from typing import Any
 import pandas as pd
 
 
-def parts(inputs: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the boxes of a diagram for `repro.plot.diagram`, and whether their names are found.
+def diagram_boxes(inputs: Mapping[str, Any]) -> pd.DataFrame:
+    """Boxes of a diagram for `repro.plot.diagram`, with whether their names exist (``found``).
 
-    ``rows`` of the inputs are lists of keys of ``boxes``, None for an empty place, by name if they
-    are layers; a box is ``{is: its words, by: a name or several}``, names without ``repro.``.
+    The input ``rows`` holds lists of keys of ``boxes``, None for an empty cell; a mapping if rows
+    are named layers. A box is ``{is: label, by: a name or several}``; names omit ``repro.``.
     """
     rows = inputs["rows"]
-    boxes = inputs["boxes"]
+    content = inputs["boxes"]
     lines = list(rows.items() if isinstance(rows, Mapping) else [("", row) for row in rows])
-    most = max(len(row) for _, row in lines)
+    widest = max(len(row) for _, row in lines)
     records = []
     for number, (layer, row) in enumerate(lines):
-        for place, box in enumerate(row):
+        for column, box in enumerate(row):
             if box is not None:
-                by = boxes[box].get("by", [])
+                by = content[box].get("by", [])
                 names = [by] if isinstance(by, str) else by
-                at = {"row": number, "layer": layer, "place": (place + 0.5) / len(row)}
-                says = {"words": boxes[box]["is"], "names": " ".join(names)}
                 records.append(
-                    {"box": box, **at, "room": 1 / most, **says, "found": all(map(is_here, names))}
+                    {
+                        "box": box,
+                        "row": number,
+                        "layer": layer,
+                        "place": (column + 0.5) / len(row),
+                        "room": 1 / widest,
+                        "words": content[box]["is"],
+                        "names": " ".join(names),
+                        "found": all(map(exists, names)),
+                    }
                 )
     return pd.DataFrame(records)
 
 
-def is_here(name: str) -> bool:
-    """Tell whether the package has a module, class or function of this name."""
+def exists(name: str) -> bool:
+    """Whether the package has a module, class or function of this name."""
     try:
         resolve_name(f"repro.{name}")
     except (ImportError, AttributeError, ValueError):

@@ -6,14 +6,14 @@ import pytest
 from costs import measure
 
 from repro import load, simulate
-from repro.papers.pcs import published
+from repro.papers.pcs import artifact
 
 TRACES = "abdullahfsm+PCS/simulation/traces"
 
 
 def chosen(name, cluster):
     """Return a policy; jct, bal and pred are the configurations that the artifact ships."""
-    return published.policy(f"pcs-{name}" if name in ("jct", "bal", "pred") else name, cluster)
+    return artifact.policy(f"pcs-{name}" if name in ("jct", "bal", "pred") else name, cluster)
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from gavel_reference import Job
 from repro import load, make, simulate
 from repro.cli.settings import parse_settings
 from repro.files import public
-from repro.papers.pcs import published
+from repro.papers.pcs import artifact
 from repro.perf.throughput_files import PUBLIC, is_stand_in, load_throughputs
 from repro.trace import synth
 
@@ -292,16 +292,16 @@ def pcs(case):
     name, *words = case.workload.split()
     if name == "pcs-workload":
         frame = synth.make(name, case.seed, **parse_settings(words))
-        chosen = published.policy(case.policy, "gavel", **parse_settings(case.settings.split()))
+        chosen = artifact.policy(case.policy, "gavel", **parse_settings(case.settings.split()))
     else:
         cluster, *rest = words
         frame = load(f"pcs-{cluster}", "pcs").head(parse_settings(rest).get("jobs", 10**9))
         if name == "pcs-philly-front":
-            row = published.front(cluster).iloc[case.seed]
-            chosen = published.solution(row)
+            row = artifact.front(cluster).iloc[case.seed]
+            chosen = artifact.solution(row)
             case = Case(**{**vars(case), "printed": (repr(float(row["avg_jct_s"])), "")})
         else:
-            chosen = published.policy(case.policy, cluster)
+            chosen = artifact.policy(case.policy, cluster)
     jobs = simulate(frame, case.cluster, chosen, rules="pcs", predict=0).jobs
     return against_print(jobs, case.printed)
 

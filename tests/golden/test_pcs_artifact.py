@@ -12,7 +12,7 @@ import pytest
 
 from repro import load, make, simulate
 from repro.model.records import finish_time_unfairness, prediction_errors
-from repro.papers.pcs import published
+from repro.papers.pcs import artifact
 from repro.trace import synth
 
 FIFO = "fifo-elastic"
@@ -87,7 +87,7 @@ WHOLE = {
 def policy(name, workload):
     """Return a policy, under the conditions of the results."""
     lease = {"lease": 10.0} if (name, workload) == ("themis", "gavel") else {}
-    return published.policy(name, workload, **lease)
+    return artifact.policy(name, workload, **lease)
 
 
 def philly(mirror, cluster):
@@ -131,8 +131,8 @@ def test_whole_traces(mirror, cluster, name):
 def test_stored_solutions_of_the_search(mirror, cluster):
     """Six of 70 for each trace (pcs/fig03 has all): classes and weights are made from T and W."""
     trace = philly(mirror, cluster).head(2001)
-    for _, row in published.front(cluster).iloc[::12].iterrows():
-        jobs = simulate(trace, "1x64", published.solution(row), rules="pcs").jobs
+    for _, row in artifact.front(cluster).iloc[::12].iterrows():
+        jobs = simulate(trace, "1x64", artifact.solution(row), rules="pcs").jobs
         assert jobs["jct"].mean() == pytest.approx(row["avg_jct_s"], rel=1e-9)
         near = 3e-3 if (cluster, row["solution"]) in {("ee9e8c", one) for one in LATE} else 1e-3
         assert prediction_errors(jobs).mean() == pytest.approx(row["avg_pred_err_pct"], abs=near)

@@ -1,1 +1,1 @@
-"""What single figures of Gavel compute."""
+"""Computations of Gavel's figures."""

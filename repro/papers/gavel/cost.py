@@ -1,19 +1,19 @@
-"""What preemption costs under Gavel (Table 4)."""
+"""Cost of preemption under Gavel (Table 4)."""
 
 from repro.model.records import Result, durations
 
 
 def lost_time(result: Result) -> float:
-    """Return the part of the time jobs hold GPUs in which they load or save instead of training."""
-    held = float(durations(result).sum())
-    return float(result.meta["overhead_s"]) / held if held > 0 else 0.0
+    """Fraction of the time on GPUs in which jobs load or save checkpoints."""
+    gpu_time = float(durations(result).sum())
+    return float(result.meta["overhead_s"]) / gpu_time if gpu_time > 0 else 0.0
 
 
 def at_every_round(result: Result, overhead_s: float, round_s: float) -> float:
-    """Return the part lost if each round but the first of each job began with the overhead."""
+    """Fraction of time lost if every round of a job but its first cost ``overhead_s``."""
     spans = result.intervals
     first = (spans["start"] // round_s).astype(int)
-    # the last instant of an interval belongs to the round it ends
+    # an interval that ends at a round's boundary does not reach into the next round
     last = ((spans["end"] - 1e-9) // round_s).astype(int)
     rounds = int((last - first + 1).sum())
     return overhead_s * (rounds - len(result.jobs)) / float(durations(result).sum())

@@ -1,4 +1,4 @@
-"""Gavel's policies at their first decision: shares, problems solved (Table 1, Fig 12)."""
+"""First decision of Gavel's policies: allocation and problems solved (Table 1, Fig 12)."""
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
@@ -17,40 +17,40 @@ from repro.model.view import View
 from repro.papers.gavel.examples import constraint_sums
 from repro.solve.counted import counted_solves
 
-#: What a policy declares to read -> the word for it in Table 1.
-READS = {
+#: Input that a policy declares in ``needs`` -> its name in Table 1.
+INPUT_NAMES = {
     "throughput": "speeds",
     "duration": "work left",
     "priority_weight": "weights",
     "slo": "SLOs",
     "entity": "entities",
 }
-NONE = "greedy or closed form"
+NO_SOLVER = "greedy or closed form"
 
 
-class _Reached(BaseException):
-    """Ends a run at its first decision; not an `Exception`, which the simulator might handle."""
+class _FirstDecision(BaseException):
+    """Ends a run at its first decision; a `BaseException`, so that no handler swallows it."""
 
 
 def first_view(
     trace: pd.DataFrame, cluster: str, policy: Policy, perf: Performance | None = None
 ) -> View:
-    """Return what a policy sees when the first jobs arrive; `PolicyError` if it only ranks jobs."""
+    """View of a policy when the first jobs arrive; `PolicyError` if it only ranks jobs."""
 
     class Stopping(type(policy)):  # type: ignore[misc]
-        rule = None  # by a compiled rule nobody would ask
+        rule = None  # a compiled rule would bypass `session`
 
         def session(self, view: View) -> Callable[[View], Decision]:
             def stop(view: View) -> Decision:
-                raise _Reached(view)
+                raise _FirstDecision(view)
 
             return stop
 
     values = {field.name: getattr(policy, field.name) for field in dataclasses.fields(policy)}
     try:
         simulate(trace, cluster, cast(Policy, Stopping(**values)), perf=perf)
-    except _Reached as reached:
-        return cast(View, reached.args[0])
+    except _FirstDecision as stop:
+        return cast(View, stop.args[0])
     raise PolicyError(f"policy {policy.name!r} only ranks jobs; give one that decides")
 
 
@@ -61,15 +61,15 @@ def first_shares(
     types: Sequence[str],
     perf: Performance | None = None,
 ) -> Floats:
-    """Return the matrix X a policy decides on when the first jobs arrive, shape (jobs, types)."""
-    made = make(policy)
-    view = first_view(trace, cluster, made, perf)
-    decided = made.session(view)(view)
-    if not isinstance(decided, Shares):
+    """Allocation X of a policy when the first jobs arrive, shape (jobs, GPU types)."""
+    policy_object = make(policy)
+    view = first_view(trace, cluster, policy_object, perf)
+    decision = policy_object.session(view)(view)
+    if not isinstance(decision, Shares):
         raise PolicyError(f"policy {policy!r} answers with runs; give one that answers with shares")
     matrix = np.zeros((len(trace), len(types)))
-    columns = [decided.gpu_types.index(name) for name in types]
-    for job, row in zip(decided.jobs, decided.fractions, strict=True):
+    columns = [decision.gpu_types.index(name) for name in types]
+    for job, row in zip(decision.jobs, decision.fractions, strict=True):
         for member in job if isinstance(job, tuple) else (job,):
             matrix[member] += row[columns]
     return matrix
@@ -78,17 +78,19 @@ def first_shares(
 def policy_table(
     rows: Mapping[str, str], trace: pd.DataFrame, cluster: str, gpus: Mapping[str, int]
 ) -> pd.DataFrame:
-    """Return what each policy optimises and reads, and what one decision solves and uses."""
+    """Table: objective, inputs, solver calls and largest constraint sums, by policy."""
     records = []
     for row, name in rows.items():
-        declared = policies[name]
+        policy_class = policies[name]
         with counted_solves() as counts:
             shares = first_shares(trace, cluster, name, list(gpus))
         sums = constraint_sums(shares, trace["num_gpus"].tolist(), list(gpus.values()))
-        objective = (declared.__doc__ or "").strip().splitlines()[0]
-        reads = [word for need, word in READS.items() if need in declared.needs]
-        solver = ", ".join(sorted(counts)) or NONE, sum(counts.values())
-        most = max(sums["time"]), max(sums["gpus"])
-        records.append((row, name, objective, reads, *solver, *most))
+        objective = (policy_class.__doc__ or "").strip().splitlines()[0]
+        reads = [word for need, word in INPUT_NAMES.items() if need in policy_class.needs]
+        solver = ", ".join(sorted(counts)) or NO_SOLVER
+        solves = sum(counts.values())
+        most_time = max(sums["time"])
+        most_gpus = max(sums["gpus"])
+        records.append((row, name, objective, reads, solver, solves, most_time, most_gpus))
     columns = ["row", "policy", "objective", "reads", "solver", "solves", "most_time", "most_gpus"]
     return pd.DataFrame(records, columns=columns)

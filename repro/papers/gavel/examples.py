@@ -1,4 +1,4 @@
-"""Gavel's worked examples: allocation matrices, their rounds, and what they satisfy."""
+"""Gavel's worked examples: allocation matrices, their rounds and their constraints."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,33 +11,33 @@ from repro.papers.gavel.rounds import choose
 
 
 def cells(matrix: npt.ArrayLike, rows: Sequence[str], columns: Sequence[str]) -> pd.DataFrame:
-    """Return a matrix as one row per entry for a heat map: row, column, value, text."""
+    """Matrix as rows of a heat map: row, column, value, text."""
     frame = pd.DataFrame(
-        [(one, other) for one in rows for other in columns], columns=["row", "column"]
+        [(row, column) for row in rows for column in columns], columns=["row", "column"]
     )
     flat = np.asarray(matrix, dtype=float).ravel()
     texts = ["∞" if np.isinf(number) else f"{round(number, 2):g}" for number in flat]
     return frame.assign(value=flat, text=texts)
 
 
-def played(
+def scheduled_rounds(
     fractions: npt.ArrayLike, widths: Sequence[int], capacity: Sequence[int], rounds: int
 ) -> pd.DataFrame:
-    """Return who runs where in each round of one allocation X (Gavel, section 5)."""
+    """Jobs and their GPU types in each round of one allocation X (Gavel, section 5)."""
     shares = np.asarray(fractions, dtype=float)
     received = np.zeros_like(shares)
     records = []
     for number in range(rounds):
-        for job, place in sorted(choose(shares, received, widths, capacity)):
-            received[job, place] += 1
-            records.append((number, job, place))
+        for job, gpu_type in sorted(choose(shares, received, widths, capacity)):
+            received[job, gpu_type] += 1
+            records.append((number, job, gpu_type))
     return pd.DataFrame(records, columns=["round", "job", "type"], dtype=int)
 
 
 def bars_of_rounds(
     rounds: pd.DataFrame, jobs: Sequence[str], types: Sequence[str], minutes: float
 ) -> pd.DataFrame:
-    """Return `played` rounds as bars: lane (GPU type), job, start, end and minutes."""
+    """`scheduled_rounds` as bars: lane (GPU type), job, start, end and minutes."""
     ordered = rounds.sort_values(["type", "round"], kind="stable", ignore_index=True)
     start = ordered["round"] * minutes
     lane = ordered["type"].map(types.__getitem__)
@@ -47,7 +47,7 @@ def bars_of_rounds(
 
 
 def received_rounds(rounds: pd.DataFrame, shape: tuple[int, int]) -> Floats:
-    """Return how many `played` rounds each job received on each type, shape (jobs, GPU types)."""
+    """Count of `scheduled_rounds` by job and GPU type, shape (jobs, GPU types)."""
     matrix = np.zeros(shape)
     np.add.at(matrix, (rounds["job"].to_numpy(), rounds["type"].to_numpy()), 1.0)
     return matrix
@@ -56,13 +56,13 @@ def received_rounds(rounds: pd.DataFrame, shape: tuple[int, int]) -> Floats:
 def constraint_sums(
     fractions: npt.ArrayLike, widths: Sequence[int], capacity: Sequence[int]
 ) -> dict[str, list[float]]:
-    """Return each job's time and each type's GPUs in use, at most 1 (Gavel, section 3.1)."""
+    """Sum of X by job and GPUs in use by type, each at most 1 (Gavel, section 3.1)."""
     shares = np.asarray(fractions, dtype=float)
     used = np.asarray(widths, dtype=float) @ shares / np.asarray(capacity, dtype=float)
     return {"time": shares.sum(axis=1).tolist(), "gpus": used.tolist()}
 
 
 def effective(fractions: npt.ArrayLike, steps_per_s: Mapping[str, Mapping[str, float]]) -> Floats:
-    """Return each job's steps/s under X: sum_j X_ij T_ij (Gavel, section 3.1)."""
+    """Effective throughput of each job, sum_j X_ij T_ij, (jobs,) steps/s (section 3.1)."""
     speeds = np.array([list(row.values()) for row in steps_per_s.values()], dtype=float)
     return np.asarray((np.asarray(fractions, dtype=float) * speeds).sum(axis=1))

@@ -8,7 +8,7 @@ import pandas as pd
 
 from repro.figures.points import thinned
 from repro.model.records import Result
-from repro.papers.gavel.published import curves
+from repro.papers.gavel import curves
 from repro.perf.throughput import ThroughputTable
 from repro.solve.entities import Hierarchy, hierarchical_shares
 from repro.solve.max_min import normalised
@@ -17,23 +17,27 @@ Table = Mapping[str, Mapping[str, Any]]
 
 
 def entity_shares(jobs: Table, entities: Table, gpus: Mapping[str, int]) -> pd.DataFrame:
-    """Return the allocation of the hierarchical policy, one row per job.
+    """Allocation of the hierarchical policy, one row per job.
 
-    ``normalised`` is the throughput over that of an equal share of all GPUs, for one GPU's time.
+    ``normalised`` is the job's throughput over its throughput with one GPU's equal share of all
+    types.
     """
     types = list(gpus)
     speeds = np.array(
-        [[job.get("steps_per_s", {}).get(one, 1.0) for one in types] for job in jobs.values()]
+        [
+            [job.get("steps_per_s", {}).get(gpu_type, 1.0) for gpu_type in types]
+            for job in jobs.values()
+        ]
     )
     counts = np.array(list(gpus.values()), dtype=float)
-    one_each = np.ones(len(jobs))
+    ones = np.ones(len(jobs))
     shares = hierarchical_shares(
-        normalised(speeds, one_each, one_each, counts, "job {}".format),
+        normalised(speeds, ones, ones, counts, "job {}".format),
         [float(job.get("weight", 1)) for job in jobs.values()],
         [job["entity"] for job in jobs.values()],
         Hierarchy(
-            {name: float(one.get("weight", 1)) for name, one in entities.items()},
-            {name: one["inner"] for name, one in entities.items()},
+            {name: float(entity.get("weight", 1)) for name, entity in entities.items()},
+            {name: entity["inner"] for name, entity in entities.items()},
         ),
     )
     equal = speeds @ counts / counts.sum()
@@ -51,12 +55,12 @@ def entity_shares(jobs: Table, entities: Table, gpus: Mapping[str, int]) -> pd.D
 def stages(
     jobs: Table, entities: Table, gpus: Mapping[str, int], leaving: Sequence[str]
 ) -> pd.DataFrame:
-    """Return `entity_shares` of all jobs, then again after each of some jobs has left."""
+    """`entity_shares` of all jobs, and again after each job of ``leaving`` has left."""
     frames = []
     for number in range(len(leaving) + 1):
         gone = set(leaving[:number])
-        here = {name: job for name, job in jobs.items() if name not in gone}
-        table = entity_shares(here, entities, gpus).set_index("job").reindex(list(jobs))
+        present = {name: job for name, job in jobs.items() if name not in gone}
+        table = entity_shares(present, entities, gpus).set_index("job").reindex(list(jobs))
         table["entity"] = [job["entity"] for job in jobs.values()]
         stage = f"{leaving[number - 1]} ends" if number else "all jobs"
         table["present"] = [name not in gone for name in jobs]
@@ -74,9 +78,13 @@ def throughput_steps(
     every: int,
     steps: int,
 ) -> pd.DataFrame:
-    """Return each job's throughput over that of its equal share of all GPUs (section 4.3)."""
+    """Throughput of each job over that of an equal share of all GPUs (section 4.3).
+
+    One row for each job present at every ``every``-th timestep: timestep, job_id, entity,
+    throughput.
+    """
     types = list(gpus)
-    counts = np.array([gpus[one] for one in types], dtype=float)
+    counts = np.array([gpus[gpu_type] for gpu_type in types], dtype=float)
     speeds = np.array([perf.speeds(model, 1, types) for model in trace["model"]])
     reference = [perf.steps_per_s(model, 1, perf.reference) for model in trace["model"]]
     scale = np.array(reference) / (speeds @ counts / counts.sum())
@@ -85,42 +93,42 @@ def throughput_steps(
     for start in range(0, steps, every):
         # the middle of a timestep lies between two changes
         now = (start + 0.5) * step_s
-        held = spans[(spans["start"] <= now) & (now < spans["end"])]
-        rates = held.groupby("job_id")["rate"].sum()
-        here = trace[trace["submit_time"] <= now]
-        for job, entity in zip(here["job_id"], here["entity"], strict=True):
+        running = spans[(spans["start"] <= now) & (now < spans["end"])]
+        rates = running.groupby("job_id")["rate"].sum()
+        arrived = trace[trace["submit_time"] <= now]
+        for job, entity in zip(arrived["job_id"], arrived["entity"], strict=True):
             rows.append((start + 1, job, entity, float(rates.get(job, 0.0)) * scale[job]))
     return pd.DataFrame(rows, columns=["timestep", "job_id", "entity", "throughput"])
 
 
-def beside(
+def points(
     totals: Mapping[str, pd.DataFrame],
     steps: Mapping[tuple[str, str], pd.DataFrame],
     ours: Mapping[str, str],
     compare: bool,
 ) -> pd.DataFrame:
-    """Return the published totals and throughputs of single jobs beside ours, as points.
+    """Points of the total throughput and of single jobs' throughputs.
 
-    ``steps`` are `throughput_steps` by inner policy and instance, with the series that ``ours``
-    names for each published one.
+    ``totals`` are the published curves by inner policy, ``steps`` are `throughput_steps` by inner
+    policy and instance. ``ours`` maps a published series to its name in ``steps``.
     """
-    parts = []
+    frames = []
     for (inner, instance), rows in steps.items():
-        marks = curves(f"hierarchical_{inner}_{instance}")
-        marks[["series", "job"]] = marks["series"].str.extract(r"(.*), job (\d+)")
-        names = f"{inner}, {instance}, " + marks["series"]
-        what = "throughput of job " + marks["job"]
-        each = rows.set_index(["series", "timestep", "job_id"])["throughput"]
-        places = [marks["series"].map(ours), marks["x"], marks["job"].astype(int)]
-        found = each.reindex(pd.MultiIndex.from_arrays(places)).to_numpy()
-        parts.append(marks.assign(series=names, quantity=what, ours=found))
+        published = curves.published(f"hierarchical_{inner}_{instance}")
+        published[["series", "job"]] = published["series"].str.extract(r"(.*), job (\d+)")
+        names = f"{inner}, {instance}, " + published["series"]
+        quantity = "throughput of job " + published["job"]
+        by_job = rows.set_index(["series", "timestep", "job_id"])["throughput"]
+        keys = [published["series"].map(ours), published["x"], published["job"].astype(int)]
+        values = by_job.reindex(pd.MultiIndex.from_arrays(keys)).to_numpy()
+        frames.append(published.assign(series=names, quantity=quantity, ours=values))
         if instance == next(iter(steps))[1]:
-            marks = thinned(totals[inner], ["series"])
-            places = [marks["series"].map(ours), marks["x"]]
-            total = each.groupby(["series", "timestep"]).sum()
-            found = total.reindex(pd.MultiIndex.from_arrays(places)).to_numpy()
-            names = f"{inner}, " + marks["series"]
-            parts.append(marks.assign(series=names, quantity="total throughput", ours=found))
-    points = pd.concat(parts).rename(columns={"mean": "published"}).assign(certainty="artifact")
-    points = points[["series", "x", "quantity", "published", "ours", "certainty"]]
-    return points if compare else points.assign(ours=None)
+            published = thinned(totals[inner], ["series"])
+            keys = [published["series"].map(ours), published["x"]]
+            total = by_job.groupby(["series", "timestep"]).sum()
+            values = total.reindex(pd.MultiIndex.from_arrays(keys)).to_numpy()
+            names = f"{inner}, " + published["series"]
+            frames.append(published.assign(series=names, quantity="total throughput", ours=values))
+    table = pd.concat(frames).rename(columns={"mean": "published"}).assign(certainty="artifact")
+    table = table[["series", "x", "quantity", "published", "ours", "certainty"]]
+    return table if compare else table.assign(ours=None)

@@ -17,26 +17,26 @@ GPU_TYPES = ("k80", "p100", "v100")
 
 
 def motivation() -> pd.DataFrame:
-    """Return the steps/s behind Figures 1 and 4, by model and batch size; 0 is out of memory."""
+    """Throughputs (steps/s) of Figures 1 and 4 by model and batch size; 0: out of memory."""
     return ModelTable(_FILE, ("model", "batch_size", *GPU_TYPES, _SECOND)).frame
 
 
-def picked(table: pd.DataFrame, models: Mapping[str, int | None]) -> pd.DataFrame:
-    """Return the rows of some models and their batch sizes (None where there is only one)."""
+def select_models(table: pd.DataFrame, models: Mapping[str, int | None]) -> pd.DataFrame:
+    """Rows of models with the given batch sizes (None: the model has only one)."""
     rows = []
     for model, batch in models.items():
-        same = table["batch_size"].isna() if batch is None else table["batch_size"] == batch
-        found = table[(table["model"] == model) & same]
-        if len(found) != 1:
+        has_batch = table["batch_size"].isna() if batch is None else table["batch_size"] == batch
+        matches = table[(table["model"] == model) & has_batch]
+        if len(matches) != 1:
             raise ParamError(
-                f"{_FILE}: {len(found)} rows of {model} with batch size {batch}, not 1"
+                f"{_FILE}: {len(matches)} rows of {model} with batch size {batch}, not 1"
             )
-        rows.append(found)
+        rows.append(matches)
     return pd.concat(rows, ignore_index=True)
 
 
 def relative_speed(table: pd.DataFrame, prices: Mapping[str, float]) -> pd.DataFrame:
-    """Return each model's speed by GPU type over the first of ``prices``, and per dollar."""
+    """Throughput of each model relative to the first GPU type of ``prices``, and per dollar."""
     unit = next(iter(prices))
     frames = []
     for gpu_type, price in prices.items():
@@ -47,30 +47,31 @@ def relative_speed(table: pd.DataFrame, prices: Mapping[str, float]) -> pd.DataF
 
 
 def labels(relative: pd.DataFrame, column: str) -> list[list[float]]:
-    """Return one column of `relative_speed` as printed: one decimal, a list per model."""
+    """Column of `relative_speed` rounded to one decimal, a list per model."""
     rounded = relative[column].round(1)
     return [rows.tolist() for _, rows in rounded.groupby(relative["model"], sort=False)]
 
 
 def shared_speeds(table: pd.DataFrame, models: Sequence[str]) -> pd.DataFrame:
-    """Return what two models keep of their speeds when they share a P100, the upper triangle."""
+    """Throughput of two models that share a P100 over their throughput alone; upper triangle."""
     by_model = table.set_index("model")
     alone = by_model["p100"]
     records = []
-    for at, one in enumerate(models):
-        for other in models[at:]:
-            back = by_model.loc[other, _BESIDE + one if other != one else _SECOND]
-            first = by_model.loc[one, _BESIDE + other] / alone[one]
-            records.append((one, other, first, back / alone[other]))
+    for number, model in enumerate(models):
+        for partner in models[number:]:
+            first = by_model.loc[model, _BESIDE + partner] / alone[model]
+            column = _BESIDE + model if partner != model else _SECOND
+            second = by_model.loc[partner, column] / alone[partner]
+            records.append((model, partner, first, second))
     frame = pd.DataFrame(records, columns=["row", "column", "first", "second"])
     texts = [f"{a:.2f}\n{b:.2f}" for a, b in zip(frame["first"], frame["second"], strict=True)]
     return frame.assign(total=frame["first"] + frame["second"], text=texts)
 
 
 def configurations(throughputs: ThroughputTable, gpu_type: str, unit: str) -> pd.DataFrame:
-    """Return the models and batch sizes of the workload, their speeds on one GPU (Table 2)."""
+    """Models and batch sizes of the workload with their throughput on one GPU (Table 2)."""
     frame = pd.DataFrame(
-        [(one.model, one.batch_size, one.distributed, one.name) for one in job_types()],
+        [(job.model, job.batch_size, job.distributed, job.name) for job in job_types()],
         columns=["model", "batch_size", "distributed", "job_type"],
     )
     speeds = [throughputs.steps_per_s(name, 1, gpu_type) for name in frame["job_type"]]

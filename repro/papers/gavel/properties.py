@@ -1,4 +1,4 @@
-"""Sharing incentive, Pareto efficiency and strategy-proofness of shares, measured on instances."""
+"""Sharing incentive, Pareto efficiency and strategy-proofness, measured on instances."""
 
 from collections.abc import Callable
 
@@ -11,93 +11,93 @@ from repro.model.typed_shares import Kinds, TypedShares
 from repro.policies.gavel.isolated import isolated_shares
 from repro.solve.linear import minimise
 
-#: What each job says of its speeds, of shape (jobs, types), and the GPUs, to the shares of each.
-Rule = Callable[[Floats, Floats], Floats]
+#: Reported speeds, shape (jobs, types), and GPUs, shape (types,), to the allocation X.
+AllocationRule = Callable[[Floats, Floats], Floats]
 DRF = "drf"
 
 
-def rule_of(policy: str) -> Rule:
-    """Return what a policy gives to single-GPU jobs of equal weight; for "drf", see `drf_tasks`.
+def rule_of(policy: str) -> AllocationRule:
+    """Allocation rule of a policy for single-GPU jobs of equal weight; for "drf", see `drf_tasks`.
 
-    Dominant resource fairness needs a bundle of each job: one GPU of the type it is fastest on.
+    Under dominant resource fairness a job's bundle is one GPU of the type it is fastest on.
     """
     if policy == DRF:
         return _by_fastest_type
-    made = make(policy)
-    if not isinstance(made, TypedShares):
+    policy_object = make(policy)
+    if not isinstance(policy_object, TypedShares):
         raise PolicyError(f"policy {policy!r} is no formula of shares; give gavel-las or alike")
 
     def shares(speeds: Floats, gpus: Floats) -> Floats:
-        one = np.ones(len(speeds))
-        found = made.shares(Kinds(speeds, gpus, one, one, one))
-        assert found is not None
-        return found
+        ones = np.ones(len(speeds))
+        allocation = policy_object.shares(Kinds(speeds, gpus, ones, ones, ones))
+        assert allocation is not None
+        return allocation
 
     return shares
 
 
 def drf_tasks(bundles: Floats, capacity: Floats) -> Floats:
-    """Return what part of its bundle each job gets under dominant resource fairness.
+    """Fraction of its bundle that each job gets under dominant resource fairness, (jobs,).
 
-    All dominant shares rise together; a job stops where it has its bundle, or where a resource of
-    it is used up (Ghodsi et al., NSDI 2011). ``bundles`` have shape (jobs, resources).
+    All dominant shares rise together. A job stops when it has its bundle or when one of its
+    resources is used up (Ghodsi et al., NSDI 2011). ``bundles`` has shape (jobs, resources).
     """
-    pace = 1 / (bundles / capacity).max(axis=1)
+    rate = 1 / (bundles / capacity).max(axis=1)
     tasks = np.zeros(len(bundles))
     free = capacity.astype(float)
-    rises = pace > 0
+    rises = rate > 0
     while rises.any():
-        used = (pace[:, None] * bundles)[rises].sum(axis=0)
-        room = np.append(free[used > 0] / used[used > 0], ((1 - tasks) / pace)[rises])
-        tasks[rises] += room.min() * pace[rises]
-        free = free - room.min() * used
+        used = (rate[:, None] * bundles)[rises].sum(axis=0)
+        limits = np.append(free[used > 0] / used[used > 0], ((1 - tasks) / rate)[rises])
+        tasks[rises] += limits.min() * rate[rises]
+        free = free - limits.min() * used
         full = free <= 1e-12 * capacity
         rises &= (tasks < 1 - 1e-12) & ~(bundles[:, full] > 0).any(axis=1)
     return tasks
 
 
 def _by_fastest_type(speeds: Floats, gpus: Floats) -> Floats:
-    wanted = np.eye(len(gpus))[speeds.argmax(axis=1)]
-    shares: Floats = drf_tasks(wanted, gpus)[:, None] * wanted
+    bundles = np.eye(len(gpus))[speeds.argmax(axis=1)]
+    shares: Floats = drf_tasks(bundles, gpus)[:, None] * bundles
     return shares
 
 
-def gaps(rule: Rule, speeds: Floats, gpus: Floats, lies: Floats) -> dict[str, float]:
-    """Return how far a rule is from each property on one instance; up to 0 where it has it.
+def gaps(rule: AllocationRule, speeds: Floats, gpus: Floats, lies: Floats) -> dict[str, float]:
+    """Distance of a rule from each property on one instance; at most 0 if the property holds.
 
-    ``sharing incentive``: the largest part that a job loses against its own 1/n of every type.
-    ``Pareto efficiency``: how much more all could get in sum, each counted in units of its fastest
-    type, while none gets less, as a part of that sum. ``strategy-proofness``: what the first job
-    gains at most if it reports one of ``lies`` as its speeds, as a part of that 1/n.
+    ``sharing incentive``: the largest relative loss of a job against 1/n of every type.
+    ``Pareto efficiency``: the largest relative gain of the sum of throughputs if no job loses;
+    a throughput counts in units of the job's fastest type. ``strategy-proofness``: the largest
+    gain of the first job that reports one of ``lies`` as its speeds, over its throughput with 1/n.
     """
     scaled = speeds / speeds.max(axis=1, keepdims=True)
-    got = (scaled * rule(speeds, gpus)).sum(axis=1)
+    throughput = (scaled * rule(speeds, gpus)).sum(axis=1)
     alone = (scaled * isolated_shares(np.ones(len(speeds)), gpus)).sum(axis=1)
-    told = [rule(np.vstack([lie, speeds[1:]]), gpus)[0] @ scaled[0] for lie in lies]
+    after_lie = [rule(np.vstack([lie, speeds[1:]]), gpus)[0] @ scaled[0] for lie in lies]
     jobs, types = scaled.shape
     time = np.repeat(np.eye(jobs), types, axis=1)
     used = np.tile(np.eye(types), jobs)
-    bounds = np.concatenate([np.ones(jobs), gpus, 1e-9 - got])
+    bounds = np.concatenate([np.ones(jobs), gpus, 1e-9 - throughput])
     best = minimise(-scaled.ravel(), np.vstack([time, used, -time * scaled.ravel()]), bounds)
     return {
-        "sharing incentive": float((1 - got / alone).max()),
-        "Pareto efficiency": float(-best.fun / got.sum() - 1),
-        "strategy-proofness": float((max(told) - got[0]) / alone[0]),
+        "sharing incentive": float((1 - throughput / alone).max()),
+        "Pareto efficiency": float(-best.fun / throughput.sum() - 1),
+        "strategy-proofness": float((max(after_lie) - throughput[0]) / alone[0]),
     }
 
 
 def drf_gaps(bundles: Floats, capacity: Floats, lies: Floats) -> dict[str, float]:
-    """Return the same of dominant resource fairness where jobs need fixed bundles of resources."""
+    """`gaps` of dominant resource fairness where jobs need fixed bundles of resources."""
     tasks = drf_tasks(bundles, capacity)
     free = capacity - tasks @ bundles
     alone = np.minimum((capacity / len(bundles) / bundles).min(axis=1), 1)
     more = np.minimum((np.maximum(free, 0) / bundles).min(axis=1), 1 - tasks)
-    told = []
+    after_lie = []
     for lie in lies:
-        given = drf_tasks(np.vstack([lie, bundles[1:]]), capacity)[0] * lie
-        told.append(min((given / bundles[0]).min(), 1.0))
+        received = drf_tasks(np.vstack([lie, bundles[1:]]), capacity)[0] * lie
+        after_lie.append(min((received / bundles[0]).min(), 1.0))
     return {
         "sharing incentive": float((1 - tasks / alone).max()),
         "Pareto efficiency": float((more / tasks).max()),
-        "strategy-proofness": float((max(told) - tasks[0]) / alone[0]),
+        "strategy-proofness": float((max(after_lie) - tasks[0]) / alone[0]),
     }

@@ -1,4 +1,4 @@
-"""Rounds by hand: the priorities and choices of Gavel, section 5, for one allocation matrix X."""
+"""Priorities and choices of single rounds (Gavel, section 5) for one allocation X."""
 
 from collections.abc import Sequence
 
@@ -9,18 +9,19 @@ from repro.engine.rounds.kernel import ranks, walk
 
 
 def priorities(fractions: Floats, rounds: Floats) -> Floats:
-    """Return X / rounds received, infinite where a positive share has received nothing."""
+    """X / rounds received, (jobs, types); infinite where a positive share received no round."""
     received = np.asarray(rounds, dtype=float)
-    found: Floats = ranks(np.asarray(fractions, dtype=float), received, received.sum(axis=0), True)
-    return found
+    x = np.asarray(fractions, dtype=float)
+    priority: Floats = ranks(x, received, received.sum(axis=0), True)
+    return priority
 
 
 def choose(
     fractions: Floats, rounds: Floats, widths: Sequence[int], capacity: Sequence[int]
 ) -> list[tuple[int, int]]:
-    """Return (job, GPU type) of the next round, greedily by priority; each job at most once.
+    """Pairs (job, GPU type) of the next round, greedily by priority, each job at most once.
 
-    Ties: larger X, then order of types, then of jobs.
+    Ties are broken by larger X, then by order of types, then by order of jobs.
     """
     x = np.asarray(fractions, dtype=float)
     jobs, types = x.shape
@@ -37,13 +38,13 @@ def choose(
         idle_ok=True,
         taken=np.zeros(jobs, dtype=np.bool_),
     )
-    return list(zip(*(part.tolist() for part in chosen), strict=True))
+    return list(zip(*(column.tolist() for column in chosen), strict=True))
 
 
 def realised(
     fractions: Floats, rounds: Floats, widths: Sequence[int], capacity: Sequence[int], more: int = 1
 ) -> Floats:
-    """Return the rounds received after ``more`` further rounds of the same X."""
+    """Received rounds after ``more`` further rounds of the same X, (jobs, types)."""
     received = rounds.astype(float)
     for _ in range(more):
         for job, column in choose(fractions, received, widths, capacity):

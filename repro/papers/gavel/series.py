@@ -1,4 +1,4 @@
-"""The series of a Gavel figure, as its parameter file names them: simulated job by job."""
+"""Series of a Gavel figure, from its parameter file to simulated jobs."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from repro.figures.figure import FigureRun
 
 HOUR_S = 3600.0
-#: Series, place in the chart, seed.
+#: Series, x, seed.
 Label = tuple[str, float, int]
 _TIMES = {"submit_time": "submit_h", "end_time": "end_h", "jct": "jct_h", "duration": "duration_h"}
 
 
 @dataclass(frozen=True)
 class Series:
-    """What a series may set where it differs from the figure; ``to`` is the last rate."""
+    """Settings of a series that override the figure's; ``to`` is its last rate."""
 
     policy: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -39,71 +39,80 @@ class Series:
     to: float = math.inf
 
     @classmethod
-    def read(cls, label: str, given: Mapping[str, Any]) -> Series:
-        """Return a series of a parameter file."""
-        refuse_unknown(f"series {label!r}: unknown", given, [one.name for one in fields(cls)])
-        return cls(**given)
+    def read(cls, label: str, settings: Mapping[str, Any]) -> Series:
+        """Series of a parameter file; unknown keys are refused."""
+        names = [field.name for field in fields(cls)]
+        refuse_unknown(f"series {label!r}: unknown", settings, names)
+        return cls(**settings)
 
 
 def cases(fig: FigureRun, **changes: Any) -> dict[Label, Case]:
-    """Return the simulations of a figure's series, those at the highest places, the longest, first.
+    """All simulations of a figure's series, the longest (largest x) first.
 
-    With ``jobs`` all are there at time 0; ``rates`` are jobs per hour on the paper's cluster,
-    ``scale`` times larger than ours; ``measured`` are the first and last job that count.
+    ``jobs`` of the inputs are submitted at time 0. ``rates`` are jobs per hour on the paper's
+    cluster, which is ``scale`` times larger than ours. ``measured`` are the first and last job
+    that count.
     """
     inputs = {**fig.inputs, **changes}
-    series = {label: Series.read(label, given) for label, given in inputs["series"].items()}
-    settings = solvable(fig, {label: one.settings for label, one in series.items()})
+    series = {label: Series.read(label, own) for label, own in inputs["series"].items()}
+    settings = solvable(fig, {label: item.settings for label, item in series.items()})
     is_static = "jobs" in inputs
-    found: dict[Label, Case] = {}
-    for label, one in series.items():
-        rules = one.rules or inputs["rules"]
-        policy = make(one.policy or label, rules, **settings[label])
-        cluster = one.cluster or inputs["cluster"]
-        how = {"perf": inputs["throughputs"], "rounds": {**inputs["rounds"], **one.rounds}}
+    simulations: dict[Label, Case] = {}
+    for label, item in series.items():
+        rules = item.rules or inputs["rules"]
+        policy = make(item.policy or label, rules, **settings[label])
+        cluster = item.cluster or inputs["cluster"]
+        run_settings = {
+            "perf": inputs["throughputs"],
+            "rounds": {**inputs["rounds"], **item.rounds},
+        }
         first, last = (0, None) if is_static else map(int, inputs["measured"])
-        measure = MeasuredJobs(first, last, one.horizon_h)
-        places = inputs["jobs" if is_static else "rates"]
-        for place in places if one.rates is None else one.rates:
-            load = place / inputs["scale"]
-            options = {**inputs["options"], **one.options}
+        measure = MeasuredJobs(first, last, item.horizon_h)
+        xs = inputs["jobs" if is_static else "rates"]
+        for x in xs if item.rates is None else item.rates:
+            load = x / inputs["scale"]
+            options = {**inputs["options"], **item.options}
             options |= {"jobs": round(load)} if is_static else {"rate": load}
-            for each in inputs["seeds"] if one.seeds is None else one.seeds:
-                seed = fig.seed + int(each)
-                case = Case(inputs["trace"], cluster, policy, rules, seed, options, how, measure)
-                if place <= one.to + 1e-9:
-                    found[label, float(place), seed] = case
-    return dict(sorted(found.items(), key=lambda item: -item[0][1]))
+            for number in inputs["seeds"] if item.seeds is None else item.seeds:
+                seed = fig.seed + int(number)
+                case = Case(
+                    inputs["trace"], cluster, policy, rules, seed, options, run_settings, measure
+                )
+                if x <= item.to + 1e-9:
+                    simulations[label, float(x), seed] = case
+    return dict(sorted(simulations.items(), key=lambda entry: -entry[0][1]))
 
 
 def part_cases(fig: FigureRun) -> dict[str, dict[Label, Case]]:
-    """Return ``V100s: <part> <role>`` over job rates, and ``all <role>`` over parts of V100s.
+    """All simulations of clusters with different parts of V100s, under ``jct`` and ``makespan``.
 
-    ``<number> jobs <role>`` is the same as ``all`` with the jobs and parts of ``beside``.
+    ``jct``: series ``V100s: <part> <role>`` over job rates. ``makespan``: series ``all <role>``
+    over parts of V100s, and ``<number> jobs <role>`` with the jobs and parts of the input
+    ``beside``.
     """
     jct = dict(fig.inputs.jct)
     static = dict(fig.inputs.makespan)
-    found: dict[str, dict[Label, Case]] = {"jct": {}, "makespan": {}}
+    simulations: dict[str, dict[Label, Case]] = {"jct": {}, "makespan": {}}
     for part, rates in jct["rates"].items():
         series = {
             f"V100s: {part} {role}": {**jct[role], "cluster": fig.inputs.clusters[part]}
             for role in ("agnostic", "aware")
         }
-        found["jct"] |= cases(fig, **{**jct, "series": series, "rates": rates})
-    beside = fig.inputs.beside
-    counts = {"all": static["jobs"], f"{beside['jobs']} jobs": beside["jobs"]}
-    for name, parts in zip(counts, (fig.inputs.clusters, beside["parts"]), strict=True):
+        simulations["jct"] |= cases(fig, **{**jct, "series": series, "rates": rates})
+    fewer = fig.inputs.beside
+    counts = {"all": static["jobs"], f"{fewer['jobs']} jobs": fewer["jobs"]}
+    for name, parts in zip(counts, (fig.inputs.clusters, fewer["parts"]), strict=True):
         series = {f"{name} {role}": static[role] for role in ("agnostic", "aware")}
         for part in parts:
             changes = {"cluster": fig.inputs.clusters[part], "series": series}
             runs = cases(fig, **{**static, **changes, "jobs": [counts[name]]})
             for (label, _, seed), case in runs.items():
-                found["makespan"][label, float(part), seed] = case
-    return found
+                simulations["makespan"][label, float(part), seed] = case
+    return simulations
 
 
 def jobs(fig: FigureRun, cases: Mapping[Label, Case]) -> pd.DataFrame:
-    """Return all measured jobs of simulations, times in hours; a job without end has no jct_h."""
+    """Measured jobs of simulations, times in hours; jct_h is NaN for a job that never ended."""
     results = fig.sweep(cases, fig.inputs.workers)
     frames = [
         result.jobs.assign(series=series, x=x, seed=seed)
@@ -117,13 +126,13 @@ def jobs(fig: FigureRun, cases: Mapping[Label, Case]) -> pd.DataFrame:
 
 
 def draws(fig: FigureRun) -> pd.DataFrame:
-    """Return x, series and jct_h of seed 0 for draws from other streams of one policy.
+    """Average JCT (jct_h) of seed 0 for several random streams of one policy, by x and series.
 
-    ``draws`` of the parameter file: its name (``of``), rates, and how many streams.
+    The input ``draws`` has the policy (``of``), the rates and the number of streams.
     """
     of, rates, streams = (fig.inputs.draws[name] for name in ("of", "rates", "streams"))
-    how = {"policy": of, "rates": rates, "seeds": [0]}
-    series = {f"{of}, stream {n}": {**how, "settings": {"stream": n}} for n in range(streams)}
+    common = {"policy": of, "rates": rates, "seeds": [0]}
+    series = {f"{of}, stream {n}": {**common, "settings": {"stream": n}} for n in range(streams)}
     runs = jobs(fig, cases(fig, series=series))
     return runs.groupby(["x", "series"], sort=False)["jct_h"].mean().reset_index()
 
@@ -131,39 +140,39 @@ def draws(fig: FigureRun) -> pd.DataFrame:
 def solvable(
     fig: FigureRun, settings: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, dict[str, Any]]:
-    """Return each series' settings, and note it if ``centre`` stands in for Gavel's own solver."""
-    theirs = [label for label, given in settings.items() if "ecos" in given.values()]
-    if not theirs or ecos.is_installed():
-        return {label: dict(given) for label, given in settings.items()}
-    fig.note(f"without the solver ECOS, by the centre of the optima: {'; '.join(theirs)}")
+    """Policy settings of each series; without ECOS its solver becomes ``centre``, with a note."""
+    with_ecos = [label for label, own in settings.items() if "ecos" in own.values()]
+    if not with_ecos or ecos.is_installed():
+        return {label: dict(own) for label, own in settings.items()}
+    fig.note(f"without the solver ECOS, by the centre of the optima: {'; '.join(with_ecos)}")
     return {
-        label: {name: "centre" if value == "ecos" else value for name, value in given.items()}
-        for label, given in settings.items()
+        label: {name: "centre" if value == "ecos" else value for name, value in own.items()}
+        for label, own in settings.items()
     }
 
 
-def over(jobs: pd.DataFrame, reference: str) -> pd.DataFrame:
-    """Return the jobs with ftf, JCT over that in a series where each is alone (section 4.2)."""
-    where = ["x", "seed", "job_id"]
-    base = jobs.loc[jobs["series"] == reference, [*where, "jct_h"]].set_index(where)["jct_h"]
-    under = base.reindex(pd.MultiIndex.from_frame(jobs[where])).to_numpy()
-    return jobs.assign(ftf=jobs["jct_h"] / under)
+def with_fairness(jobs: pd.DataFrame, reference: str) -> pd.DataFrame:
+    """Jobs with ftf: JCT over the JCT in the reference series, alone in 1/n (section 4.2)."""
+    keys = ["x", "seed", "job_id"]
+    base = jobs.loc[jobs["series"] == reference, [*keys, "jct_h"]].set_index(keys)["jct_h"]
+    isolated = base.reindex(pd.MultiIndex.from_frame(jobs[keys])).to_numpy()
+    return jobs.assign(ftf=jobs["jct_h"] / isolated)
 
 
 def makespans(jobs: pd.DataFrame) -> pd.DataFrame:
-    """Return series, x, seed and makespan_h: when the last job of each run ended."""
+    """Makespan of each run: series, x, seed, makespan_h."""
     runs = jobs.groupby(["series", "x", "seed"], sort=False)
     return runs["end_h"].max().reset_index(name="makespan_h")
 
 
 def unfinished(jobs: pd.DataFrame) -> pd.DataFrame:
-    """Return series, x and how many measured jobs of all seeds wait there without end."""
+    """Count of measured jobs of all seeds that never ended: series, x, jobs."""
     count = jobs["jct_h"].isna().groupby([jobs["series"], jobs["x"]], sort=False).sum()
     return count[count > 0].rename("jobs").reset_index()
 
 
 def quotients(runs: pd.DataFrame, value: str) -> pd.DataFrame:
-    """Return series, x, seed and quotient: the mean of agnostic over that of aware policies."""
+    """mean(agnostic) / mean(aware) of a value: series, x, seed, quotient."""
     role = runs["series"].str.extract(r"^(.*?)\s*(agnostic|aware)$")
     runs = runs.assign(series=role[0], role=role[1])
     mean = runs.pivot_table(index=["series", "x", "seed"], columns="role", values=value)

@@ -1,4 +1,4 @@
-"""How well regressors estimate what jobs need: Liquid's comparison, and learning job by job."""
+"""Accuracy of requirement estimators: Liquid's comparison, and learning job by job."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from repro.papers.liquid.training_rows import FEATURES, synthetic
 if TYPE_CHECKING:
     from repro.figures.figure import FigureRun
 
-#: Rows kept for the test, as in the artifact.
-_TEST = 50
+#: Rows of the test set, as in the artifact.
+_TEST_ROWS = 50
 
 
 def compare(
@@ -33,51 +33,51 @@ def compare(
     regressors: Sequence[str] = REGRESSORS,
     per_type: bool = False,
 ) -> pd.DataFrame:
-    """Return RMSE (unit of the label) and R2 of regressors by ``rows`` of their training set.
+    """RMSE (unit of the label) and R2 of each regressor by size of the training set (``rows``).
 
-    The rows are shuffled once, the last 50 are kept for the test and the training sets are
-    the last of the others; the model is a feature, or has regressors of its own (``per_type``).
-    R2 = 1 - mean squared error / variance of the test (the artifact's ``compare.sh`` and ``rf.py``,
-    without the rows that these lose).
+    The rows are shuffled once. The last 50 are the test set, and a training set is the last rows
+    before them. The model is a feature, or has regressors of its own (``per_type``). R2 is 1 - mean
+    squared error / variance of the test set, as in the artifact's ``compare.sh`` and ``rf.py``;
+    unlike these, no rows are lost.
     """
     shuffled = table.iloc[rng.permutation(len(table))]
-    pool = shuffled[:-_TEST]
-    held = shuffled[-_TEST:]
-    truth = held[label].to_numpy(float)
-    found = []
+    pool = shuffled[:-_TEST_ROWS]
+    test = shuffled[-_TEST_ROWS:]
+    truth = test[label].to_numpy(float)
+    scores = []
     for size in sizes:
         for name in regressors:
             seed = int(rng.integers(2**31))
             estimator = RequirementEstimator(name, [label], features, per_type, seed)
-            guess = estimator.fit(pool[-size:]).estimates(held)[label].to_numpy(float)
+            guess = estimator.fit(pool[-size:]).estimates(test)[label].to_numpy(float)
             mse = float(np.mean((guess - truth) ** 2))
-            found.append((size, name, mse**0.5, 1 - mse / truth.var(), float(truth.std())))
-    return pd.DataFrame(found, columns=["rows", "series", "rmse", "r2", "spread"])
+            scores.append((size, name, mse**0.5, 1 - mse / truth.var(), float(truth.std())))
+    return pd.DataFrame(scores, columns=["rows", "series", "rmse", "r2", "spread"])
 
 
 def synthetic_comparison(fig: FigureRun) -> pd.DataFrame:
-    """Return `compare` on synthetic rows for each of the figure's seeds, in all figures alike."""
+    """`compare` on generated rows for each of the figure's seeds; cached for all figures."""
     inputs = fig.inputs
-    parts = []
-    how = {"features": FEATURES, "sizes": inputs.sizes}
+    frames = []
+    options = {"features": FEATURES, "sizes": inputs.sizes}
     sources = cache.files_hash([Path(__file__)]), cache.tables_hash()
     for seed in inputs.seeds:
         rng = stream("liquid", "profiles", seed)
         table = synthetic(rng, inputs.rows, inputs.models, gpu=inputs.gpu)
-        digest = cache.key("liquid profiles", sources, seed, table, inputs.label, how)
-        run = functools.partial(compare, table, inputs.label, rng, **how)
-        found = cache.remembered(digest, lambda run=run: {"rows": run()})  # type: ignore[misc]
-        parts.append(found["rows"].assign(seed=seed))
-    rows: pd.DataFrame = pd.concat(parts, ignore_index=True)
+        digest = cache.key("liquid profiles", sources, seed, table, inputs.label, options)
+        run = functools.partial(compare, table, inputs.label, rng, **options)
+        cached = cache.remembered(digest, lambda run=run: {"rows": run()})  # type: ignore[misc]
+        frames.append(cached["rows"].assign(seed=seed))
+    rows: pd.DataFrame = pd.concat(frames, ignore_index=True)
     return rows
 
 
-def beside(found: pd.DataFrame, bars: pd.DataFrame, quantity: str) -> pd.DataFrame:
-    """Return mean and standard deviation over the seeds with the published bar, NaN where none."""
-    parts = found.groupby(["rows", "series"], sort=False)[quantity].agg(["mean", "std"])
-    table = parts.reset_index().rename(columns={"mean": "ours"})
-    known = bars.assign(rows=bars["group"].astype(int))[["rows", "series", "published"]]
-    return table.merge(known, how="left", on=["rows", "series"])
+def with_published(comparison: pd.DataFrame, bars: pd.DataFrame, quantity: str) -> pd.DataFrame:
+    """Mean and standard deviation over the seeds, with the published bar or NaN."""
+    groups = comparison.groupby(["rows", "series"], sort=False)[quantity]
+    table = groups.agg(["mean", "std"]).reset_index().rename(columns={"mean": "ours"})
+    published = bars.assign(rows=bars["group"].astype(int))[["rows", "series", "published"]]
+    return table.merge(published, how="left", on=["rows", "series"])
 
 
 def prequential(
@@ -89,12 +89,12 @@ def prequential(
     every: int = 3,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Return the error of each row's estimate made before the row is learned from.
+    """Absolute error of each row's estimate, made before the row is learned from.
 
-    Rows come in their order; from row ``first`` on each is estimated by a random forest trained on
-    the rows before ``first`` (series ``never``), by one trained anew on all rows so far after every
-    ``every``-th (``anew``, as in Liquid's artifact), and by a forest updated with every row
-    (``online``). Columns: row, series, error (absolute, in the unit of the label).
+    Rows from ``first`` on are estimated in order by three random forests. ``never`` is trained on
+    the rows before ``first``. ``anew`` is retrained on all earlier rows after every ``every``-th
+    row, as in Liquid's artifact. ``online`` is updated with every row. Columns: row, series, error
+    (unit of the label).
     """
     truth = table[label].to_numpy(float)
 
@@ -108,10 +108,10 @@ def prequential(
     forest = OnlineForest([label], seed=seed)
     online = []
     records: list[Any] = table[list(features)].to_dict("records")
-    for given, known in zip(records, truth, strict=True):
-        online.append(forest.predict(given)[label])
-        forest.learn(given, {label: float(known)})
+    for features_of_row, value in zip(records, truth, strict=True):
+        online.append(forest.predict(features_of_row)[label])
+        forest.learn(features_of_row, {label: float(value)})
     guesses = {"never": never.to_numpy(), "anew": np.concatenate(anew), "online": online[first:]}
-    errors = pd.DataFrame({name: np.abs(one - truth[first:]) for name, one in guesses.items()})
+    errors = pd.DataFrame({name: np.abs(guess - truth[first:]) for name, guess in guesses.items()})
     rows = errors.set_index(np.arange(first, len(table))).rename_axis("row").reset_index()
     return rows.melt("row", var_name="series", value_name="error")

@@ -1,4 +1,4 @@
-"""Tables measured on one H100: two jobs in a row, pairs on one GPU, launch and save."""
+"""Tables measured on one H100: jobs in sequence, pairs on one GPU, launch and save times."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -29,13 +29,13 @@ def rows(name: str, path: str | Path) -> pd.DataFrame:
 
 
 def launch_and_save(pause: pd.DataFrame, models: Sequence[str]) -> Phases:
-    """Return the seconds each model launches and saves; of one not measured, the mean of all."""
-    known = pause.assign(save=pause[list(_SAVE)].sum(axis=1)).set_index("job")
-    seconds = known[["launch_total_s", "save"]]
+    """Launch and save times (s) of each model; the mean of all for a model not measured."""
+    measured = pause.assign(save=pause[list(_SAVE)].sum(axis=1)).set_index("job")
+    seconds = measured[["launch_total_s", "save"]]
     return Phases(*seconds.reindex(list(models)).fillna(seconds.mean()).to_dict().values())
 
 
 def alone(isolated: pd.DataFrame, mode: str = "timeslice") -> pd.DataFrame:
-    """Return each job alone: iters_per_s, gpu_util (%), gpu_mem_mb; means of its measurements."""
+    """Means of each job alone: iters_per_s, gpu_util (%), gpu_mem_mb."""
     mean = isolated[isolated["mode"] == mode].groupby("job").mean(numeric_only=True)
     return mean.rename(columns={"gpu_util_mean": "gpu_util", "reserved_mb": "gpu_mem_mb"})

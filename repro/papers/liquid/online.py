@@ -1,13 +1,13 @@
-"""A requirement estimator that learns from each job as it ends, without training anew."""
+"""Requirement estimator that is updated with each job as it ends."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 
 class OnlineForest:
-    """An adaptive random forest per label that is updated with one row at a time (river).
+    """An adaptive random forest per label, updated with one row at a time (river).
 
-    Liquid's artifact trains anew after every third job. Text features stay text. Gomes et al.,
+    Liquid's artifact retrains after every third job. Features may be text. Gomes et al.,
     Adaptive random forests for data stream regression, ESANN 2018.
 
     Examples
@@ -20,11 +20,11 @@ class OnlineForest:
     """
 
     def __init__(self, labels: Sequence[str], trees: int = 10, seed: int = 0) -> None:
-        # takes a second to import, and nothing else needs it
+        # takes a second to import
         from river.forest import ARFRegressor
 
-        # a few rows are all there is: look for splits often, over all features, as the artifact
-        # does; leaves hold means, since features may be text
+        # there are few rows, so splits are sought often and over all features, as in the artifact;
+        # leaves hold means because features may be text
         self._models = {
             label: ARFRegressor(
                 trees, max_features=None, grace_period=5, leaf_prediction="mean", seed=seed
@@ -33,11 +33,11 @@ class OnlineForest:
         }
 
     def predict(self, features: Mapping[str, Any]) -> dict[str, float]:
-        """Return an estimate of each label; 0 before the first row."""
+        """Estimate each label; 0 before the first row."""
         row = dict(features)
-        return {label: float(one.predict_one(row)) for label, one in self._models.items()}
+        return {label: float(model.predict_one(row)) for label, model in self._models.items()}
 
     def learn(self, features: Mapping[str, Any], labels: Mapping[str, float]) -> None:
-        """Update with what one job used."""
+        """Update with the measured labels of one job."""
         for label, model in self._models.items():
             model.learn_one(dict(features), labels[label])

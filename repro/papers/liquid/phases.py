@@ -1,4 +1,4 @@
-"""One job after another, or beside it, on one GPU: utilisation by second, and idle time saved."""
+"""Jobs in sequence or sharing one GPU: utilisation by second, and idle time saved."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -13,21 +13,22 @@ from repro.engine.simulate import simulate
 from repro.files.tables import ModelTable
 from repro.model.policy import make
 from repro.model.records import Result, makespan
-from repro.papers.liquid import published
+from repro.papers.liquid import figure_data
 from repro.perf.overhead import Phases
 from repro.policies.liquid.side_by_side import ByUtilisation, slow_down
 
-#: Interval of the agents' reports (s); below which utilisation a GPU idles between jobs (%).
+#: Interval of the agents' reports (s).
 HEARTBEAT_S = 5.0
-BUSY = {"CNN-MNIST": 30.0, "NeuMF": 10.0}
-MODELS = tuple(BUSY)
-#: samples of a second
+#: Utilisation (%) below which a GPU is idle between jobs.
+BUSY_PCT = {"CNN-MNIST": 30.0, "NeuMF": 10.0}
+MODELS = tuple(BUSY_PCT)
+#: Samples per second of a utilisation curve.
 _PER_SECOND = 10
 
 
 @dataclass(frozen=True)
-class Panel:
-    """What the jobs of one panel do; times in s, levels in %."""
+class JobModel:
+    """Phases of the jobs of one panel; times in s, utilisation levels in %."""
 
     figure: str
     model: str
@@ -44,42 +45,45 @@ class Panel:
     late_s: float
 
     @classmethod
-    def of(cls, figure: str) -> "Panel":
-        """Return the panel of a figure such as ``11a``."""
+    def of(cls, figure: str) -> "JobModel":
+        """Model of the jobs of a panel such as ``11a``."""
         columns = tuple(field.name for field in fields(cls))
         table = ModelTable("liquid_phases.csv", columns).frame
-        found = table[table["figure"] == figure]
-        if len(found) != 1:
+        rows = table[table["figure"] == figure]
+        if len(rows) != 1:
             raise ParamError(f"no panel {figure!r} of phases; there are {', '.join(table.figure)}")
-        return cls(*found.iloc[0][list(columns)])
+        return cls(*rows.iloc[0][list(columns)])
 
     @property
     def train_s(self) -> float:
-        """Seconds of training: whole periods and a burst."""
-        rest = 60 * self.minutes - self.launch_s - self.save_s - self.burst_s
-        return float(self.burst_s + self.period_s * round(rest / self.period_s))
+        """Training time (s): whole periods and a burst."""
+        available = 60 * self.minutes - self.launch_s - self.save_s - self.burst_s
+        return float(self.burst_s + self.period_s * round(available / self.period_s))
 
     @property
     def util(self) -> float:
-        """Mean utilisation while it trains (%)."""
+        """Mean utilisation during training (%)."""
         return self.level * self.burst_s / self.period_s
 
     def level_at(self, left: Floats) -> Floats:
-        """Return the utilisation (%) so many seconds of training alone before the last step."""
+        """Utilisation (%) by remaining work ``left`` (s of training alone)."""
         within = np.mod(left - 1e-9, self.period_s) < self.burst_s
         return np.where(left < self.tail_s, self.tail_level, np.where(within, self.level, 0.0))
 
     def jobs(self, lag_s: float = 2.5, late_s: float = 0.0) -> pd.DataFrame:
-        """Return two jobs; the first's end is reported late, its run time overestimated (s)."""
+        """Trace of two jobs: the report of the first's end comes ``lag_s`` late.
+
+        Its estimated run time is ``late_s`` too long.
+        """
         alone = self.launch_s + self.train_s + self.save_s
-        longer = (-lag_s - alone) % HEARTBEAT_S
+        to_heartbeat = (-lag_s - alone) % HEARTBEAT_S
         frame = {
             "job_id": [0, 1],
             "submit_time": 0.0,
-            "duration": [self.train_s + longer, self.train_s],
+            "duration": [self.train_s + to_heartbeat, self.train_s],
             "num_gpus": 1,
             "model": self.model,
-            "total_s": [alone + longer + late_s, alone],
+            "total_s": [alone + to_heartbeat + late_s, alone],
             "pre_s": self.launch_s,
             "post_s": self.save_s,
         }
@@ -87,13 +91,13 @@ class Panel:
 
     @property
     def phases(self) -> Phases:
-        """Launch, save and hand-over of the panel."""
+        """Times to launch, save and hand over."""
         return Phases({self.model: self.launch_s}, {self.model: self.save_s}, self.handover_s)
 
 
 @dataclass(frozen=True)
-class Trained:
-    """A job on one GPU: when it launches and has left, and from, to and speed of its training."""
+class JobPhases:
+    """Phases of a job on one GPU (s): launch, leave, and (start, end, rate) of its training."""
 
     launch_at: float
     left_at: float
@@ -101,26 +105,26 @@ class Trained:
 
     @property
     def train_at(self) -> float:
-        """When it begins to train."""
+        """Start of training."""
         return self.steps[0][0]
 
     @property
     def last_step_at(self) -> float:
-        """When it has made its last step."""
+        """End of the last training step."""
         return self.steps[-1][1]
 
 
-def trained(result: Result, phases: Phases) -> list[Trained]:
-    """Return the phases of every job of a run on one GPU, in order of start."""
-    jobs: list[Trained] = []
-    held = dict(list(result.intervals.sort_values("start").groupby("job_id")))
+def job_phases(result: Result, phases: Phases) -> list[JobPhases]:
+    """Phases of every job of a run on one GPU, in order of start."""
+    jobs: list[JobPhases] = []
+    intervals = dict(list(result.intervals.sort_values("start").groupby("job_id")))
     records = result.jobs.sort_values(["start_time", "job_id"])
     columns = ["job_id", "model", "start_time", "duration"]
     for name, model, start, left in records[columns].to_numpy():
-        spans = held[name]
+        spans = intervals[name]
         begin = start + phases.launch.get(model, 0.0)
         if spans["gpus"].iloc[0] == 0:
-            # a guest waits for the one before it
+            # a pre-launched job waits for the job before it
             host = jobs[-1]
             begin = max(begin, host.left_at, host.last_step_at + phases.handover)
         steps = []
@@ -130,12 +134,14 @@ def trained(result: Result, phases: Phases) -> list[Trained]:
                 steps.append((first, last, rate))
                 left -= (last - first) * rate
         left_at = steps[-1][1] + phases.save.get(model, 0.0)
-        jobs.append(Trained(start, left_at, steps))
+        jobs.append(JobPhases(start, left_at, steps))
     return jobs
 
 
-def utilisation(jobs: Sequence[Trained], panel: Panel, from_s: float, seconds: int) -> pd.DataFrame:
-    """Return the GPU utilisation of each second from an instant on: t_s (1, 2, …) and value (%)."""
+def utilisation(
+    jobs: Sequence[JobPhases], model: JobModel, from_s: float, seconds: int
+) -> pd.DataFrame:
+    """GPU utilisation of each second after ``from_s``: t_s (1, 2, …) and value (%)."""
     at = from_s + (np.arange(seconds * _PER_SECOND) + 0.5) / _PER_SECOND
     total = np.zeros(len(at))
     for job in jobs:
@@ -144,15 +150,16 @@ def utilisation(jobs: Sequence[Trained], panel: Panel, from_s: float, seconds: i
         for begin, end, speed in job.steps:
             left += speed * np.clip(end - np.maximum(at, begin), 0.0, None)
             rate += np.where((at >= begin) & (at < end), speed, 0.0)
-        total += rate * panel.level_at(left)
+        total += rate * model.level_at(left)
     value = np.minimum(total, 100.0).reshape(seconds, _PER_SECOND).mean(axis=1)
     return pd.DataFrame({"t_s": np.arange(1, seconds + 1), "value": value})
 
 
-class Idle(NamedTuple):
-    """A gap between two jobs: seconds of the curve before it and in it; % of it that is saved.
+class IdleGap(NamedTuple):
+    """An idle gap between two jobs: its start and length (s), and the share of it saved (%).
 
-    ``shift``: by how much the next burst comes earlier; ``busy``: seconds of the gap that are busy.
+    ``shift`` is the time by which the next burst comes earlier. ``busy`` is the time of the gap
+    that becomes busy.
     """
 
     from_s: float
@@ -161,12 +168,12 @@ class Idle(NamedTuple):
     busy: float
 
 
-def idle(plain: Floats, optimised: Floats, threshold: float) -> Idle:
-    """Return the longest gap between seconds of at least ``threshold`` %, and what is saved of it.
+def longest_idle_gap(plain: Floats, optimised: Floats, threshold: float) -> IdleGap:
+    """Longest gap between seconds of at least ``threshold`` % utilisation, and its share saved.
 
     >>> plain = np.array([80, 0, 0, 0, 0, 80])
-    >>> idle(plain, np.array([80, 0, 0, 0, 80, 80]), 30.0)
-    Idle(from_s=1.0, window_s=4.0, shift=25.0, busy=25.0)
+    >>> longest_idle_gap(plain, np.array([80, 0, 0, 0, 80, 80]), 30.0)
+    IdleGap(from_s=1.0, window_s=4.0, shift=25.0, busy=25.0)
     """
     on = np.flatnonzero(np.asarray(plain) >= threshold)
     if len(on) < 2 or not (gaps := np.diff(on)).max() > 1:
@@ -175,76 +182,76 @@ def idle(plain: Floats, optimised: Floats, threshold: float) -> Idle:
     window = int(gaps.max()) - 1
     later = np.flatnonzero(np.asarray(optimised)[first:] >= threshold)
     shift = window - int(later[0]) if len(later) else 0
-    seen = int((later < window).sum())
-    return Idle(float(first), float(window), 100 * shift / window, 100 * seen / window)
+    busy = int((later < window).sum())
+    return IdleGap(float(first), float(window), 100 * shift / window, 100 * busy / window)
 
 
-def hand_over(
-    panel: Panel, settings: Mapping[str, Any], lag_s: float = 2.5, late_s: float = 0.0
-) -> list[Trained]:
-    """Return two jobs in a row under `liquid` with some of its optimisations."""
-    trace = panel.jobs(lag_s, late_s)
-    result = simulate(trace, "1x1", make("liquid", **settings), overhead=panel.phases)
-    return trained(result, panel.phases)
+def two_in_sequence(
+    model: JobModel, settings: Mapping[str, Any], lag_s: float = 2.5, late_s: float = 0.0
+) -> list[JobPhases]:
+    """Phases of two jobs in sequence under `liquid` with the given settings."""
+    trace = model.jobs(lag_s, late_s)
+    result = simulate(trace, "1x1", make("liquid", **settings), overhead=model.phases)
+    return job_phases(result, model.phases)
 
 
-def saved(
-    panel: Panel,
+def idle_time_saved(
+    model: JobModel,
     plain: Mapping[str, Any],
     optimised: Mapping[str, Any],
     lags_s: Sequence[float],
     late_s: Sequence[float] = (0.0,),
 ) -> pd.DataFrame:
-    """Return the idle time saved: window_s, shift and busy of `Idle`, exact instead of by second.
+    """Idle time saved: window_s, shift and busy of `IdleGap`, exact and not by second.
 
-    One row for each wait for a report (s) and each overestimate of the first job's run time (s).
+    One row for each delay of a report (s) and each overestimate of the first job's run time (s).
     """
     rows = []
     for lag in lags_s:
-        first, second = hand_over(panel, plain, lag)
+        first, second = two_in_sequence(model, plain, lag)
         window = second.train_at - first.last_step_at
         for late in late_s:
-            sooner = second.train_at - hand_over(panel, optimised, lag, late)[1].train_at
-            periods, rest = divmod(sooner, panel.period_s)
-            busy = periods * panel.burst_s + min(rest, panel.burst_s)
+            sooner = second.train_at - two_in_sequence(model, optimised, lag, late)[1].train_at
+            periods, remainder = divmod(sooner, model.period_s)
+            busy = periods * model.burst_s + min(remainder, model.burst_s)
             rows.append((lag, late, window, 100 * sooner / window, 100 * busy / window))
     return pd.DataFrame(rows, columns=["lag_s", "late_s", "window_s", "shift", "busy"])
 
 
-def drawn(
-    panel: Panel, runs: Mapping[str, list[Trained]], seconds: int, starts: Mapping[str, float]
+def utilisation_curves(
+    model: JobModel, runs: Mapping[str, list[JobPhases]], seconds: int, starts: Mapping[str, float]
 ) -> pd.DataFrame:
-    """Return curves by series from an instant of each run on: t_s and value (%)."""
-    curves = {name: utilisation(jobs, panel, starts[name], seconds) for name, jobs in runs.items()}
+    """`utilisation` by series from an instant of each run on: series, t_s, value (%)."""
+    curves = {name: utilisation(jobs, model, starts[name], seconds) for name, jobs in runs.items()}
     return pd.concat(curves, names=["series"]).reset_index("series").reset_index(drop=True)
 
 
-def _alone(gpu: str) -> list[Panel]:
-    """Return what CNN-MNIST and NeuMF do alone on a GPU of a type (Figs 13 and 14)."""
-    return [Panel.of(figure) for figure in (("13a", "13b") if gpu == "K80" else ("14a", "14b"))]
+def _alone(gpu: str) -> list[JobModel]:
+    """Models of CNN-MNIST and NeuMF alone on a GPU type (Figs 13 and 14)."""
+    return [JobModel.of(figure) for figure in (("13a", "13b") if gpu == "K80" else ("14a", "14b"))]
 
 
 def fitted_offset(gpu: str, models: Sequence[str] = MODELS) -> float:
-    """Return the mean offset of `slow_down` in pairs of equal jobs of Fig 15.
+    """Mean offset of `slow_down` in pairs of equal jobs of Fig 15.
 
     >>> round(fitted_offset("K80"), 3), round(fitted_offset("T4"), 3)
     (0.286, 0.191)
     """
-    bars = published.bars("15a" if gpu == "K80" else "15b").set_index(["series", "group"])
+    bars = figure_data.bars("15a" if gpu == "K80" else "15b").set_index(["series", "group"])
     time = bars["published"]
-    found = []
-    for panel, group in zip(_alone(gpu), ("CNN-MNIST*8", "NeuMF*4"), strict=True):
-        if panel.model in models:
+    offsets = []
+    for job, group in zip(_alone(gpu), ("CNN-MNIST*8", "NeuMF*4"), strict=True):
+        if job.model in models:
             slow = 2 * time["sharing", group] / time["exclusive", group]
-            found.append(slow - slow_down(2 * panel.util, offset=0.0))
-    return float(np.mean(found))
+            offsets.append(slow - slow_down(2 * job.util, offset=0.0))
+    return float(np.mean(offsets))
 
 
-def in_a_row(
+def sequence_minutes(
     gpu: str, models: Sequence[str], share: float | None, fitted_to: Sequence[str] = MODELS
 ) -> float:
-    """Return the minutes of a sequence of jobs, sharing up to a limit or not (None)."""
-    alone = {panel.model: panel for panel in _alone(gpu)}
+    """Makespan of a sequence of jobs (min); ``share`` is the limit of sharing, None without."""
+    alone = {job.model: job for job in _alone(gpu)}
     trace = pd.DataFrame(
         {
             "job_id": range(len(models)),

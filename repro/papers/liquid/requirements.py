@@ -1,4 +1,4 @@
-"""What a job needs, estimated from what jobs like it used: GPUs, GPU memory, bandwidth (Liquid)."""
+"""Requirements of a job (GPUs, GPU memory, bandwidth), estimated from similar jobs (Liquid)."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _FNV = 2166136261
 
 @dataclass(frozen=True)
 class Requirement:
-    """The requirement vector <GPUs, GPU memory, bandwidth> of a job's containers, and the rest.
+    """Requirement vector <GPUs, GPU memory, bandwidth> of a job, with further resources.
 
-    ``gpus`` are workers of one GPU each; the others are of one container: GPU memory (MB),
-    bandwidth (MB/s, the amount that is enough if that was learned, else what is received), CPU
-    cores, host memory (MB), GPU utilisation (%). As they stand they are what Liquid's artifact
-    takes before it has a model. Liquid, TPDS 2022, section 4.1.
+    ``gpus`` is the number of workers of one GPU each. The other fields are per container: GPU
+    memory (MB), bandwidth (MB/s), CPU cores, host memory (MB), GPU utilisation (%). Bandwidth is
+    the sufficient amount if that was learned, else the received amount. The defaults are those of
+    Liquid's artifact before it has a model. Liquid, TPDS 2022, section 4.1.
     """
 
     gpus: int = 1
@@ -44,7 +44,7 @@ class Requirement:
     gpu_util_pct: float = 100.0
 
 
-#: Label to the field it decides and how the artifact rounds it; later ones overrule.
+#: Label -> its field of `Requirement` and the artifact's rounding; later labels overrule.
 _ROUNDING: dict[str, tuple[str, Callable[[Floats], Floats]]] = {
     "cpu_pct": ("cpu_cores", lambda value: np.ceil(value / 100)),
     "mem_mb": ("mem_mb", lambda value: np.ceil(value / 1024) * 1024),
@@ -57,9 +57,9 @@ _ROUNDING: dict[str, tuple[str, Callable[[Floats], Floats]]] = {
 
 
 def regressor(name: str, features: int, seed: int = 0) -> Any:
-    """Return an untrained regressor with the parameters of Liquid's artifact (``rf.py``).
+    """Untrained regressor with the parameters of Liquid's artifact (``rf.py``).
 
-    ``features`` is the number of columns, which forests and boosting may all use in each split.
+    ``features`` is the number of columns; forests and boosting may use all in each split.
 
     Examples
     --------
@@ -68,21 +68,29 @@ def regressor(name: str, features: int, seed: int = 0) -> Any:
     """
     from sklearn import ensemble, linear_model, tree
 
-    leaves = {"max_depth": 13, "min_samples_split": 10, "min_samples_leaf": 5}
-    grown = {"n_estimators": 70, "max_features": features, "random_state": seed, **leaves}
-    made: dict[str, Callable[[], Any]] = {
-        "random_forest": lambda: ensemble.RandomForestRegressor(**grown),
+    ensemble_settings = {
+        "n_estimators": 70,
+        "max_features": features,
+        "random_state": seed,
+        "max_depth": 13,
+        "min_samples_split": 10,
+        "min_samples_leaf": 5,
+    }
+    factories: dict[str, Callable[[], Any]] = {
+        "random_forest": lambda: ensemble.RandomForestRegressor(**ensemble_settings),
         "linear_regression": linear_model.LinearRegression,
         "adaboost": lambda: ensemble.AdaBoostRegressor(random_state=seed),
-        "gbdt": lambda: ensemble.GradientBoostingRegressor(loss="squared_error", **grown),
+        "gbdt": lambda: ensemble.GradientBoostingRegressor(
+            loss="squared_error", **ensemble_settings
+        ),
         "decision_tree": lambda: tree.DecisionTreeRegressor(max_depth=13, random_state=seed),
     }
     refuse_unknown("unknown regressor", [name], REGRESSORS)
-    return made[name]()
+    return factories[name]()
 
 
 def encode(column: pd.Series[Any]) -> Floats:
-    """Return a column as numbers; text is hashed as in the artifact (FNV-1a, over 2^32: 0 to 1).
+    """Column as numbers; text is hashed to [0, 1) as in the artifact (FNV-1a / 2^32).
 
     Examples
     --------
@@ -100,10 +108,10 @@ def encode(column: pd.Series[Any]) -> Floats:
 
 @dataclass
 class RequirementEstimator:
-    """Learns labels of containers from their features, and says what a new job needs.
+    """Estimator of a job's requirements, trained on measured containers.
 
-    ``regressor`` is one of `REGRESSORS`; with ``per_type`` each model (column ``model``) has models
-    of its own, as in the artifact, otherwise the model is a feature, hashed.
+    ``regressor`` is one of `REGRESSORS`. With ``per_type`` each model (column ``model``) has
+    its own regressors, as in the artifact; otherwise the model is a hashed feature.
 
     Liquid, TPDS 2022, section 4.2.
 
@@ -134,19 +142,19 @@ class RequirementEstimator:
             label is the same in all of them.
         """
         self._check(table, self.labels, _TRAINING)
-        kinds = self._kinds(table)
-        for kind, rows in {"": np.arange(len(table)), **kinds}.items():
+        rows_of_model = self._rows_of_model(table)
+        for kind, rows in {"": np.arange(len(table)), **rows_of_model}.items():
             if len(rows) < 2:
                 of = f" of type {shown(kind)}" if kind else ""
                 raise TraceError(
                     f"training set: {len(rows)} row(s){of}; at least 2 are needed to "
                     "learn: add rows"
                 )
-        known = {
+        values_of_label = {
             label: numbers(table[label], label, _TRAINING, "a label is a number")
             for label in self.labels
         }
-        for label, values in known.items():
+        for label, values in values_of_label.items():
             if np.ptp(values) == 0:
                 raise TraceError(
                     f"training set:{label}: {shown(values[0])} in all {len(values)} rows, so there "
@@ -154,84 +162,86 @@ class RequirementEstimator:
                 )
         inputs = self._inputs(table, _TRAINING)
         trained = {}
-        for kind, rows in kinds.items():
-            for label, values in known.items():
+        for kind, rows in rows_of_model.items():
+            for label, values in values_of_label.items():
                 model = regressor(self.regressor, inputs.shape[1], self.seed)
                 trained[kind, label] = model.fit(inputs[rows], values[rows])
         self._trained = trained
         return self
 
     def estimates(self, table: pd.DataFrame) -> pd.DataFrame:
-        """Return the raw estimate of each label, NaN for a type that has no model yet."""
+        """Raw estimate of each label, NaN for a model without a regressor yet."""
         self._check(table, (), _JOBS)
-        found = pd.DataFrame(np.nan, index=table.index, columns=list(self.labels))
+        estimates = pd.DataFrame(np.nan, index=table.index, columns=list(self.labels))
         inputs = self._inputs(table, _JOBS)
-        for kind, rows in self._kinds(table).items():
-            for place, label in enumerate(self.labels):
+        for kind, rows in self._rows_of_model(table).items():
+            for column, label in enumerate(self.labels):
                 if (kind, label) in self._trained:
                     model = self._trained[kind, label]
-                    found.iloc[rows, place] = model.predict(inputs[rows])
-        return found
+                    estimates.iloc[rows, column] = model.predict(inputs[rows])
+        return estimates
 
     def requirements(self, jobs: pd.DataFrame) -> pd.DataFrame:
-        """Return the fields of `Requirement` as columns, one row for each job.
+        """Fields of `Requirement` as columns, one row per job.
 
-        Needs the features but ``role``. May be left out: ``num_ps`` (1 if ``num_gpus`` is above 1),
-        ``num_workers`` (``num_gpus`` less ``num_ps``, or 1), ``gpus_per_task`` (1), ``num_batches``
-        (``iterations`` less 10 of warming up). Of a parameter server and a worker the larger need
-        counts; of a type without a model the defaults hold. A trace to which ``gpu_mem_mb`` and
-        ``bandwidth_mb_s`` are joined is placed by them.
+        The jobs need all features but ``role``. Defaults: ``num_ps`` is 1 if ``num_gpus`` is above
+        1, ``num_workers`` is ``num_gpus`` - ``num_ps`` or 1, ``gpus_per_task`` is 1, and
+        ``num_batches`` is ``iterations`` - 10 (warm-up). The larger requirement of a parameter
+        server and a worker counts. A model without regressors gets the defaults. A trace joined
+        with ``gpu_mem_mb`` and ``bandwidth_mb_s`` is placed by them.
         """
         rows = _filled(jobs)
-        found = self._rounded(rows.assign(role=0))
+        needs = self._rounded(rows.assign(role=0))
         if "role" in self.features and (rows["num_ps"] > 0).any():
             server = self._rounded(rows.assign(role=1))
-            both = pd.DataFrame(np.maximum(found, server), rows.index, found.columns)
-            found = found.where(rows["num_ps"] == 0, both)
-        return found
+            both = pd.DataFrame(np.maximum(needs, server), rows.index, needs.columns)
+            needs = needs.where(rows["num_ps"] == 0, both)
+        return needs
 
     def predict(self, job: Mapping[str, Any]) -> Requirement:
-        """Return what one job needs, from the columns that `requirements` reads."""
+        """Predict the requirement of one job from the columns that `requirements` reads."""
         row = self.requirements(pd.DataFrame([job])).iloc[0]
-        found: dict[str, Any] = {one.name: float(row[one.name]) for one in fields(Requirement)}
-        found |= {name: int(found[name]) for name in ("gpus", "cpu_cores")}
-        return Requirement(**found)
+        values: dict[str, Any] = {item.name: float(row[item.name]) for item in fields(Requirement)}
+        values |= {name: int(values[name]) for name in ("gpus", "cpu_cores")}
+        return Requirement(**values)
 
     def _check(self, table: pd.DataFrame, labels: Sequence[str], origin: Origin) -> None:
-        """Raise if a column that is needed is not there."""
+        """Raise if a needed column is missing."""
         needed = dict.fromkeys((*self.features, *labels, *[_TYPE] * self.per_type))
         if absent := [name for name in needed if name not in table]:
             raise origin.missing(absent, [str(name) for name in table])
 
     def _rounded(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return the estimates of containers as the fields of `Requirement`."""
+        """Estimates, rounded, of containers as the fields of `Requirement`."""
         raw = self.estimates(rows)
-        found = pd.DataFrame(asdict(Requirement()), index=rows.index)
+        needs = pd.DataFrame(asdict(Requirement()), index=rows.index)
         for label, (name, rounding) in _ROUNDING.items():
             if label in raw:
                 values = rounding(raw[label].to_numpy(float).clip(min=0))
-                found[name] = np.where(np.isnan(values), found[name], values)
-        return found
+                needs[name] = np.where(np.isnan(values), needs[name], values)
+        return needs
 
     def _inputs(self, table: pd.DataFrame, origin: Origin) -> Floats:
-        """Return the features as an array, the model among them unless each has its own."""
+        """Features as an array (rows, features), with the model unless ``per_type``."""
         names = [name for name in self.features if not (self.per_type and name == _TYPE)]
         columns = {name: encode(table[name]) for name in names}
         for name, values in columns.items():
-            gone = table[name].isna().to_numpy(bool) | np.isinf(values)
-            refuse(gone, table[name], name, origin, "missing value", "every row has each feature")
+            missing = table[name].isna().to_numpy(bool) | np.isinf(values)
+            refuse(
+                missing, table[name], name, origin, "missing value", "every row has each feature"
+            )
         return np.column_stack(list(columns.values()))
 
-    def _kinds(self, table: pd.DataFrame) -> dict[str, Ints]:
-        """Return the rows of each type that has models of its own."""
+    def _rows_of_model(self, table: pd.DataFrame) -> dict[str, Ints]:
+        """Rows of each model that has its own regressors."""
         if not self.per_type:
             return {"": np.arange(len(table))}
-        kinds = table[_TYPE].astype(str).to_numpy()
-        return {kind: np.flatnonzero(kinds == kind) for kind in dict.fromkeys(kinds)}
+        models = table[_TYPE].astype(str).to_numpy()
+        return {model: np.flatnonzero(models == model) for model in dict.fromkeys(models)}
 
 
 def _filled(jobs: pd.DataFrame) -> pd.DataFrame:
-    """Return jobs with the columns that may be left out."""
+    """Jobs with the optional columns filled in."""
     rows = pd.DataFrame({"gpus_per_task": 1, "num_ps": 0, "num_workers": 1}, jobs.index)
     if "num_gpus" in jobs:
         rows["num_ps"] = jobs["num_ps"] if "num_ps" in jobs else jobs["num_gpus"].map(num_servers)

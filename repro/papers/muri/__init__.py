@@ -1,1 +1,1 @@
-"""What single figures of Muri compute."""
+"""Computations of Muri's figures."""

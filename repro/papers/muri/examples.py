@@ -17,7 +17,7 @@ Stages = Mapping[str, Sequence[float]]
 
 
 def bars(rows: pd.DataFrame, resources: Sequence[str], until: float | None = None) -> pd.DataFrame:
-    """Return the rows of a micro-simulation before ``until``, a lane per group and resource."""
+    """Bars of a micro-simulation before ``until``, one lane per group and resource."""
     lasting = rows[rows["end"] > rows["start"]]
     if until is not None:
         lasting = lasting[lasting["start"] < until]
@@ -39,14 +39,14 @@ def stalls(
     stages: Stages,
     resources: Sequence[str],
 ) -> pd.DataFrame:
-    """Return when the lanes of some groups wait for other groups, as rows of job ``stalled``.
+    """Time in which groups wait for other groups, as rows of job ``stalled``.
 
-    That is what the start of each stage loses against a run of its group alone.
+    A stall is the delay of a stage's start against a run of its group alone.
     """
     key = ["group", "resource", "job", "iteration"]
-    times = int(rows["iteration"].max())
+    iterations = int(rows["iteration"].max())
     alone = pd.concat(
-        simulate_groups({name: members}, stages, resources=resources, iterations=times)
+        simulate_groups({name: members}, stages, resources=resources, iterations=iterations)
         for name, members in groups.items()
     )
     late = rows.join(alone.set_index(key)["start"].rename("alone"), on=key).sort_values("start")
@@ -57,18 +57,24 @@ def stalls(
 
 
 def offset_period(stages: Stages, offsets: Mapping[str, int]) -> float:
-    """Return the period of a group whose members are ``offsets`` stages ahead (Eq 3)."""
+    """Period of a group whose members are ``offsets`` stages ahead (Eq 3)."""
     resources = len(stages[next(iter(offsets))])
     steps = range(resources)
     return float(
-        sum(max(stages[job][(at + j) % resources] for job, at in offsets.items()) for j in steps)
+        sum(
+            max(stages[job][(offset + j) % resources] for job, offset in offsets.items())
+            for j in steps
+        )
     )
 
 
 def simulate_plans(
     plans: Mapping[str, Sequence[Sequence[str]]], stages: Stages, resources: Sequence[str]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Run the groups of some plans, and set the closed forms (Eq 3 and 4) beside each."""
+    """Simulate the groups of several plans: stage rows, and a table with the closed forms.
+
+    The table has period and efficiency (gamma) of each group, simulated and by Eq 3 and 4.
+    """
     frames = []
     records = []
     for plan, groups in plans.items():
@@ -93,13 +99,13 @@ def simulate_plans(
 
 
 def pair_plans(jobs: Sequence[str]) -> dict[str, list[list[str]]]:
-    """Return every way to split an even number of jobs into pairs, named ``A+B, C+D``."""
+    """All ways to split an even number of jobs into pairs, named ``A+B, C+D``."""
     if not jobs:
         return {"": []}
-    found = {}
-    for other in jobs[1:]:
-        rest = [job for job in jobs if job not in (jobs[0], other)]
-        for groups in pair_plans(rest).values():
-            plan = [[jobs[0], other], *groups]
-            found[", ".join("+".join(pair) for pair in plan)] = plan
-    return found
+    plans = {}
+    for partner in jobs[1:]:
+        others = [job for job in jobs if job not in (jobs[0], partner)]
+        for groups in pair_plans(others).values():
+            plan = [[jobs[0], partner], *groups]
+            plans[", ".join("+".join(pair) for pair in plan)] = plan
+    return plans

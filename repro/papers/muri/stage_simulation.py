@@ -15,21 +15,21 @@ RESOURCES = ("storage", "CPU", "GPU", "network")
 Sharing = Literal["barrier", "queue", "alone"]
 
 
-class _Meeting:
-    """A point that nobody passes until all parties are there, again and again."""
+class _Barrier:
+    """A reusable barrier: no party passes until all parties have arrived."""
 
     def __init__(self, env: simpy.Environment, parties: int) -> None:
         self._env = env
         self._parties = parties
-        self._here = 0
+        self._arrived = 0
         self._gate = env.event()
 
     def wait(self) -> simpy.Event:
-        """Return the event of the last party's arrival."""
+        """Event of the last party's arrival."""
         gate = self._gate
-        self._here += 1
-        if self._here == self._parties:
-            self._here = 0
+        self._arrived += 1
+        if self._arrived == self._parties:
+            self._arrived = 0
             self._gate = self._env.event()
             gate.succeed()
         return gate
@@ -45,11 +45,15 @@ def simulate_group(
 ) -> pd.DataFrame:
     """Run the stages of jobs that share one set of resources (Muri, section 4.1, Figure 1).
 
-    ``stages``: time of a job on each resource (s); ``offsets``: how many stages it is ahead (None:
-    every job is one stage behind the one before). Sharing ``barrier`` (the paper's): in a step
-    every job does one stage and waits for all others; ``queue``: a job goes on as soon as its next
-    resource is free; ``alone``: jobs take turns for whole iterations. One row per stage, in order
-    of start: group, job, iteration (from 1), resource, ready (when the job came), start, end (s).
+    ``stages`` are the times of a job on each resource (s). ``offsets`` are the stages by which a
+    job is ahead; by default every job is one stage behind the job before it.
+
+    Sharing ``barrier`` is the paper's: in a step every job does one stage and waits for all others.
+    Under ``queue`` a job goes on as soon as its next resource is free. Under ``alone`` jobs take
+    turns for whole iterations.
+
+    One row per stage, in order of start: group, job, iteration (from 1), resource, ready (arrival
+    at the resource), start, end (s).
     """
     members = {job: -place for place, job in enumerate(stages)} if offsets is None else offsets
     return simulate_groups(
@@ -65,15 +69,15 @@ def simulate_groups(
     iterations: int = 3,
     sharing: Sharing = "barrier",
 ) -> pd.DataFrame:
-    """Run several groups, each on resources of its own; a job may have a worker in several.
+    """Run several groups, each on its own resources; a job may have workers in several groups.
 
-    ``groups``: the offsets of the members of each. The workers of one job finish every iteration
-    together, as synchronous training asks (Muri, section 4.2, Figure 7).
+    ``groups`` are the offsets of the members of each group. The workers of one job finish every
+    iteration together, as in synchronous training (Muri, section 4.2, Figure 7).
     """
     _check(groups, stages, resources, iterations)
     env = simpy.Environment()
     workers = [job for members in groups.values() for job in members]
-    together = {job: _Meeting(env, workers.count(job)) for job in set(workers)}
+    together = {job: _Barrier(env, workers.count(job)) for job in set(workers)}
     rows: list[tuple[Any, ...]] = []
     for group, members in groups.items():
         run = _Group(env, group, members, resources, sharing)
@@ -106,7 +110,7 @@ class _Group:
         self._sharing = sharing
         self._resources = {resource: simpy.Resource(env) for resource in resources}
         self._machine = simpy.Resource(env)
-        self._barrier = _Meeting(env, len(members))
+        self._barrier = _Barrier(env, len(members))
         self._delays = {job: -offset % len(resources) for job, offset in members.items()}
 
     def worker(
@@ -114,13 +118,13 @@ class _Group:
         job: str,
         stages: Sequence[float],
         iterations: int,
-        together: _Meeting,
+        together: _Barrier,
         rows: list[tuple[Any, ...]],
     ) -> Generator[simpy.Event, Any, None]:
-        """Do all iterations of a job, noting every stage."""
+        """Run all iterations of a job and record every stage."""
         barrier = self._sharing == "barrier"
         for _ in range(self._delays[job]):
-            # without a barrier a step of no time still keeps the order of the offsets.
+            # without a barrier a step of length 0 still keeps the order of the offsets
             yield self._barrier.wait() if barrier else self._env.timeout(0)
         for iteration in range(1, iterations + 1):
             machine = self._machine.request() if self._sharing == "alone" else None
@@ -144,24 +148,26 @@ class _Group:
 
 
 def steady_period(rows: pd.DataFrame) -> pd.Series[float]:
-    """Return the mean seconds per iteration of each job of one group, without the first one."""
+    """Mean time per iteration of each job of one group without its first iteration, s."""
     last = int(rows["iteration"].max())
     if last < 3:
         raise ParamError(f"{last} iterations; a steady period needs at least 3")
-    begun = rows.groupby(["job", "iteration"])["ready"].min()
-    return (begun.xs(last, level="iteration") - begun.xs(2, level="iteration")) / (last - 2)
+    first_stage = rows.groupby(["job", "iteration"])["ready"].min()
+    return (first_stage.xs(last, level="iteration") - first_stage.xs(2, level="iteration")) / (
+        last - 2
+    )
 
 
 def steady_window(rows: pd.DataFrame) -> tuple[float, float]:
-    """Return start and end (s) of one period in which every job is past its first iteration."""
+    """Start and end (s) of one period in which every job is past its first iteration."""
     period = float(steady_period(rows).max())
-    begun = rows.loc[rows["iteration"] == 2].groupby("job")["ready"].min()
-    since = float(begun.max())
+    first_stage = rows.loc[rows["iteration"] == 2].groupby("job")["ready"].min()
+    since = float(first_stage.max())
     return since, since + period
 
 
 def busy_shares(rows: pd.DataFrame, resources: Sequence[str] = RESOURCES) -> pd.Series[float]:
-    """Return the share of one steady period in which each resource works; the mean is gamma."""
+    """Busy share of each resource in one steady period; the mean is the efficiency gamma."""
     since, until = steady_window(rows)
     period = until - since
     inside = rows["end"].clip(upper=until) - rows["start"].clip(lower=since)

@@ -1,4 +1,4 @@
-"""Muri's testbed over time: queue, blocking index, how busy each resource is (Fig 8)."""
+"""Muri's testbed over time: queue, blocking index, utilisation of resources (Fig 8)."""
 
 from collections.abc import Mapping, Sequence
 
@@ -10,7 +10,7 @@ from repro.base.typing import Floats
 from repro.files.tables import ModelTable
 from repro.model.records import Result
 
-#: What the testbed measured and what it is called here.
+#: Measured column -> label.
 LABELS = {
     "queue_length": "jobs waiting",
     "blocking_index": "blocking index",
@@ -18,7 +18,7 @@ LABELS = {
     "cpu_percent": "CPU busy (%)",
     "io_mb_s": "reads (MB/s per node)",
 }
-#: Stages of a trace that keep a resource busy: kernels of the all-reduce run on the GPU.
+#: Resource -> stages of a trace that use it; the all-reduce runs kernels on the GPU.
 STAGES = {"gpu_percent": ["stage_gpu", "stage_network"], "cpu_percent": ["stage_storage"]}
 HOUR_S = 3600.0
 _LOGS = ModelTable("muri_logs.csv", ("policy", "hour", *LABELS))
@@ -26,14 +26,14 @@ _NODE_GPUS = 8
 
 
 def logs() -> pd.DataFrame:
-    """Return what the testbed logged, at the instants that the paper draws, by policy and hour."""
+    """Log of the testbed at the instants of the paper's figure, by policy and hour."""
     return _LOGS.frame
 
 
 def over_time(
     result: Result, trace: pd.DataFrame, step: float, sample_kb: Mapping[str, float]
 ) -> pd.DataFrame:
-    """Return the state of the cluster every ``step`` seconds up to the last completion."""
+    """State of the cluster every ``step`` seconds up to the last completion."""
     times = np.arange(0.0, result.jobs["end_time"].max(), step)
     columns = {
         "hours": times / HOUR_S,
@@ -47,73 +47,74 @@ def over_time(
 
 
 def smoothed(state: pd.DataFrame, hours: int) -> pd.DataFrame:
-    """Return curves fit to be drawn: utilisation averaged over some hours around each instant.
+    """Curves to plot: utilisation as a centred moving average over ``hours``.
 
-    A blocking index of zero, for which a logarithmic axis has no place, becomes NaN.
+    A blocking index of 0 becomes NaN because the axis is logarithmic.
     """
     noisy = ["gpu_percent", "cpu_percent", "io_mb_s"]
-    at = state.set_index(pd.to_timedelta(state["hours"], unit="h"))
-    means = at.groupby("policy", sort=False)[noisy].rolling(f"{hours}h", center=True).mean()
-    waits = state["blocking_index"].where(state["blocking_index"] > 0)
-    return state.assign(**{name: means[name].to_numpy() for name in noisy}, blocking_index=waits)
+    by_time = state.set_index(pd.to_timedelta(state["hours"], unit="h"))
+    means = by_time.groupby("policy", sort=False)[noisy].rolling(f"{hours}h", center=True).mean()
+    index = state["blocking_index"].where(state["blocking_index"] > 0)
+    return state.assign(**{name: means[name].to_numpy() for name in noisy}, blocking_index=index)
 
 
 def queue_length(result: Result, times: npt.ArrayLike) -> Floats:
-    """Return how many jobs have arrived and hold no GPUs; at an event, after it."""
+    """Count of jobs that wait for GPUs at each time, (times,); at an event, after it."""
     jobs = result.jobs
     spans = result.intervals
-    here = _level(times, jobs["submit_time"], jobs["end_time"], np.ones(len(jobs)))
-    return here - _level(times, spans["start"], spans["end"], np.ones(len(spans)))
+    present = _level(times, jobs["submit_time"], jobs["end_time"], np.ones(len(jobs)))
+    return present - _level(times, spans["start"], spans["end"], np.ones(len(spans)))
 
 
 def blocking_index(result: Result, times: npt.ArrayLike) -> Floats:
-    """Return the mean over waiting jobs of time waited so far over time still to run alone, or 0.
+    """Mean over waiting jobs of queueing delay over remaining work, (times,); 0 if none waits.
 
-    Progress is spread over the time on GPUs by speed (section 6.2; ``cluster_exp/log.py``).
+    Progress accrues on GPUs in proportion to the rate (section 6.2; ``cluster_exp/log.py``).
     """
-    at = np.asarray(times, dtype=float)
-    total = np.zeros(at.size)
-    waiting = np.zeros(at.size)
+    instants = np.asarray(times, dtype=float)
+    total = np.zeros(instants.size)
+    waiting = np.zeros(instants.size)
     spans = result.intervals.sort_values("start")
     for job in result.jobs.itertuples():
         rows = spans[spans["job_id"] == job.job_id]
         edges = rows[["start", "end"]].to_numpy(float).ravel()
         length = edges[1::2] - edges[::2]
-        held = np.interp(at, edges, _stairs(length))
-        progress = _stairs(length * rows["rate"].to_numpy(float))
-        share = np.interp(at, edges, progress) / progress[-1]
-        inside = np.searchsorted(edges, at, side="right")
-        idle = (at >= job.submit_time) & (at < job.end_time) & (inside % 2 == 0)
-        left = job.duration * (1 - share[idle])
-        total[idle] += (at[idle] - job.submit_time - held[idle]) / left
-        waiting[idle] += 1
-    return np.divide(total, waiting, out=np.zeros(at.size), where=waiting > 0)
+        gpu_time = np.interp(instants, edges, _accumulated(length))
+        progress = _accumulated(length * rows["rate"].to_numpy(float))
+        share = np.interp(instants, edges, progress) / progress[-1]
+        # an odd number of edges lies before an instant within an interval
+        runs = np.searchsorted(edges, instants, side="right") % 2 == 1
+        waits = (instants >= job.submit_time) & (instants < job.end_time) & ~runs
+        remaining = job.duration * (1 - share[waits])
+        total[waits] += (instants[waits] - job.submit_time - gpu_time[waits]) / remaining
+        waiting[waits] += 1
+    return np.divide(total, waiting, out=np.zeros(instants.size), where=waiting > 0)
 
 
 def busy_share(
     result: Result, trace: pd.DataFrame, stages: Sequence[str], times: npt.ArrayLike
 ) -> Floats:
-    """Return the share of GPUs whose group is in one of some stages of a trace.
+    """Share of GPUs whose group is in one of the given stages, (times,).
 
-    A model, not a measurement: members of a group use it one after the other in every period.
+    A model: the members of a group use a resource one after the other in every period.
     """
     spans = result.intervals
     alone = result.jobs.set_index("job_id")["duration"]
     jobs = trace.set_index("job_id")
     stage = jobs[list(stages)].sum(axis=1) * jobs["iterations"] / alone
-    part = spans.assign(share=spans["rate"] * spans["job_id"].map(stage)).sort_values("end")
-    # a member that ends between two decisions leaves the others to go on
-    members = part.groupby(["group", "start"])
-    begin = members["end"].shift().fillna(part["start"])
-    left = part[::-1].groupby(["group", "start"])["share"].cumsum().clip(upper=1)
-    held = part["used"] / result.meta["num_gpus"]
-    return _level(times, begin, part["end"], left.loc[part.index] * held)
+    busy = spans.assign(share=spans["rate"] * spans["job_id"].map(stage)).sort_values("end")
+    # the other members of a group go on when one ends between two decisions
+    members = busy.groupby(["group", "start"])
+    begin = members["end"].shift().fillna(busy["start"])
+    group_share = busy[::-1].groupby(["group", "start"])["share"].cumsum().clip(upper=1)
+    gpu_share = busy["used"] / result.meta["num_gpus"]
+    return _level(times, begin, busy["end"], group_share.loc[busy.index] * gpu_share)
 
 
 def reads(
     result: Result, trace: pd.DataFrame, sample_kb: Mapping[str, float], times: npt.ArrayLike
 ) -> Floats:
-    """Return what the jobs of a node read (MB/s), as logged: samples times their mean size."""
+    """Read rate of a node's jobs, (times,) MB/s: samples times their mean size, as logged."""
     spans = result.intervals
     alone = result.jobs.set_index("job_id")["duration"]
     jobs = trace.set_index("job_id")
@@ -124,16 +125,16 @@ def reads(
 
 
 def _level(times: npt.ArrayLike, start: pd.Series, end: pd.Series, weight: npt.ArrayLike) -> Floats:
-    """Return the summed weight of the spans that cover each instant (start in, end out)."""
+    """Total weight of the spans [start, end) that cover each instant, (times,)."""
     edges = np.concatenate([start.to_numpy(float), end.to_numpy(float)])
     change = np.concatenate([np.asarray(weight, float), -np.asarray(weight, float)])
     order = np.argsort(edges, kind="stable")
     level = np.concatenate([[0.0], np.cumsum(change[order])])
-    found = level[np.searchsorted(edges[order], np.asarray(times, float), side="right")]
-    return np.asarray(np.where(np.abs(found) < 1e-9, 0.0, found))
+    total = level[np.searchsorted(edges[order], np.asarray(times, float), side="right")]
+    return np.asarray(np.where(np.abs(total) < 1e-9, 0.0, total))
 
 
-def _stairs(lengths: Floats) -> Floats:
-    """Return what has accumulated at the beginning and end of each of several spans."""
+def _accumulated(lengths: Floats) -> Floats:
+    """Accumulated length at the beginning and end of each span, (2 * spans,)."""
     ends = np.cumsum(lengths)
     return np.column_stack([ends - lengths, ends]).ravel()

@@ -1,1 +1,1 @@
-"""What the figures of PCS compute."""
+"""Computations of PCS's figures."""

@@ -1,4 +1,4 @@
-"""Jobs that prefer different things: which configuration is chosen, and by whom."""
+"""Groups of jobs with different preferences: four ways to choose a configuration."""
 
 import numpy as np
 import pandas as pd
@@ -7,29 +7,35 @@ from repro.base.typing import Flags, Floats
 from repro.papers.pcs.fronts import nondominated
 from repro.papers.pcs.objectives import Objective
 
-#: What jobs may prefer, as the column ``prefers`` says, and what they measure it by.
-WISHES = {"fast": Objective("jct", among="fast"), "sure": Objective("pred_err", among="sure")}
+#: Value of the column ``prefers`` -> objective of that group of jobs.
+GROUP_OBJECTIVES = {
+    "fast": Objective("jct", among="fast"),
+    "sure": Objective("pred_err", among="sure"),
+}
 
 
 def objectives(jobs: pd.DataFrame) -> list[float]:
-    """Return the objective of each group from records; 0 for a group without jobs."""
+    """Value of each group's objective from records; 0 for a group without jobs."""
     present = set(jobs["prefers"])
-    return [one.of(jobs) if name in present else 0.0 for name, one in WISHES.items()]
+    return [
+        objective.of(jobs) if group in present else 0.0
+        for group, objective in GROUP_OBJECTIVES.items()
+    ]
 
 
 def choices(values: Floats, sure: Flags) -> dict[str, int]:
-    """Return the row that each way of choosing takes.
+    """Row chosen by each of four rules.
 
-    Fast and sure: the best for that group, among equals the better one for the other. Majority:
-    that of the larger group. Compromise: where the larger of the two losses is least, each over
-    the range of the objective on the front.
+    ``fast`` and ``sure`` take the best row for that group; ties go to the better row for the other
+    group. ``majority`` takes the choice of the larger group. ``compromise`` minimises the larger of
+    the two losses, each in ranges of the objective on the front.
 
     Parameters
     ----------
     values : array, shape (configurations, 2)
         Objectives of fast and sure jobs.
     sure : array of bool
-        Which jobs are sure.
+        Whether each job is of the group sure.
 
     Examples
     --------
@@ -38,18 +44,20 @@ def choices(values: Floats, sure: Flags) -> dict[str, int]:
     {'fast': 0, 'sure': 3, 'compromise': 1, 'majority': 3}
     """
     front = values[nondominated(values)]
-    least = front.min(axis=0)
-    wide = np.ptp(front, axis=0)
-    losses = (values - least) / np.where(wide > 0, wide, 1.0)
+    lowest = front.min(axis=0)
+    ranges = np.ptp(front, axis=0)
+    losses = (values - lowest) / np.where(ranges > 0, ranges, 1.0)
     best = {
-        name: int(np.lexsort((values[:, 1 - k], values[:, k]))[0]) for k, name in enumerate(WISHES)
+        name: int(np.lexsort((values[:, 1 - k], values[:, k]))[0])
+        for k, name in enumerate(GROUP_OBJECTIVES)
     }
-    middle = int(np.lexsort((losses.sum(axis=1), losses.max(axis=1)))[0])
-    return {**best, "compromise": middle, "majority": best["sure" if sure.mean() > 0.5 else "fast"]}
+    compromise = int(np.lexsort((losses.sum(axis=1), losses.max(axis=1)))[0])
+    majority = best["sure" if sure.mean() > 0.5 else "fast"]
+    return {**best, "compromise": compromise, "majority": majority}
 
 
 def split_gpus(jobs: pd.DataFrame, gpus: int) -> dict[str, int]:
-    """Return GPUs of each group that has jobs, in proportion to its work, one at least."""
+    """GPUs of each group that has jobs, in proportion to its work, at least one."""
     work = jobs.groupby("prefers")["service"].sum()
     if len(work) == 1:
         return {str(work.index[0]): gpus}

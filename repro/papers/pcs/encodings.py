@@ -1,4 +1,4 @@
-"""The two ways in which PCS's search writes a configuration as numbers."""
+"""Encodings of a PCS configuration as a vector of numbers, for the search."""
 
 import contextlib
 from collections.abc import Callable
@@ -10,21 +10,21 @@ from repro.base.errors import ParamError
 from repro.base.typing import Floats
 from repro.policies.pcs.pcs import class_thresholds, decaying_weights
 
-#: Range of W, by which weights decay, and of delta, by which the bound of efficiency falls.
+#: Ranges of W, the decay of weights, and of delta, the fall of the efficiency bound.
 _DECAY = (-3.0, 3.0)
 _DELTA = (0.01, 0.9)
-#: Classes without the heuristics: the whole part of 1 to 5.5.
+#: Number of classes without the heuristics: the whole part of a number in this range.
 _CLASSES = (1.0, 5.5)
-_MOST = 5
-#: What stands for efficiency where every job's speed-up is linear and nothing depends on it.
+_MAX_CLASSES = 5
+#: Efficiency parameters if every speed-up is linear; they then have no effect.
 _LINEAR = {"zeta_min": 0.01, "delta": 0.01}
 
-#: Parameters of the policy ``pcs``; None: a class would have no weight.
+#: Parameters of the policy ``pcs``.
 Configuration = dict[str, Any]
 
 
 class Encoding(NamedTuple):
-    """A box and what its points mean."""
+    """A box and the configuration of each of its points, None if a class has no weight."""
 
     low: Floats
     high: Floats
@@ -32,18 +32,18 @@ class Encoding(NamedTuple):
 
 
 def encoding(work: Floats, *, heuristics: bool, linear: bool) -> Encoding:
-    """Return how configurations for jobs of these sizes are searched.
+    """Box and decoder of configurations for jobs of these sizes.
 
     Parameters
     ----------
     work : array, shape (jobs,)
         Sizes, seconds on one GPU.
     heuristics : bool
-        Four numbers, T, W, zeta_min and delta: classes are cut where sizes vary by more than T,
-        their weights decay by W. Else thirteen: how many classes, five thresholds, five weights,
-        zeta_min, delta.
+        If true, four numbers: T, W, zeta_min, delta. A class ends where its sizes vary by more
+        than T, and weights decay by W. Otherwise thirteen: number of classes, five thresholds,
+        five weights, zeta_min, delta.
     linear : bool
-        Speed-up is linear, so zeta_min and delta have no meaning; they are left out.
+        If speed-up is linear, zeta_min and delta have no effect and are left out.
 
     Notes
     -----
@@ -51,45 +51,45 @@ def encoding(work: Floats, *, heuristics: bool, linear: bool) -> Encoding:
 
     Examples
     --------
-    >>> how = encoding(np.array([1.0, 2.0, 50.0]), heuristics=True, linear=True)
-    >>> how.decode(np.array([0.5, 1.0]))["thresholds"]
+    >>> code = encoding(np.array([1.0, 2.0, 50.0]), heuristics=True, linear=True)
+    >>> code.decode(np.array([0.5, 1.0]))["thresholds"]
     (2.0,)
     """
     ranges = [] if linear else [(0.0, 1.0), _DELTA]
     if heuristics:
         sizes = np.sort(work)
         number = np.arange(1, len(work) + 1)
-        # 1 + the largest squared coefficient of variation of the smallest jobs, however many
-        most = (number * np.cumsum(sizes**2) / np.cumsum(sizes) ** 2).max()
-        ranges = [(0.001, float(most)), _DECAY, *ranges]
+        # 1 + the largest squared coefficient of variation over all prefixes of the sorted sizes
+        largest = (number * np.cumsum(sizes**2) / np.cumsum(sizes) ** 2).max()
+        ranges = [(0.001, float(largest)), _DECAY, *ranges]
     else:
         top = max(float(work.max()), 2.0)
-        ranges = [_CLASSES, *[(1.0, top)] * _MOST, *[(0.0, 1.0)] * _MOST, *ranges]
+        ranges = [_CLASSES, *[(1.0, top)] * _MAX_CLASSES, *[(0.0, 1.0)] * _MAX_CLASSES, *ranges]
     low, high = np.array(ranges).T
 
     def decode(point: Floats) -> Configuration | None:
         numbers = [float(number) for number in point]
-        rest = _LINEAR if linear else {"zeta_min": numbers[-2], "delta": numbers[-1]}
+        efficiency = _LINEAR if linear else {"zeta_min": numbers[-2], "delta": numbers[-1]}
         with contextlib.suppress(ParamError):
-            cut = _cut(work, *numbers[:2]) if heuristics else _chosen(numbers)
-            return {**cut, **rest}
+            classes = _cut(work, *numbers[:2]) if heuristics else _explicit(numbers)
+            return {**classes, **efficiency}
         return None
 
     return Encoding(low, high, decode)
 
 
 def _cut(work: Floats, variation: float, decay: float) -> Configuration:
-    """Return classes cut by T, weights decaying by W."""
+    """Thresholds cut by T, weights that decay by W."""
     bounds = class_thresholds(work, variation)
     weights = decaying_weights(len(bounds) + 1, decay)
     return {"thresholds": tuple(bounds.tolist()), "weights": tuple(weights.tolist())}
 
 
-def _chosen(numbers: list[float]) -> Configuration:
-    """Return classes of thresholds and weights that were searched themselves."""
+def _explicit(numbers: list[float]) -> Configuration:
+    """Thresholds and weights searched one by one; `ParamError` if a class has no weight."""
     classes = int(numbers[0])
-    bounds = sorted(numbers[1 : 1 + _MOST][:classes])[:-1]
-    shares = np.array(numbers[1 + _MOST : 1 + 2 * _MOST][:classes])
+    bounds = sorted(numbers[1 : 1 + _MAX_CLASSES][:classes])[:-1]
+    shares = np.array(numbers[1 + _MAX_CLASSES : 1 + 2 * _MAX_CLASSES][:classes])
     weights = np.round(shares / shares.sum(), 3) if shares.sum() else shares
     if not (weights > 0).all():
         raise ParamError("a class has no weight")

@@ -1,4 +1,4 @@
-"""One configuration of PCS, chosen on a front: its place there, its jobs, its classes."""
+"""Picture of one configuration of PCS: its position on a front, its jobs, its classes."""
 
 import math
 from typing import Any
@@ -11,13 +11,13 @@ from repro.base.typing import Floats
 from repro.plot import bar_chart, cdf_chart, line_chart, new_figure, shared_legend
 from repro.policies.pcs.pcs import Pcs
 
-#: Axes of errors begin here (%): a logarithm knows no 0.
+#: Lowest prediction error on a logarithmic axis (%).
 _LEAST_ERROR = 0.001
 _HOUR_S = 3600.0
 
 
 def classes(policy: Pcs, work: Floats) -> pd.DataFrame:
-    """Return what each class of a configuration has, in % of all: jobs, work, weight.
+    """Share of jobs, work and weight of each class of a configuration, %.
 
     Parameters
     ----------
@@ -34,13 +34,13 @@ def classes(policy: Pcs, work: Floats) -> pd.DataFrame:
     bounds = [*policy.bounds(work), math.inf]
     of_job = np.searchsorted(bounds[:-1], work)
     number = np.bincount(of_job, minlength=len(bounds))
-    held = np.bincount(of_job, weights=work, minlength=len(bounds))
+    class_work = np.bincount(of_job, weights=work, minlength=len(bounds))
     names = [f"to {bound / _HOUR_S:,.3g} h" for bound in bounds[:-1]]
     return pd.DataFrame(
         {
             "class": [*names, f"above {bounds[-2] / _HOUR_S:,.3g} h" if names else "all jobs"],
             "jobs": 100 * number / len(work),
-            "work": 100 * held / work.sum(),
+            "work": 100 * class_work / work.sum(),
             "weight": 100 * policy.class_weights(len(bounds)),
         }
     )
@@ -53,7 +53,7 @@ def front_view(
     shares: pd.DataFrame,
     worlds: pd.DataFrame,
 ) -> Figure:
-    """Draw a front with one configuration marked, distributions of its jobs, and its classes.
+    """Plot a front with one configuration marked, distributions of its jobs, and its classes.
 
     Parameters
     ----------
@@ -66,8 +66,8 @@ def front_view(
     shares : DataFrame
         `classes` of the chosen configuration.
     worlds : DataFrame
-        Columns solution (a row of the front), avg_jct_s and avg_pred_err_pct: what becomes of it
-        in other worlds; their range is drawn as bars.
+        Columns solution (a row of the front), avg_jct_s and avg_pred_err_pct in other workloads;
+        bars show their range.
     """
     plot, (top, *panels) = new_figure(4, columns=2, height=4.8, rows=2)
     rows = _on_axes(front.assign(series="pcs"))
@@ -84,10 +84,10 @@ def front_view(
         ylabel="average JCT (h)",
     )
     top.lines[0].set(markersize=3.5)
-    low, high = (getattr(_on_axes(worlds).groupby("solution"), how)() for how in ("min", "max"))
+    low, high = (getattr(_on_axes(worlds).groupby("solution"), name)() for name in ("min", "max"))
     middle = rows.loc[low.index]
     bars: dict[str, Any] = {"linewidths": 0.8, "zorder": 0}
-    # those of the others would hide it
+    # bars of other configurations would hide those of the chosen one
     bars["colors"] = ["#1c1c1c" if row == chosen else "#c9c9c9" for row in middle.index]
     top.hlines(middle["jct"], low["error"], high["error"], **bars)
     top.vlines(middle["error"], low["jct"], high["jct"], **bars)
@@ -99,11 +99,11 @@ def front_view(
         markerfacecolor="none",
         markeredgewidth=1.6,
     )
-    each = jobs.assign(
+    per_job = jobs.assign(
         jct=jobs["jct_s"] / _HOUR_S, error=jobs["pred_err_pct"].clip(lower=_LEAST_ERROR)
     )
     cdf_chart(
-        each,
+        per_job,
         value="jct",
         series="series",
         axes=panels[0],
@@ -112,7 +112,7 @@ def front_view(
         xlabel="JCT (h)",
     )
     cdf_chart(
-        each,
+        per_job,
         value="error",
         series="series",
         axes=panels[1],
@@ -120,9 +120,9 @@ def front_view(
         title="(c) its errors",
         xlabel="prediction error (%, 0.001: none)",
     )
-    parts = shares.melt("class", var_name="share", value_name="percent")
+    bars_by_class = shares.melt("class", var_name="share", value_name="percent")
     bar_chart(
-        parts.assign(text=parts["percent"].map("{:.3g}".format)),
+        bars_by_class.assign(text=bars_by_class["percent"].map("{:.3g}".format)),
         group="class",
         value="percent",
         series="share",
@@ -137,7 +137,7 @@ def front_view(
 
 
 def _on_axes(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return rows with what the axes show: hours, and errors that a logarithm knows."""
+    """Rows with average JCT in hours and errors clipped for a logarithmic axis."""
     error = rows["avg_pred_err_pct"].clip(lower=_LEAST_ERROR)
     kept = rows.drop(columns="world", errors="ignore")
     return kept.assign(jct=rows["avg_jct_s"] / _HOUR_S, error=error)

@@ -10,37 +10,36 @@ from scipy.stats import norm, rankdata
 from repro.base.errors import ParamError
 from repro.base.typing import Flags, Floats
 
-#: Points (rows) to objectives (rows), all to be minimised; infinite where a point is not possible.
-#: Rows that some row of the second argument (None: no such rows) is as good as in every objective
-#: are hopeless: a lower bound of their objectives is as good as these.
+#: Points (rows) to objectives (rows), all minimised; infinite for an impossible point. The second
+#: argument is a front or None. A point dominated by it may get a lower bound of its objectives.
 Evaluate = Callable[[Floats, Floats | None], Floats]
 #: Yields points and is sent their objectives.
 Proposals = Generator[Floats, Floats, None]
 
-#: Draws among which the Gaussian process chooses, and the points it proposes at once.
-_DRAWN = 400
-_AT_ONCE = 10
-#: Of its choices this share of the draws lies near points of the front, so far away (of the box).
+#: Candidates of the Gaussian process, and points it proposes per generation.
+_CANDIDATES = 400
+_PROPOSED = 10
+#: Share of the candidates near points of the front, and their s.d. from it (of the box).
 _NEAR_SHARE = 0.5
 _NEAR = 0.05
-#: Eta of crossover and mutation.
+#: Distribution index eta of crossover and mutation.
 _ETA = 20.0
 
 
 @dataclass(frozen=True)
 class Method:
-    """How to search, and how long.
+    """Search algorithm and its budget.
 
     Parameters
     ----------
     name : {"spea2", "nsga2", "gaussian-process", "random"}
-        Two evolutionary algorithms, a model of the objectives that is asked for the best of many
-        draws (Thompson sampling), and points drawn evenly from the box.
+        Two evolutionary algorithms, Thompson sampling from a model of the objectives, and points
+        sampled evenly from the box.
     budget : int
-        Evaluations.
+        Number of evaluations.
     population, offspring : int
-        Points of the first generation, of which as many survive, and of each later one; the other
-        methods begin with the first and, if random, go on with the second.
+        Points of the first and of each later generation; as many as the first survive. The
+        Gaussian process uses only the first.
 
     Examples
     --------
@@ -72,7 +71,7 @@ class Method:
 
 
 class Searched(NamedTuple):
-    """All points in order of evaluation, and their objectives."""
+    """Evaluated points in order, and their objectives."""
 
     points: Floats
     values: Floats
@@ -87,26 +86,26 @@ def search_front(
     seed: int = 0,
     watch: Callable[[Searched], None] | None = None,
 ) -> Searched:
-    """Look for points of a box that no other beats in all objectives.
+    """Search a box for nondominated points.
 
     Parameters
     ----------
     evaluate : callable
         Points, shape (number, variables), and the front so far to objectives; see `Evaluate`.
-        The front is given where later points do not depend on what is hopeless.
+        The front is None as long as later points depend on exact objectives.
     low, high : array, shape (variables,)
         The box.
     method : Method, optional
-        How to search, and how long.
+        Search algorithm and its budget.
     seed : int
-        Of all draws; with the same objectives the same seed gives the same points.
+        Seed of all random numbers; the same seed and objectives give the same points.
     watch : callable, optional
-        Told all points so far after each generation.
+        Called with all points so far after each generation.
 
     Returns
     -------
     Searched
-        As many points as the budget has; `nondominated` tells which are the front.
+        All evaluated points; `nondominated` finds the front.
 
     Notes
     -----
@@ -125,29 +124,29 @@ def search_front(
     high = np.asarray(high, float)
     proposals = _METHODS[method.name](low, high, method, np.random.default_rng(seed))
     batch = next(proposals)
-    known = Searched(np.empty((0, len(low))), np.empty((0, 0)))
+    evaluated = Searched(np.empty((0, len(low))), np.empty((0, 0)))
     while True:
-        batch = batch[: method.budget - len(known.points)]
-        last = len(known.points) + len(batch) == method.budget
-        settled = len(known.points) and (last or not method.learns)
-        front = known.values[nondominated(known.values)] if settled else None
-        found = np.asarray(evaluate(batch, front), float)
-        earlier = known.values.reshape(-1, found.shape[1])
-        known = Searched(np.vstack([known.points, batch]), np.vstack([earlier, found]))
+        batch = batch[: method.budget - len(evaluated.points)]
+        last = len(evaluated.points) + len(batch) == method.budget
+        exact_not_needed = len(evaluated.points) and (last or not method.learns)
+        front = evaluated.values[nondominated(evaluated.values)] if exact_not_needed else None
+        values = np.asarray(evaluate(batch, front), float)
+        earlier = evaluated.values.reshape(-1, values.shape[1])
+        evaluated = Searched(np.vstack([evaluated.points, batch]), np.vstack([earlier, values]))
         if watch is not None:
-            watch(known)
+            watch(evaluated)
         if last:
-            return known
-        batch = proposals.send(found)
+            return evaluated
+        batch = proposals.send(values)
 
 
 def nondominated(values: Floats) -> Flags:
-    """Return which rows no other row beats: the front; of equal rows the first.
+    """Mask of the nondominated rows (the front); of equal rows only the first.
 
     Parameters
     ----------
     values : array, shape (points, objectives)
-        Smaller is better; rows with an infinite value are never of the front.
+        Smaller is better; rows with an infinite value are never on the front.
 
     Examples
     --------
@@ -159,21 +158,21 @@ def nondominated(values: Floats) -> Flags:
     first[np.unique(values, axis=0, return_index=True)[1]] = True
     chosen = np.flatnonzero(first & np.isfinite(values).all(axis=1))
     kept = values[chosen]
-    beaten = [bool(((kept <= row).all(axis=1) & (kept < row).any(axis=1)).any()) for row in kept]
-    found = np.zeros(len(values), bool)
-    found[chosen[~np.array(beaten, bool)]] = True
-    return found
+    dominated = [bool(((kept <= row).all(axis=1) & (kept < row).any(axis=1)).any()) for row in kept]
+    front = np.zeros(len(values), bool)
+    front[chosen[~np.array(dominated, bool)]] = True
+    return front
 
 
 def hypervolume(values: Floats, reference: Floats) -> float:
-    """Return the volume between the rows and a reference point that is worse than all of them.
+    """Hypervolume of the rows up to a reference point.
 
     Parameters
     ----------
     values : array, shape (points, objectives)
-        Smaller is better; rows not better than the reference in every objective add nothing.
+        Smaller is better; a row must be better than the reference in every objective to count.
     reference : array, shape (objectives,)
-        The point.
+        Reference point.
 
     Examples
     --------
@@ -187,15 +186,15 @@ def hypervolume(values: Floats, reference: Floats) -> float:
     return float(HV(ref_point=np.asarray(reference, float))(inside)) if len(inside) else 0.0
 
 
-def _randomly(low: Floats, high: Floats, how: Method, rng: np.random.Generator) -> Proposals:
-    """Propose points drawn evenly."""
-    number = how.population
+def _randomly(low: Floats, high: Floats, method: Method, rng: np.random.Generator) -> Proposals:
+    """Propose points sampled evenly."""
+    number = method.population
     while True:
         yield rng.uniform(low, high, (number, len(low)))
-        number = how.offspring
+        number = method.offspring
 
 
-def _evolving(low: Floats, high: Floats, how: Method, rng: np.random.Generator) -> Proposals:
+def _evolving(low: Floats, high: Floats, method: Method, rng: np.random.Generator) -> Proposals:
     """Propose generations of pymoo's SPEA2 or NSGA-II."""
     # pymoo takes half a second to import
     from pymoo.algorithms.moo.nsga2 import NSGA2
@@ -205,13 +204,13 @@ def _evolving(low: Floats, high: Floats, how: Method, rng: np.random.Generator) 
     from pymoo.operators.crossover.sbx import SBX
     from pymoo.operators.mutation.pm import PM
 
-    points = rng.uniform(low, high, (how.population, len(low)))
+    points = rng.uniform(low, high, (method.population, len(low)))
     values = yield points
     # the default survival of SPEA2 remembers the scale of earlier searches
-    own = {"survival": SPEA2Survival(normalize=True)} if how.name == "spea2" else {}
-    algorithm = {"spea2": SPEA2, "nsga2": NSGA2}[how.name](
-        pop_size=how.population,
-        n_offsprings=how.offspring,
+    own = {"survival": SPEA2Survival(normalize=True)} if method.name == "spea2" else {}
+    algorithm = {"spea2": SPEA2, "nsga2": NSGA2}[method.name](
+        pop_size=method.population,
+        n_offsprings=method.offspring,
         sampling=points,
         crossover=SBX(prob=1.0, eta=_ETA),
         mutation=PM(prob=1.0, prob_var=1.0 / len(low), eta=_ETA),
@@ -224,50 +223,50 @@ def _evolving(low: Floats, high: Floats, how: Method, rng: np.random.Generator) 
         possible = np.asarray(np.isfinite(values).all(axis=1))
         asked.set("F", np.where(possible[:, None], values, 0.0))
         asked.set("G", np.where(possible, -1.0, 1.0)[:, None])
-        for one in asked:
-            one.evaluated.update(["F", "G"])
+        for individual in asked:
+            individual.evaluated.update(["F", "G"])
         algorithm.tell(infills=asked)
         asked = algorithm.ask()
         values = yield asked.get("X")
 
 
-def _modelled(low: Floats, high: Floats, how: Method, rng: np.random.Generator) -> Proposals:
-    """Propose what is best in functions drawn from a Gaussian process of each objective.
+def _modelled(low: Floats, high: Floats, method: Method, rng: np.random.Generator) -> Proposals:
+    """Propose the best points of functions sampled from a Gaussian process of each objective.
 
-    The process learns normal scores of ranks, so that neither unit nor outliers matter; each
-    proposal is best in another weighting of the objectives.
+    The process learns normal scores of ranks, so that neither unit nor outliers matter. Each
+    proposal minimises a different random weighting of the objectives.
     """
     from sklearn.gaussian_process import GaussianProcessRegressor
     from sklearn.gaussian_process.kernels import Matern, WhiteKernel
     from threadpoolctl import threadpool_limits
 
-    points = rng.uniform(size=(how.population, len(low)))
+    points = rng.uniform(size=(method.population, len(low)))
     values = yield low + points * (high - low)
     kernel = Matern(np.ones(len(low)), (0.05, 20.0), nu=2.5) + WhiteKernel(0.01, (1e-4, 1.0))
     while True:
         top = points[nondominated(values)]
-        near = top[rng.integers(len(top), size=int(_NEAR_SHARE * _DRAWN))] if len(top) else top
-        drawn = np.vstack(
+        near = top[rng.integers(len(top), size=int(_NEAR_SHARE * _CANDIDATES))] if len(top) else top
+        candidates = np.vstack(
             [
                 np.clip(near + rng.normal(0.0, _NEAR, near.shape), 0.0, 1.0),
-                rng.uniform(size=(_DRAWN - len(near), len(low))),
+                rng.uniform(size=(_CANDIDATES - len(near), len(low))),
             ]
         )
         samples = []
         for column in values.T:
             score = norm.ppf((rankdata(column) - 0.5) / len(column))
             model = GaussianProcessRegressor(kernel, random_state=int(rng.integers(1 << 31)))
-            # sums of several threads would differ in their last digits, and then the whole search
+            # several threads would sum in another order and change the whole search
             with threadpool_limits(1):
                 model.fit(points, score)
-                drawn_from = int(rng.integers(1 << 31))
-                samples.append(model.sample_y(drawn, _AT_ONCE, random_state=drawn_from))
-        weights = rng.dirichlet(np.ones(len(samples)), _AT_ONCE)
+                sample_seed = int(rng.integers(1 << 31))
+                samples.append(model.sample_y(candidates, _PROPOSED, random_state=sample_seed))
+        weights = rng.dirichlet(np.ones(len(samples)), _PROPOSED)
         worst = np.max([s * w for s, w in zip(samples, weights.T, strict=True)], axis=0)
-        chosen = drawn[np.unique(worst.argmin(axis=0))]
-        found = yield low + chosen * (high - low)
+        chosen = candidates[np.unique(worst.argmin(axis=0))]
+        new_values = yield low + chosen * (high - low)
         points = np.vstack([points, chosen])
-        values = np.vstack([values, found])
+        values = np.vstack([values, new_values])
 
 
 _METHODS: dict[str, Any] = {

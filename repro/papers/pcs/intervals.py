@@ -1,4 +1,4 @@
-"""How many JCTs bounds around predictions hold, and how wide they are, by the jobs that tell."""
+"""Coverage and width of prediction intervals, by the jobs that calibrate them."""
 
 from __future__ import annotations
 
@@ -12,17 +12,22 @@ from repro.base.typing import Flags, Floats, Ints
 from repro.engine.conformal import factors
 
 
-def ways(jobs: pd.DataFrame, level: float, draws: list[Flags]) -> dict[str, dict[str, float]]:
-    """Return `_measure` by how the jobs that tell are chosen.
+def by_calibration(
+    jobs: pd.DataFrame, level: float, halves: list[Flags]
+) -> dict[str, dict[str, float]]:
+    """Coverage and widths (`_measure`) by choice of the calibration jobs.
 
-    Those of each of ``draws`` tell the others (mean), the first half of the arrivals tells the
-    second, and those that had ended at its arrival tell each job.
+    ``random halves``: each mask of ``halves`` calibrates the other jobs (mean). ``first half``: the
+    first half of the arrivals calibrates the second. ``online``: the jobs that ended before a job's
+    arrival calibrate it.
     """
     names = ["predicted_jct_low", "predicted_jct_high"]
     low, high = jobs[names].div(jobs["predicted_jct"], axis=0).to_numpy(float).T
-    random = [_measure(jobs, *_told(jobs, classes(jobs), one, level), ~one) for one in draws]
+    random = [
+        _measure(jobs, *_calibrated(jobs, classes(jobs), half, level), ~half) for half in halves
+    ]
     return {
-        "random halves": {key: float(np.mean([one[key] for one in random])) for key in random[0]},
+        "random halves": {key: float(np.mean([row[key] for row in random])) for key in random[0]},
         "first half": second_half(jobs, classes(jobs), level),
         "online": _measure(jobs, low, high, np.ones(len(jobs), np.bool_)),
     }
@@ -31,41 +36,49 @@ def ways(jobs: pd.DataFrame, level: float, draws: list[Flags]) -> dict[str, dict
 def second_half(
     jobs: pd.DataFrame, group: Ints, level: float, tested: Flags | bool = True
 ) -> dict[str, float]:
-    """Return `_measure` of those tested in the second half of the arrivals, told from the first."""
+    """Coverage and widths on the second half of arrivals, calibrated on the first."""
     first = np.arange(len(jobs)) < len(jobs) // 2
-    return _measure(jobs, *_told(jobs, group, first, level), ~first & tested)
+    return _measure(jobs, *_calibrated(jobs, group, first, level), ~first & tested)
 
 
 def by_class(jobs: pd.DataFrame, level: float) -> Iterator[dict[str, Any]]:
-    """Yield `second_half` of each class, told by class and as one class."""
+    """Yield `second_half` of each class, calibrated by class and as one class."""
     own = classes(jobs)
-    for known, group in (("by class", own), ("one class", np.zeros_like(own))):
-        for one in np.unique(own[len(own) // 2 :]):
-            found = second_half(jobs, group, level, own == one)
-            yield {"known": known, "class": f"class {one + 1}", **found}
+    for calibration, group in (("by class", own), ("one class", np.zeros_like(own))):
+        for number in np.unique(own[len(own) // 2 :]):
+            measures = second_half(jobs, group, level, own == number)
+            yield {"known": calibration, "class": f"class {number + 1}", **measures}
 
 
 def classes(jobs: pd.DataFrame) -> Ints:
-    """Return the class of every job, 0 under a policy without classes."""
+    """Class of every job, (jobs,); 0 under a policy without classes."""
     return np.asarray(jobs.get("job_class", np.zeros(len(jobs))), np.int64)
 
 
-def _told(jobs: pd.DataFrame, group: Ints, known: Flags, level: float) -> tuple[Floats, Floats]:
-    """Return the factors between which each job is to end, from the known jobs of its group."""
+def _calibrated(
+    jobs: pd.DataFrame, group: Ints, calibration: Flags, level: float
+) -> tuple[Floats, Floats]:
+    """Lower and upper factor of each job's prediction, from the calibration jobs of its group."""
     ratio = (jobs["jct"] / jobs["predicted_jct"]).to_numpy()
-    low, high = np.zeros(len(jobs)), np.full(len(jobs), np.inf)
-    for one in np.unique(group):
-        low[group == one], high[group == one] = factors(ratio[known & (group == one)], level)
+    low = np.zeros(len(jobs))
+    high = np.full(len(jobs), np.inf)
+    for number in np.unique(group):
+        members = group == number
+        low[members], high[members] = factors(ratio[calibration & members], level)
     return low, high
 
 
 def _measure(jobs: pd.DataFrame, low: Floats, high: Floats, tested: Flags) -> dict[str, float]:
-    """Return coverage, widths over predictions and share without bounds of those tested (%)."""
+    """Coverage, interval widths over predictions and share without an interval, % of ``tested``."""
     ratio = (jobs["jct"] / jobs["predicted_jct"]).to_numpy()
-    has = tested & np.isfinite(high)
-    # rounding may make 1e-9 of a prediction
-    held = (low - 1e-9 <= ratio) & (ratio <= high + 1e-9)
-    wide = (high - low)[has]
-    found = {"coverage": held[has].mean(), "none": 1 - has.sum() / tested.sum()}
-    found |= {"mean_width": wide.mean(), "median_width": np.median(wide)}
-    return {name: 100 * float(value) for name, value in found.items()}
+    bounded = tested & np.isfinite(high)
+    # tolerance for rounding
+    covered = (low - 1e-9 <= ratio) & (ratio <= high + 1e-9)
+    widths = (high - low)[bounded]
+    measures = {
+        "coverage": covered[bounded].mean(),
+        "none": 1 - bounded.sum() / tested.sum(),
+        "mean_width": widths.mean(),
+        "median_width": np.median(widths),
+    }
+    return {name: 100 * float(value) for name, value in measures.items()}

@@ -1,4 +1,4 @@
-"""Objectives of a preference: an average or a percentile of what happens to jobs."""
+"""Objectives of a preference: an average or a percentile of a metric over jobs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,30 +9,30 @@ import pandas as pd
 from repro.base.errors import ParamError
 from repro.model.records import finish_time_unfairness, prediction_errors
 
-#: Metric to what it is of every job, and its unit.
+#: Metric -> its values by job, and its unit.
 _METRICS: dict[str, tuple[Any, str]] = {
     "jct": (lambda jobs: jobs["jct"], "s"),
     "pred_err": (prediction_errors, "pct"),
     "unfairness": (finish_time_unfairness, "pct"),
 }
-#: The metric that takes longest to know, and whose values are 0 at least.
+#: The metric that needs predictions; its values are never negative.
 PREDICTED = "pred_err"
 
 
 @dataclass(frozen=True)
 class Objective:
-    """A metric of all jobs, or of some, as one number; less is better.
+    """Average or percentile of a metric over all jobs or one group; less is better.
 
     Parameters
     ----------
     metric : {"jct", "pred_err", "unfairness"}
-        JCT (s), prediction error (%), by how much a job ends later than in a fair share (%).
+        JCT (s), prediction error (%), delay against finishing in a fair share (%).
     measure : "avg" or float
         Average, or a percentile, 0 to 100.
     limit : float, optional
-        A configuration of which it is more is not wanted.
+        Largest accepted value.
     among : str
-        Only jobs whose column ``prefers`` says so; by default all.
+        Only jobs with this value in the column ``prefers``; by default all.
 
     Reference: PCS, arXiv 2401.10354, section 3.1.
 
@@ -63,17 +63,17 @@ class Objective:
     @property
     def name(self) -> str:
         """Name of a column, with the unit."""
-        how = "avg" if self.measure == "avg" else f"p{self.measure:g}"
+        measure = "avg" if self.measure == "avg" else f"p{self.measure:g}"
         among = f"_{self.among}" if self.among else ""
-        return f"{how}_{self.metric}{among}_{_METRICS[self.metric][1]}"
+        return f"{measure}_{self.metric}{among}_{_METRICS[self.metric][1]}"
 
     def of(self, jobs: pd.DataFrame) -> float:
-        """Return the value; what is not predicted counts as predicted without error.
+        """Compute the value; a job without a prediction counts as error 0.
 
         Parameters
         ----------
         jobs : DataFrame
-            Records, with the column ``prefers`` for an objective among some jobs.
+            Records, with the column ``prefers`` for an objective among one group.
         """
         if self.among:
             if self.among not in set(jobs.get("prefers", ())):
@@ -90,39 +90,39 @@ class Objective:
 
 
 def parse(wishes: Sequence[Any]) -> tuple[Objective, ...]:
-    """Return the objectives of a preference.
+    """Objectives of a preference.
 
     Parameters
     ----------
     wishes : sequence
-        `Objective`, or (metric, measure), or (metric, measure, limit), the first the most
-        important one where a single configuration is asked for.
+        Each is an `Objective`, (metric, measure) or (metric, measure, limit). The first is the
+        most important.
 
     Raises
     ------
     ParamError
-        If there is none, one stands twice, or one is not known.
+        If there is none, one occurs twice, or one is unknown.
 
     Examples
     --------
-    >>> [one.name for one in parse([("jct", "avg"), ("pred_err", 99)])]
+    >>> [objective.name for objective in parse([("jct", "avg"), ("pred_err", 99)])]
     ['avg_jct_s', 'p99_pred_err_pct']
     """
-    given = [wishes] if isinstance(wishes, str | Objective) else list(wishes)
-    if not given:
+    entries = [wishes] if isinstance(wishes, str | Objective) else list(wishes)
+    if not entries:
         raise ParamError("a preference has no objective; give at least one, such as ('jct', 'avg')")
-    found = []
-    for wish in given:
+    objectives = []
+    for wish in entries:
         if not isinstance(wish, Objective) and not (
             isinstance(wish, Sequence) and not isinstance(wish, str) and 2 <= len(wish) <= 3
         ):
             raise ParamError(
                 f"an objective is {wish!r}; give (metric, measure), such as ('pred_err', 99)"
             )
-        found.append(wish if isinstance(wish, Objective) else Objective(*wish))
-    names = [one.name for one in found]
-    if twice := {name for name in names if names.count(name) > 1}:
+        objectives.append(wish if isinstance(wish, Objective) else Objective(*wish))
+    names = [objective.name for objective in objectives]
+    if repeated := {name for name in names if names.count(name) > 1}:
         raise ParamError(
-            f"a preference names {min(twice)} twice; name each objective once, with one limit"
+            f"a preference names {min(repeated)} twice; name each objective once, with one limit"
         )
-    return tuple(found)
+    return tuple(objectives)

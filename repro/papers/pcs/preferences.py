@@ -1,4 +1,4 @@
-"""An operator's preference, a search for configurations of PCS, and a choice among them."""
+"""Operator's preferences: search for configurations of PCS and choice among them."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ from repro.perf.speedup import SpeedUp, pcs_speedups
 
 #: Parameters of the policy ``pcs`` that are searched.
 CONFIGURATION = ("thresholds", "weights", "zeta_min", "delta")
-#: Of the jobs this part is predicted before all are, to see whether that is worth while.
+#: One job in so many is predicted first, to see early whether a configuration is dominated.
 _FIRST = 8
 
-#: Runs resolved cases and returns what each gives, in order.
+#: Runs resolved cases and returns their results in order.
 Runner = Callable[[Sequence[Case]], list[Any]]
 
 
 @dataclass(frozen=True)
 class Judged:
-    """Measure of a case: its objectives, and what tells early that it cannot be on the front.
+    """Measure of a case: its objectives, stopped early if it cannot be on the front.
 
     Parameters
     ----------
     objectives : tuple of Objective
-        What is measured.
+        Measured objectives.
     front : tuple of tuple of float
-        Values known already. JCTs are known without predictions, and a job not predicted yet adds
-        nothing to an error: if that much is no better than one of these in any objective, the
-        rest of the predictions are not made.
+        Values of earlier configurations. JCTs need no predictions, and a job without a prediction
+        counts as error 0, so values are lower bounds until all jobs are predicted. If a row of
+        the front is at least as good as the bounds in every objective, prediction stops.
 
     Examples
     --------
@@ -55,25 +55,25 @@ class Judged:
     front: tuple[tuple[float, ...], ...] = ()
 
     def __call__(self, case: Case) -> dict[str, Any]:
-        """Return the objectives, whether they are complete or lower bounds, and CPU seconds."""
+        """Objectives (``values``), whether they are complete or lower bounds, and CPU seconds."""
         trace = sweep.opened(case)
         started = time.process_time()
-        predicts = any(one.metric == PREDICTED for one in self.objectives)
+        predicts = any(objective.metric == PREDICTED for objective in self.objectives)
         steps = [0, -(-len(trace) // _FIRST), len(trace)] if predicts else [0]
         for number in steps if self.front else steps[-1:]:
             jobs = sweep.simulated(case, trace, predict=number, keep_intervals=False).jobs
             if "prefers" in trace:
                 jobs = jobs.assign(prefers=trace["prefers"].to_numpy())
-            values = [one.of(jobs) for one in self.objectives]
-            beaten = any((np.array(known) <= values).all() for known in self.front)
-            if number == steps[-1] or beaten:
+            values = [objective.of(jobs) for objective in self.objectives]
+            dominated = any((np.array(row) <= values).all() for row in self.front)
+            if number == steps[-1] or dominated:
                 break
         cpu_s = time.process_time() - started
         return {"values": values, "complete": number == steps[-1], "cpu_s": cpu_s}
 
 
 class Preferences:
-    """Search and choose configurations of PCS by what an operator prefers.
+    """Search and choice of configurations of PCS by an operator's preferences.
 
     Parameters
     ----------
@@ -82,8 +82,8 @@ class Preferences:
     cluster : Cluster or str
         The cluster.
     train : int, optional
-        Configurations are searched on so many of the first jobs and can be tested on the others;
-        by default on all.
+        Number of first jobs on which configurations are searched; the other jobs are for tests.
+        By default all.
     perf : SpeedUp, optional
         Speed-up curves, by default those of the nine models of PCS.
     rules : str
@@ -91,8 +91,8 @@ class Preferences:
     workers : int, optional
         Processes, by default one per CPU.
     run : callable, optional
-        What runs the simulations, by default the package's one runner: what was simulated before
-        is remembered, so a search that was killed goes on where it was.
+        Runs the simulations, by default through the package's cache, so that a killed search
+        resumes.
 
     Reference: PCS, arXiv 2401.10354, section 3: SetPreference, GetParetoFront, SetWFQConfig.
 
@@ -132,16 +132,16 @@ class Preferences:
         self.policy: Policy | None = None
         self._settings = {} if perf is None else {"perf": perf}
         self._curves = perf or pcs_speedups()
-        self._run = run or (lambda cases: sweep.run([one.resolved() for one in cases], workers))
+        self._run = run or (lambda cases: sweep.run([case.resolved() for case in cases], workers))
 
     def set_preference(self, wishes: Sequence[Any]) -> None:
-        """Say what counts, as (metric, measure) or (metric, measure, limit).
+        """Set the objectives, as (metric, measure) or (metric, measure, limit).
 
         Parameters
         ----------
         wishes : sequence
             Metric is jct, pred_err or unfairness, measure avg or a percentile; see
-            `repro.papers.pcs.objectives.parse`, also for what is refused.
+            `repro.papers.pcs.objectives.parse`.
         """
         self.objectives = parse(wishes)
 
@@ -160,18 +160,18 @@ class Preferences:
         method : Method, optional
             Algorithm, budget and generations; by default SPEA2 as the artifact's search.
         seed : int
-            Of the search's draws.
+            Seed of the search.
         heuristics : bool
-            Whether classes and weights follow from two numbers, or are searched one by one.
+            Whether classes and weights follow from T and W, or are searched one by one.
         watch : callable, optional
-            Told all evaluations so far after each generation.
+            Called with all evaluations so far after each generation.
 
         Returns
         -------
         DataFrame
             One row per evaluation, in order: objectives (infinite where the configuration is not
-            possible), whether they are complete (else a lower bound that is worse than the front),
-            thresholds, weights, zeta_min, delta, and whether no other beats it (``front``).
+            possible), whether they are complete (else a lower bound that the front dominates),
+            thresholds, weights, zeta_min, delta, and whether it is nondominated (``front``).
 
         Raises
         ------
@@ -183,27 +183,28 @@ class Preferences:
         work = self._work()
         models = self.train.get("model")
         linear = models is None or not models.isin(list(self._curves.curves)).any()
-        how = encoding(work, heuristics=heuristics, linear=linear)
+        code = encoding(work, heuristics=heuristics, linear=linear)
         rows: list[dict[str, Any]] = []
 
         def evaluate(points: Floats, front: Floats | None) -> Floats:
             limits = () if front is None else tuple(map(tuple, front.tolist()))
-            decoded = [how.decode(point) for point in points]
-            found = iter(self._judge([one for one in decoded if one], self.train, limits))
-            none = {"values": [np.inf] * len(self.objectives), "complete": True}
-            judged = [next(found) if one else none for one in decoded]
-            rows.extend({**_row(one), **told} for one, told in zip(decoded, judged, strict=True))
-            return np.array([told["values"] for told in judged])
+            decoded = [code.decode(point) for point in points]
+            possible = [configuration for configuration in decoded if configuration]
+            measured = iter(self._measure(possible, self.train, limits))
+            impossible = {"values": [np.inf] * len(self.objectives), "complete": True}
+            results = [next(measured) if item else impossible for item in decoded]
+            rows.extend({**_row(item), **own} for item, own in zip(decoded, results, strict=True))
+            return np.array([result["values"] for result in results])
 
-        def told(known: Searched) -> None:
+        def after_generation(evaluated: Searched) -> None:
             if watch is not None:
                 watch(self._table(rows))
 
-        search_front(evaluate, how.low, how.high, method, seed=seed, watch=told)
+        search_front(evaluate, code.low, code.high, method, seed=seed, watch=after_generation)
         return self._table(rows)
 
     def pareto_front(self, method: Method | None = None, **options: Any) -> pd.DataFrame:
-        """Return the configurations found that no other beats, by the first objective.
+        """Search, and return the front within all limits, sorted by the first objective.
 
         Parameters
         ----------
@@ -213,18 +214,21 @@ class Preferences:
         Raises
         ------
         ParamError
-            If there is no preference yet, or none of the front is within all limits.
+            If there is no preference yet, or no configuration of the front is within all limits.
         """
         table = self.search(method, **options)
         front = table[table["front"]].sort_values(self.objectives[0].name)
         allowed = pd.Series(True, index=front.index)
-        for one in self.objectives:
-            if one.limit is not None:
-                allowed &= front[one.name] <= one.limit
+        for objective in self.objectives:
+            if objective.limit is not None:
+                allowed &= front[objective.name] <= objective.limit
         if not allowed.any():
-            least = ", ".join(f"{one.name} {front[one.name].min():g}" for one in self.objectives)
+            names = [objective.name for objective in self.objectives]
+            least = ", ".join(f"{name} {front[name].min():g}" for name in names)
             wanted = ", ".join(
-                f"{one.name} {one.limit:g}" for one in self.objectives if one.limit is not None
+                f"{objective.name} {objective.limit:g}"
+                for objective in self.objectives
+                if objective.limit is not None
             )
             raise ParamError(
                 f"no configuration found is within all limits ({wanted}); the least found of each "
@@ -234,12 +238,12 @@ class Preferences:
 
     def set_wfq_config(self, configuration: Mapping[str, Any] | pd.Series[Any]) -> Policy:
         """Choose a configuration, a row of the front; return the policy to simulate or use."""
-        parts = {name: configuration[name] for name in CONFIGURATION if name in configuration}
-        self.policy = make("pcs", self.rules, **parts)
+        settings = {name: configuration[name] for name in CONFIGURATION if name in configuration}
+        self.policy = make("pcs", self.rules, **settings)
         return self.policy
 
     def evaluate(self, front: pd.DataFrame, jobs: pd.DataFrame | None = None) -> pd.DataFrame:
-        """Return the front with its objectives on other jobs, by default those to test on.
+        """Evaluate a front on other jobs, by default the test jobs.
 
         Parameters
         ----------
@@ -251,34 +255,38 @@ class Preferences:
         chosen = self.test if jobs is None else jobs
         if not len(chosen):
             raise TraceError("no jobs are left to test on; give fewer to search on")
-        known = [{name: row[name] for name in CONFIGURATION} for _, row in front.iterrows()]
-        found = np.array([told["values"] for told in self._judge(known, chosen)])
-        return front.assign(**{one.name: found[:, k] for k, one in enumerate(self.objectives)})
+        configurations = [
+            {name: row[name] for name in CONFIGURATION} for _, row in front.iterrows()
+        ]
+        results = self._measure(configurations, chosen)
+        values = np.array([result["values"] for result in results])
+        names = [objective.name for objective in self.objectives]
+        return front.assign(**dict(zip(names, values.T, strict=True)))
 
-    def _judge(
+    def _measure(
         self,
         configurations: Sequence[Configuration],
         jobs: pd.DataFrame,
         front: tuple[tuple[float, ...], ...] = (),
     ) -> list[Any]:
-        """Return what each configuration comes to."""
-        # limits do not change what is measured
-        objectives = tuple(replace(one, limit=None) for one in self.objectives)
+        """Run each configuration on jobs; see `Judged` for the results."""
+        # limits do not change the values, so cached results serve all limits
+        objectives = tuple(replace(objective, limit=None) for objective in self.objectives)
         cases = [
             Case(
                 jobs,
                 self.cluster,
-                make("pcs", self.rules, **one),
+                make("pcs", self.rules, **configuration),
                 self.rules,
                 settings=self._settings,
                 measure=Judged(objectives, front),
             )
-            for one in configurations
+            for configuration in configurations
         ]
         return self._run(cases)
 
     def _work(self) -> Floats:
-        """Return the sizes of the jobs to search on (s on one GPU)."""
+        """Sizes of the jobs to search on, (jobs,) s on one GPU."""
         jobs = self.train
         if "service" in jobs:
             return jobs["service"].to_numpy(float)
@@ -288,32 +296,33 @@ class Preferences:
         return np.asarray(jobs["duration"].to_numpy(float) * np.array(speeds))
 
     def _table(self, rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-        """Return the evaluations as a frame."""
+        """Table of the evaluations."""
         values = np.array([row["values"] for row in rows])
-        parts = pd.DataFrame(values, columns=[one.name for one in self.objectives])
-        rest = {name: [row[name] for row in rows] for name in ("complete", *CONFIGURATION)}
-        return parts.assign(**rest, front=nondominated(values))
+        names = [objective.name for objective in self.objectives]
+        columns = {name: [row[name] for row in rows] for name in ("complete", *CONFIGURATION)}
+        table = pd.DataFrame(values, columns=names)
+        return table.assign(**columns, front=nondominated(values))
 
 
 def _row(configuration: Configuration | None) -> Configuration:
-    """Return the columns of a configuration, empty where it is not possible."""
+    """Columns of a configuration, None where it is not possible."""
     return configuration or dict.fromkeys(CONFIGURATION)
 
 
 @dataclass(frozen=True)
 class Searching:
-    """Measure of a case: a whole search on its trace and cluster, whatever its policy.
+    """Measure of a case: a whole search on its trace and cluster; its policy is ignored.
 
-    Many searches run beside each other so, each evaluating one configuration after the other.
+    Several searches run in parallel, each evaluates its configurations in sequence.
 
     Parameters
     ----------
     objectives : tuple of Objective
-        What counts.
+        Objectives of the search.
     method : Method
         Algorithm, budget and generations.
     seed : int
-        Of the search's draws.
+        Seed of the search.
     heuristics : bool
         As in `Preferences.search`.
 
@@ -321,8 +330,8 @@ class Searching:
     --------
     >>> from repro.trace import synth
     >>> trace = synth.make("pcs-workload", 1, jobs=60, load=1.2, num_gpus=16)
-    >>> how = Searching(parse([("jct", "avg")]), Method("random", 4, 4))
-    >>> len(how(Case(trace, "1x16", "pcs", "pcs"))["table"])
+    >>> search = Searching(parse([("jct", "avg")]), Method("random", 4, 4))
+    >>> len(search(Case(trace, "1x16", "pcs", "pcs"))["table"])
     4
     """
 
@@ -332,15 +341,15 @@ class Searching:
     heuristics: bool = True
 
     def __call__(self, case: Case) -> dict[str, Any]:
-        """Return all evaluations, as `Preferences.search` does, under ``table``."""
-        known: dict[Any, Any] = {}
+        """All evaluations, as `Preferences.search` returns them, under ``table``."""
+        results: dict[Any, Any] = {}
 
         def run(cases: Sequence[Case]) -> list[Any]:
-            # not filed one by one: to write a result takes as long as to simulate it
-            for one in cases:
-                if (one.policy, one.measure) not in known:
-                    known[one.policy, one.measure] = one.measure(one.resolved())
-            return [known[one.policy, one.measure] for one in cases]
+            # not cached on disk one by one: writing takes as long as simulating
+            for item in cases:
+                if (item.policy, item.measure) not in results:
+                    results[item.policy, item.measure] = item.measure(item.resolved())
+            return [results[item.policy, item.measure] for item in cases]
 
         pcs = Preferences(sweep.opened(case), case.cluster, rules=case.rules, run=run)
         pcs.set_preference(self.objectives)

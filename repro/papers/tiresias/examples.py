@@ -12,7 +12,7 @@ from repro.model.records import Result
 
 
 def job_list(jobs: Mapping[str, Mapping[str, float]]) -> pd.DataFrame:
-    """Return a trace of named jobs (gpus, submit = 0, duration; s) in order of submission."""
+    """Trace of named jobs (gpus, submit = 0, duration; s) in order of submission."""
     rows = [
         (name, float(job.get("submit", 0.0)), float(job["duration"]), int(job["gpus"]))
         for name, job in jobs.items()
@@ -22,35 +22,35 @@ def job_list(jobs: Mapping[str, Mapping[str, float]]) -> pd.DataFrame:
 
 
 def slots(result: Result) -> list[str]:
-    """Return which job ran in each second of a schedule of one job at a time (Figure 7)."""
+    """Job of each second in a schedule of one job at a time (Figure 7)."""
     spans = result.intervals
-    drawn = []
+    names = []
     for low in range(math.ceil(float(result.jobs["end_time"].max()))):
-        here = spans[(spans["start"] < low + 1) & (spans["end"] > low)]
-        whole = (here["start"] <= low) & (here["end"] >= low + 1)
-        if len(here) != 1 or not whole.all():
+        running = spans[(spans["start"] < low + 1) & (spans["end"] > low)]
+        fills = (running["start"] <= low) & (running["end"] >= low + 1)
+        if len(running) != 1 or not fills.all():
             raise ParamError(
-                f"slot {low:g} to {low + 1:g} s: {len(here)} intervals; a row of slots needs one "
+                f"slot {low:g} to {low + 1:g} s: {len(running)} intervals; each slot needs one "
                 f"job that fills it"
             )
-        drawn.append(str(here["job_id"].iloc[0]))
-    return drawn
+        names.append(str(running["job_id"].iloc[0]))
+    return names
 
 
 def queue_spans(
     result: Result, thresholds: Sequence[float], promote_knob: float = math.inf
 ) -> pd.DataFrame:
-    """Cut the intervals of a run where a job changes queue (section 3.2.3), from its records."""
+    """Intervals of a run, cut where a job changes queue (section 3.2.3)."""
     limits = [*thresholds, math.inf]
     rows: list[tuple[object, float, float, float, int, str]] = []
     for job, spans in result.intervals.groupby("job_id", sort=False):
         clock = 0.0
         queue = 0
-        left = math.nan
+        last_end = math.nan
         ordered = spans.sort_values("start")[["start", "end", "gpus"]].to_numpy(float)
         for at, end, gpus in ordered.tolist():
-            event = "start" if math.isnan(left) else "resume"
-            if at - left >= promote_knob * clock:
+            event = "start" if math.isnan(last_end) else "resume"
+            if at - last_end >= promote_knob * clock:
                 clock = 0.0
                 queue = 0
                 event = "promoted"
@@ -62,17 +62,17 @@ def queue_spans(
                 at = until
                 event = "demoted"
                 queue += clock * gpus >= limits[queue]
-            left = end
+            last_end = end
     columns = ["job_id", "start", "end", "gpus", "queue", "event"]
     return pd.DataFrame(rows, columns=columns).sort_values("start", ignore_index=True)
 
 
 def attained(result: Result, times: Sequence[float]) -> pd.DataFrame:
-    """Return the attained service W_J t_J (GPU-seconds) of each unfinished job at some times."""
+    """Attained service W_J t_J (GPU-seconds) of each job at some times; NaN if it is absent."""
     rows = []
     jobs = result.jobs
-    alive = zip(jobs["job_id"], jobs["submit_time"], jobs["end_time"], strict=True)
-    for job, submitted, ended in alive:
+    lifetimes = zip(jobs["job_id"], jobs["submit_time"], jobs["end_time"], strict=True)
+    for job, submitted, ended in lifetimes:
         of_job = result.intervals[result.intervals["job_id"] == job]
         start, end, gpus = of_job[["start", "end", "gpus"]].to_numpy(float).T
         for time in map(float, times):
@@ -84,7 +84,7 @@ def attained(result: Result, times: Sequence[float]) -> pd.DataFrame:
 def gittins_by_definition(
     samples: Sequence[float], attained_service: float, quanta: npt.ArrayLike
 ) -> float:
-    """Return max_D P(S - a <= D | S > a) / E[min(S - a, D) | S > a] (Pseudocode 1), or 0."""
+    """Gittins index by Pseudocode 1: max_D P(S - a <= D | S > a) / E[min(S - a, D) | S > a]."""
     remaining = np.asarray(samples, float)[:, None] - attained_service
     remaining = remaining[remaining[:, 0] > 0]
     if not len(remaining):

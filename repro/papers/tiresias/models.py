@@ -13,37 +13,37 @@ from repro.files.tables import ModelTable
 
 
 def tensor_sizes() -> dict[str, list[float]]:
-    """Return the sizes (MB) of each published model's tensors of at least 1 MB, in graph order."""
+    """Sizes (MB) of each published model's tensors of at least 1 MB, in graph order."""
     table = ModelTable("tiresias_tensors.csv", ("model", "size_mb", "times")).frame
-    whole = table.loc[table.index.repeat(table["times"])]
-    groups = whole.groupby("model", sort=False)["size_mb"]
+    tensors = table.loc[table.index.repeat(table["times"])]
+    groups = tensors.groupby("model", sort=False)["size_mb"]
     return {str(model): sizes.tolist() for model, sizes in groups}
 
 
 def server_skew(tensors: Sequence[float], servers: int) -> float:
-    """Return the fullest server's bytes over the mean, tensors dealt round robin (section 3.3)."""
+    """Largest load of a server over the mean load; tensors are dealt round robin (section 3.3)."""
     if servers < 1 or not tensors:
         raise ParamError(
             f"{len(tensors)} tensors on {servers} parameter servers; need at least one of each"
         )
-    held = [sum(tensors[first::servers]) for first in range(servers)]
-    return max(held) * servers / sum(held)
+    loads = [sum(tensors[first::servers]) for first in range(servers)]
+    return max(loads) * servers / sum(loads)
 
 
 @dataclass(frozen=True)
 class Fit:
-    """A least-squares fit: a constant, a slope per column, shares of variance explained."""
+    """A least-squares fit: intercept, a slope per column, share of variance explained."""
 
     intercept: float
     slopes: tuple[float, ...]
     r2: float
     #: corrected for the number of columns
     adjusted_r2: float
-    #: observed less fitted
+    #: observed - fitted
     residuals: tuple[float, ...]
 
     def at(self, *columns: npt.ArrayLike) -> Floats:
-        """Return the fitted values at other points."""
+        """Fitted values at other points."""
         terms = (slope * np.asarray(x) for slope, x in zip(self.slopes, columns, strict=True))
         return np.asarray(self.intercept + sum(terms), dtype=float)
 
@@ -55,8 +55,8 @@ def linear_fit(observed: npt.ArrayLike, *columns: npt.ArrayLike) -> Fit:
     solution, *_ = np.linalg.lstsq(matrix, y, rcond=None)
     residuals = y - matrix @ solution
     r2 = 1 - float(residuals @ residuals) / float(((y - y.mean()) ** 2).sum())
-    spare = len(y) - matrix.shape[1]
-    adjusted = 1 - (1 - r2) * (len(y) - 1) / spare if spare else float("nan")
+    freedom = len(y) - matrix.shape[1]
+    adjusted = 1 - (1 - r2) * (len(y) - 1) / freedom if freedom else float("nan")
     intercept, *slopes = solution.tolist()
     return Fit(intercept, tuple(slopes), r2, adjusted, tuple(residuals.tolist()))
 
@@ -70,9 +70,10 @@ def resume_parts(
     node_gpus: int,
     read_mb_s: float,
 ) -> pd.DataFrame:
-    """Return a model of the seconds to resume, by part; nothing published separates them.
+    """Model of the time to resume (s) by model, workers and part; only its sum is published.
 
-    Restoring costs per tensor what saving does; the rest of ``mean_resume`` is the same for all.
+    Restoring a tensor takes as long as saving it. The rest of ``mean_resume`` is the same for all
+    models.
     """
     grid = models[["model", "label", "size_mb", "tensors"]].merge(
         pd.DataFrame({"workers": list(workers)}), how="cross"
@@ -80,9 +81,9 @@ def resume_parts(
     restore = pause.at(grid["tensors"])
     readers = grid["workers"].clip(upper=node_gpus).to_numpy(float)
     read = grid["size_mb"].to_numpy(float) * readers / read_mb_s
-    rest = mean_resume - float(np.mean(restore + read))
+    build_s = mean_resume - float(np.mean(restore + read))
     keys = grid[["model", "label", "workers"]]
-    build = np.full(len(grid), rest)
+    build = np.full(len(grid), build_s)
     parts = {
         "build model and warm up": build,
         "load checkpoint: read": read,

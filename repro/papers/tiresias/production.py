@@ -27,7 +27,7 @@ _PERCENTS = (1, 5, 10, 20, 25, 30, 40, 50, 60, 70, 75, 80, 90, 95, 99)
 def pick_jobs(
     trace: pd.DataFrame, *, min_duration_s: float, days: Sequence[float] | None = None
 ) -> pd.DataFrame:
-    """Return the jobs of at least ``min_duration_s`` on days [first, last), the first one at 0."""
+    """Jobs of at least ``min_duration_s`` on days [first, last); the first is submitted at 0."""
     kept = trace[trace["duration"] >= min_duration_s]
     if days is not None:
         first, last = (day * DAY_S for day in days)
@@ -45,34 +45,34 @@ def pick_jobs(
 def ratio_table(
     results: Mapping[Run, Result], reference: str, published: Sequence[Mapping[str, Any]] = ()
 ) -> pd.DataFrame:
-    """Return statistics of JCTs over the reference's, beside the printed ones (Tables 1 and 5)."""
-    known = {row["policy"]: row for row in published}
+    """JCT statistics, their ratio to the reference, and published ratios (Tables 1 and 5)."""
+    published_rows = {row["policy"]: row for row in published}
     rows = []
     for (rules, policy), result in results.items():
         base = statistics(results[rules, reference].jobs["jct"])
         for name, value in statistics(result.jobs["jct"]).items():
             label = STATISTICS[name]
-            printed = float(known.get(policy, {}).get(label, math.nan))
+            printed = float(published_rows.get(policy, {}).get(label, math.nan))
             rows.append((rules, policy, label, value, value / base[name], printed))
     columns = ["rules", "policy", "statistic", "jct", "ratio", "published"]
     return pd.DataFrame(rows, columns=columns)
 
 
 def wide(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the ratios of one set of rules as printed: by policy, average, median and 95th."""
+    """Ratios under one rule set in the paper's layout: policies by average, median, 95th."""
     pivot = table.pivot_table(index="policy", columns="statistic", values="ratio", sort=False)
     return pivot[[label for label in STATISTICS.values() if label in pivot]]
 
 
 def falls(values: Sequence[float], least: float = -math.inf) -> bool:
-    """Tell whether every value is below the one before it, and the last above ``least``."""
+    """Whether every value is below the one before it, and the last above ``least``."""
     return all(left > right for left, right in pairwise([*values, least]))
 
 
 def sweep_table(
     sweeps: Sequence[Mapping[str, Any]], results: Mapping[tuple[str, str], Result]
 ) -> pd.DataFrame:
-    """Return one statistic of every variant of a parameter over that of its base setting."""
+    """Statistic of every variant of a parameter, and its ratio to the base setting."""
     rows = []
     for sweep in sweeps:
         panel = sweep["panel"]
@@ -90,29 +90,29 @@ def sweep_table(
 
 def _statistic(result: Result, name: str) -> float:
     jct = result.jobs["jct"]
-    known = {STATISTICS[key]: value for key, value in statistics(jct).items()}
-    known["max"] = float(jct.max())
-    refuse_unknown("there is no statistic", [name], known)
-    return known[name]
+    values = {STATISTICS[key]: value for key, value in statistics(jct).items()}
+    values["max"] = float(jct.max())
+    refuse_unknown("there is no statistic", [name], values)
+    return values[name]
 
 
 def with_iteration_time(jobs: pd.DataFrame) -> pd.DataFrame:
-    """Return the jobs with the public simulator's iteration_s of their model and GPUs, or NaN."""
+    """Jobs with the public simulator's iteration time (iteration_s) by model and GPUs, or NaN."""
     columns = ("model", "num_gpus", "iteration_s")
     times = ModelTable("tiresias_iterations.csv", columns).frame
-    known = times.set_index(["model", "num_gpus"])["iteration_s"]
-    wanted = pd.MultiIndex.from_arrays([jobs["model"].str.lower(), jobs["num_gpus"]])
-    return jobs.assign(iteration_s=known.reindex(wanted).to_numpy())
+    iteration_s = times.set_index(["model", "num_gpus"])["iteration_s"]
+    keys = pd.MultiIndex.from_arrays([jobs["model"].str.lower(), jobs["num_gpus"]])
+    return jobs.assign(iteration_s=iteration_s.reindex(keys).to_numpy())
 
 
 def all_and_large(jobs: pd.DataFrame, column: str, least_gpus: int, label: str) -> pd.DataFrame:
-    """Return a column of all jobs and, named ``label``, of those of ``least_gpus`` or more."""
+    """Column of all jobs and, as group ``label``, of the jobs of at least ``least_gpus``."""
     columns = ["num_gpus", column]
     large = jobs.loc[jobs["num_gpus"] >= least_gpus, columns]
     frames = [jobs[columns].assign(jobs=ALL), large.assign(jobs=label)]
     return pd.concat(frames, ignore_index=True)
 
 
-def shares(values: pd.Series[float]) -> pd.DataFrame:
-    """Return fifteen percentiles (interpolated) of the values: percent, value."""
+def percentiles(values: pd.Series[float]) -> pd.DataFrame:
+    """Fifteen percentiles (interpolated) of the values: percent, value."""
     return pd.DataFrame({"percent": _PERCENTS, "value": np.percentile(values, _PERCENTS)})

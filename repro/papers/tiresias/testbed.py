@@ -16,16 +16,16 @@ from repro.model.records import Result, durations, makespan
 Run = tuple[str, str, int]
 RUN = ["rules", "policy", "seed"]
 ALL = "ALL"
-#: Names of the paper's tables by those of `repro.model.metrics.statistics`.
+#: Names in the paper's tables by names of `repro.model.metrics.statistics`.
 STATISTICS = {"avg": "average", "median": "median", "p95": "95th"}
-#: Names the paper's figures use for the bins of Table 3.
+#: Bins of Table 3 -> their names in the figures.
 BINS = {"SS": "Bin1", "SL": "Bin2", "LS": "Bin3", "LL": "Bin4"}
 
 
 def job_table(
     results: Mapping[Run, Result], *, small_gpus: int = 4, short_s: float = 800.0
 ) -> pd.DataFrame:
-    """Return the jobs of all runs under each other, with their bins (Table 3)."""
+    """Jobs of all runs in one table, with their bins (Table 3)."""
     frames = []
     for (rules, policy, seed), result in results.items():
         named = bins(result.jobs, small_gpus, short_s).map(BINS)
@@ -34,22 +34,22 @@ def job_table(
 
 
 def factors(jobs: pd.DataFrame, reference: str = "tiresias-l") -> pd.DataFrame:
-    """Return avg, median and p95 of JCTs over the reference's in each run and bin (section 5.1)."""
+    """Ratio of avg, median and p95 JCT to the reference in each run and bin (section 5.1)."""
     keys = [*RUN, "bin"]
-    whole = pd.concat([jobs, jobs.assign(bin=ALL)], ignore_index=True)
-    groups = whole.groupby(keys, sort=False)["jct"]
+    binned = pd.concat([jobs, jobs.assign(bin=ALL)], ignore_index=True)
+    groups = binned.groupby(keys, sort=False)["jct"]
     rows = [dict(zip(keys, key, strict=True)) | statistics(values) for key, values in groups]
     table = pd.DataFrame(rows)
     columns = list(STATISTICS)
     shared = [key for key in keys if key != "policy"]
     base = table[table["policy"] == reference].set_index(shared)[columns]
-    wanted = pd.MultiIndex.from_frame(table[shared])
-    table[columns] = table[columns].to_numpy() / base.reindex(wanted).to_numpy()
+    runs = pd.MultiIndex.from_frame(table[shared])
+    table[columns] = table[columns].to_numpy() / base.reindex(runs).to_numpy()
     return table
 
 
 def over_seeds(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return mean and deviation (``<name>_sd``) over seeds; text columns tell rows apart."""
+    """Mean and standard deviation (``<name>_sd``) over seeds, grouped by the text columns."""
     names = [name for name in frame if not pd.api.types.is_numeric_dtype(frame[name])]
     numbers = [str(name) for name in frame if name not in names and name != "seed"]
     groups = frame.groupby(names, sort=False)[numbers]
@@ -58,25 +58,25 @@ def over_seeds(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def statistics_table(jobs: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """Return average, median and 95th percentile of a column in every run, one per row."""
-    found = jobs.groupby(RUN, sort=False)[metric].apply(
+    """Average, median and 95th percentile of a column in every run, one per row."""
+    values = jobs.groupby(RUN, sort=False)[metric].apply(
         lambda values: pd.Series(statistics(values))
     )
-    named = found.rename(STATISTICS, level=-1).rename_axis([*RUN, "statistic"])
+    named = values.rename(STATISTICS, level=-1).rename_axis([*RUN, "statistic"])
     return named.reset_index(name=metric)
 
 
 def percentile_table(jobs: pd.DataFrame, metric: str, percents: Sequence[float]) -> pd.DataFrame:
-    """Return percentiles (interpolated) of a column over the jobs of all seeds together."""
+    """Percentiles (interpolated) of a column over the jobs of all seeds together."""
     runs = jobs.groupby(["rules", "policy"], sort=False)[metric]
-    found = runs.apply(lambda values: pd.Series(np.percentile(values, percents), list(percents)))
-    return found.rename_axis(["rules", "policy", "percent"]).reset_index(name=metric)
+    table = runs.apply(lambda values: pd.Series(np.percentile(values, percents), list(percents)))
+    return table.rename_axis(["rules", "policy", "percent"]).reset_index(name=metric)
 
 
 def points(table: pd.DataFrame, judged: str, **columns: str) -> pd.DataFrame:
-    """Return rows with a published value as points, those of rules other than ``judged`` aside.
+    """Points of the rows with a published value; only the rule set ``judged`` is judged.
 
-    ``columns`` name those of the table that hold what a point needs, or give a value for all.
+    ``columns`` maps a point's field to a column of the table or to one value for all rows.
     """
     columns = {"published": "published", "certainty": "certainty", "unit": "", **columns}
     values: dict[str, Any] = {name: table.get(source, source) for name, source in columns.items()}
@@ -86,25 +86,27 @@ def points(table: pd.DataFrame, judged: str, **columns: str) -> pd.DataFrame:
 
 
 def count_bins(traces: Mapping[int, pd.DataFrame], small_gpus: int, short_s: float) -> pd.DataFrame:
-    """Return how many jobs of each seed's workload are in each bin: seed, bin, jobs, share (%)."""
+    """Jobs of each seed's workload by bin: seed, bin, jobs, share (%)."""
     rows = []
     for (seed, trace), (name, label) in product(traces.items(), BINS.items()):
-        found = int((bins(trace, small_gpus, short_s) == name).sum())
-        rows.append((seed, label, found, 100 * found / len(trace)))
+        count = int((bins(trace, small_gpus, short_s) == name).sum())
+        rows.append((seed, label, count, 100 * count / len(trace)))
     return pd.DataFrame(rows, columns=["seed", "bin", "jobs", "share"])
 
 
 def run_table(results: Mapping[Run, Result]) -> pd.DataFrame:
-    """Return one row per run: makespan (s), preemptions, seconds they cost, mean JCT (s)."""
+    """Makespan (s), preemptions, their overhead (s) and mean JCT (s) of each run."""
     rows = []
     for run, result in results.items():
-        lost = int(result.jobs["preemptions"].sum()), float(result.meta["overhead_s"])
-        rows.append((*run, makespan(result), *lost, float(result.jobs["jct"].mean())))
+        preemptions = int(result.jobs["preemptions"].sum())
+        overhead_s = float(result.meta["overhead_s"])
+        mean_jct = float(result.jobs["jct"].mean())
+        rows.append((*run, makespan(result), preemptions, overhead_s, mean_jct))
     return pd.DataFrame(rows, columns=[*RUN, "makespan", "preemptions", "overhead", "avg_jct"])
 
 
 def over_tiresias(table: pd.DataFrame, column: str, reference: str = "tiresias-l") -> pd.DataFrame:
-    """Return a column of `run_table` over the reference's, by (rules, seed) and policy."""
+    """Ratio of a column of `run_table` to the reference, by (rules, seed) and policy."""
     wide = table.pivot_table(index=["rules", "seed"], columns="policy", values=column, sort=False)
     return wide.div(wide[reference], axis=0)
 
@@ -112,11 +114,11 @@ def over_tiresias(table: pd.DataFrame, column: str, reference: str = "tiresias-l
 def allocated_cdf(
     results: Mapping[Run, Result], shares: Sequence[float], *, window_s: float = 10.0
 ) -> pd.DataFrame:
-    """Return the fraction of time in which at most each share of the GPUs was allocated."""
+    """Fraction of time in which at most each share of the GPUs was allocated."""
     frames = []
     for (rules, policy, seed), result in results.items():
         share = np.sort(busy_gpus(result, window_s).to_numpy() / result.meta["num_gpus"])
-        # windows are averages of sums: a full one may miss its share by a rounding
+        # a window's average may differ from its share by rounding
         below = np.searchsorted(share, np.asarray(shares) + 1e-9, side="right") / len(share)
         frame = pd.DataFrame({"share": list(shares), "fraction": below})
         frames.append(frame.assign(rules=rules, policy=policy, seed=seed))
@@ -124,15 +126,15 @@ def allocated_cdf(
 
 
 def training_time(result: Result) -> pd.Series[float]:
-    """Return the seconds each job held GPUs, in the order of ``result.jobs``."""
-    held = durations(result).groupby(result.intervals["job_id"]).sum()
-    return held.reindex(result.jobs["job_id"]).reset_index(drop=True)
+    """Time on GPUs of each job in the order of ``result.jobs``, (jobs,) s."""
+    seconds = durations(result).groupby(result.intervals["job_id"]).sum()
+    return seconds.reindex(result.jobs["job_id"]).reset_index(drop=True)
 
 
 def placement_ratios(
     random: Mapping[int, Result], tiresias: Mapping[int, Result], sensitive: Sequence[str]
 ) -> pd.DataFrame:
-    """Return how much longer each distributed job trained where its GPUs were drawn at random."""
+    """Training time of each distributed job under random placement over that under Tiresias."""
     frames = []
     for seed, result in random.items():
         ratio = training_time(result) / training_time(tiresias[seed])

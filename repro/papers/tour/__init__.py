@@ -1,1 +1,1 @@
-"""What the tour of the five papers computes."""
+"""Computations of the tour of the five papers."""

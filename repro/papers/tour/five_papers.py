@@ -1,4 +1,4 @@
-"""The tour's worked examples: what the papers say about each, computed from the records."""
+"""Numbers of the tour's worked examples, computed from records."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from repro.papers.gavel.rounds import realised
 
 
 def schedule(results: Mapping[str, Result]) -> pd.DataFrame:
-    """Return the intervals of some runs with a column lane, the name of the run."""
+    """Intervals of several runs with a column lane, the name of the run."""
     frames = {lane: result.intervals for lane, result in results.items()}
     return pd.concat(frames, names=["lane"]).reset_index("lane").reset_index(drop=True)
 
@@ -21,31 +21,32 @@ def schedule(results: Mapping[str, Result]) -> pd.DataFrame:
 def gavel_values(
     rounds: Result, ideal: Sequence[Result], example: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return what aware LAS by rounds, and aware and agnostic LAS in ideal execution, come to."""
+    """Values of LAS by claim id: aware in rounds, aware and agnostic in ideal execution."""
     until = example["rounds"] * example["round_s"]
     unit = np.array([row[example["reference"]] for row in example["steps_per_s"].values()])
     aware, agnostic = (unit * _first_rates(result) for result in ideal)
-    drawn = {name: np.array(matrix, float) for name, matrix in example["drawn"].items()}
-    ones = [1] * len(drawn["shares"])
-    following = realised(drawn["shares"], drawn["received"], ones, ones)
-    ten = realised(drawn["shares"], np.zeros_like(drawn["shares"]), ones, ones, more=10)
+    shares = np.array(example["drawn"]["shares"], float)
+    received = np.array(example["drawn"]["received"], float)
+    ones = [1] * len(shares)
+    next_round = realised(shares, received, ones, ones)
+    ten_rounds = realised(shares, np.zeros_like(shares), ones, ones, more=10)
     return {
         "gavel_rounds": (time_by_type(rounds, until) / example["round_s"]).to_numpy().tolist(),
         "gavel_aware": aware.tolist(),
         "gavel_agnostic": agnostic.tolist(),
         "gavel_gain": (aware / agnostic).tolist(),
-        "gavel_next_round": following.tolist(),
-        "gavel_ten_rounds": ten.tolist(),
+        "gavel_next_round": next_round.tolist(),
+        "gavel_ten_rounds": ten_rounds.tolist(),
     }
 
 
 def _first_rates(result: Result) -> Any:
-    """Return the rate of each job while all of them are there."""
+    """Rate of each job in its first interval, (jobs,)."""
     rates = result.intervals.groupby("job_id", sort=False)["rate"].first()
     return rates.reindex(result.jobs["job_id"]).to_numpy()
 
 
 def group_efficiency(result: Result, group: Run, resources: int) -> float:
-    """Return the busy share of the resources of a group that stays together from 0 (Muri, Eq 4)."""
+    """Interleaving efficiency of a group that runs together from time 0 (Muri, Eq 4)."""
     members = result.jobs.iloc[list(group.jobs)]
     return float(members["duration"].sum() / (resources * members["end_time"].max()))

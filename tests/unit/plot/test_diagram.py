@@ -9,7 +9,7 @@ import pytest
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
 from repro.figures import params
-from repro.papers.diagrams import parts
+from repro.papers.diagrams import diagram_boxes
 from repro.plot.diagram import diagram_chart
 from repro.plot.style import render
 
@@ -32,7 +32,7 @@ DRAWN = {
 
 
 def draw(inputs=INPUTS):
-    return diagram_chart(parts(inputs), inputs["arrows"])
+    return diagram_chart(diagram_boxes(inputs), inputs["arrows"])
 
 
 def test_boxes_arrows_and_words_are_drawn():

@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 from repro import figure, make, simulate
 from repro.base.errors import ParamError, PolicyError
 from repro.base.paths import figures_dir
-from repro.papers.gavel import examples, published
+from repro.papers.gavel import curves, examples
 from repro.papers.gavel import models as motivation
 from repro.papers.gavel.cost import at_every_round, lost_time
 from repro.papers.gavel.decisions import (
-    NONE,
+    NO_SOLVER,
     first_shares,
     first_view,
     policy_table,
 )
-from repro.papers.gavel.hierarchy import beside, entity_shares, stages
+from repro.papers.gavel.hierarchy import entity_shares, points, stages
 from repro.papers.gavel.models import configurations
 from repro.papers.gavel.rounds import realised
 from repro.perf.synthetic_throughputs import gavel_like
@@ -34,7 +34,7 @@ ONES = [1, 1, 1]
 
 
 def test_ten_rounds_are_ten_times_the_shares():
-    rounds = examples.played(X, ONES, ONES, 10)
+    rounds = examples.scheduled_rounds(X, ONES, ONES, 10)
     assert examples.received_rounds(rounds, X.shape) == pytest.approx(10 * X)
     assert (rounds.groupby("round").size() == 3).all()
     assert not rounds.duplicated(["round", "job"]).any()
@@ -49,13 +49,13 @@ def test_ten_rounds_are_ten_times_the_shares():
 def test_played_rounds_are_those_of_the_mechanism(weights, number):
     shares = np.array(weights, float) / max(1, np.sum(weights))
     widths = [1 + row % 2 for row in range(len(shares))]
-    rounds = examples.played(shares, widths, [2, 1, 2], number)
+    rounds = examples.scheduled_rounds(shares, widths, [2, 1, 2], number)
     whole = realised(shares, np.zeros_like(shares), widths, [2, 1, 2], more=number)
     assert np.array_equal(examples.received_rounds(rounds, shares.shape), whole)
 
 
 def test_bars_go_by_lane_then_time():
-    rounds = examples.played(X, ONES, ONES, 3)
+    rounds = examples.scheduled_rounds(X, ONES, ONES, 3)
     bars = examples.bars_of_rounds(rounds, ["a", "b", "c"], ["V100", "P100", "K80"], 6.0)
     assert bars["lane"].tolist() == ["V100"] * 3 + ["P100"] * 3 + ["K80"] * 3
     assert bars["start"].tolist() == [0, 6, 12] * 3
@@ -84,7 +84,7 @@ def test_effective_throughput_adds_up_over_types():
 
 def test_a_table_without_prices_ratio_is_the_ratio_of_speeds():
     models = {"Transformer": 256, "ResNet-50": 128}
-    table = motivation.picked(motivation.motivation(), models)
+    table = motivation.select_models(motivation.motivation(), models)
     equal = motivation.relative_speed(table, dict.fromkeys(("k80", "p100", "v100"), 2.0))
     assert equal["speed"].tolist() == equal["per_dollar"].tolist()
     assert equal["model"].tolist() == ["Transformer"] * 3 + ["ResNet-50"] * 3
@@ -93,12 +93,12 @@ def test_a_table_without_prices_ratio_is_the_ratio_of_speeds():
 
 def test_a_batch_size_that_was_not_measured_is_refused():
     with pytest.raises(ParamError, match="0 rows of ResNet-18 with batch size 32"):
-        motivation.picked(motivation.motivation(), {"ResNet-18": 32})
+        motivation.select_models(motivation.motivation(), {"ResNet-18": 32})
 
 
 def test_pairs_are_symmetric_measurements():
     models = {"CycleGAN": None, "LM": 20, "Transformer": 64}
-    table = motivation.picked(motivation.motivation(), models)
+    table = motivation.select_models(motivation.motivation(), models)
     forth = motivation.shared_speeds(table, list(models)).set_index(["row", "column"])
     back = motivation.shared_speeds(table, list(models)[::-1]).set_index(["row", "column"])
     for one, other in (("CycleGAN", "LM"), ("LM", "Transformer"), ("CycleGAN", "Transformer")):
@@ -248,7 +248,7 @@ def test_the_table_of_policies_tells_what_they_declare_and_solve():
     trace.attrs["throughputs"] = "gavel-like-throughputs"
     trace["model"] = ["A3C", "CycleGAN", "A3C"]
     table = policy_table(rows, trace, "1xv100,1xk80", {"v100": 1, "k80": 1})
-    assert table["solver"].tolist() == ["LP", NONE, "convex"]
+    assert table["solver"].tolist() == ["LP", NO_SOLVER, "convex"]
     assert table["reads"].tolist() == [["speeds", "weights"], ["weights"], ["speeds", "work left"]]
     assert table["objective"].str.len().min() > 20 and table["objective"].nunique() == 3
     assert table[["most_time", "most_gpus"]].to_numpy().max() <= 1 + 1e-6
@@ -262,9 +262,9 @@ def test_a_policy_that_is_not_registered_is_named():
 def test_published_totals_and_single_jobs_stand_beside_ours():
     given = {"series": "mine", "timestep": 1, "job_id": [0, 1], "throughput": [0.25, 0.5]}
     steps = {("fairness", "jobs"): pd.DataFrame(given)}
-    totals = {"fairness": published.curves("hierarchical_fairness")}
-    found = beside(totals, steps, {"agnostic": "mine"}, True).set_index(["series", "x"])
+    totals = {"fairness": curves.published("hierarchical_fairness")}
+    found = points(totals, steps, {"agnostic": "mine"}, True).set_index(["series", "x"])
     assert found.loc[("fairness, agnostic", 1), ["published", "ours"]].tolist() == [1.0, 0.75]
     first = found.loc[[("fairness, jobs, agnostic", 1)]]
     assert first[["quantity", "ours"]].to_numpy().tolist() == [["throughput of job 0", 0.25]]
-    assert beside(totals, steps, {"agnostic": "mine"}, False)["ours"].isna().all()
+    assert points(totals, steps, {"agnostic": "mine"}, False)["ours"].isna().all()

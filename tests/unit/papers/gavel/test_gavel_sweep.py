@@ -11,7 +11,7 @@ import repro
 from repro.base.errors import ParamError
 from repro.figures import sweep
 from repro.figures.figure import Inputs
-from repro.papers.gavel import published
+from repro.papers.gavel import curves
 from repro.papers.gavel import series as gavel
 from repro.solve import ecos
 
@@ -136,7 +136,7 @@ def test_measured_jobs_that_outlast_the_arrivals_have_no_end():
     # those that ended in time ended as they do with more arrivals
     assert found.loc[~late, "end_h"].tolist() == whole.loc[~late, "end_h"].tolist()
     assert gavel.unfinished(found)["jobs"].tolist() == [late.sum()]
-    assert published.means(found).empty
+    assert curves.means(found).empty
 
 
 def test_a_killed_sweep_goes_on_from_the_points_it_has(monkeypatch):
@@ -190,51 +190,51 @@ def test_static_jobs_are_all_measured():
 
 def test_published_points_hold_no_invented_ones():
     for figure in ("las_single", "las_multiple", "fifo_single", "ftf_multiple", "rounds_single"):
-        assert published.curves(figure)["mean"].max() < 100
+        assert curves.published(figure)["mean"].max() < 100
 
 
 def test_unknown_published_figure():
     with pytest.raises(ParamError, match="no figure 'fig99'"):
-        published.curves("fig99")
+        curves.published("fig99")
 
 
 def test_published_curve_agrees_with_itself():
-    known = published.curves("las_single")
+    known = curves.published("las_single")
     known["seed0"] = known["mean"]
     jobs = known.rename(columns={"mean": "jct_h"}).assign(seed=0)
-    table = published.means(jobs, known=known)
-    assert published.distance(table, "gavel-las") == 0
+    table = curves.means(jobs, published=known)
+    assert curves.distance(table, "gavel-las") == 0
     known["seed0"] *= 1.5
-    far = published.distance(published.means(jobs, known=known), "gavel-las")
+    far = curves.distance(curves.means(jobs, published=known), "gavel-las")
     assert far == pytest.approx(1 / 3)
-    assert published.knee(table, "las-agnostic") == 4.8
-    assert published.knee(table, "gavel-las") == 5.6
-    assert published.ratio(table, "las-agnostic", "gavel-las", 5.6) == pytest.approx(3.456, 1e-3)
+    assert curves.knee(table, "las-agnostic") == 4.8
+    assert curves.knee(table, "gavel-las") == 5.6
+    assert curves.ratio(table, "las-agnostic", "gavel-las", 5.6) == pytest.approx(3.456, 1e-3)
 
 
 def test_points_hold_every_published_number_of_a_curve_at_most_eleven_times():
-    known = published.curves("ftf_multiple")
+    known = curves.published("ftf_multiple")
     ours = known.assign(mean=2 * known["mean"])
-    points = published.points(known, ours)
+    points = curves.points(known, ours)
     mean = points[points["series"] == "gavel-ftf"]
     assert len(mean) == 11 and mean["ours"].tolist() == (2 * mean["published"]).tolist()
     fair = points[points["series"] == "gavel-ftf, fairness"]
     assert fair["x"].iloc[[0, -1]].tolist() == [0.2, 2.8] and set(fair["unit"]) == {""}
-    apart = published.points(known, ours, compare=False)
+    apart = curves.points(known, ours, compare=False)
     assert apart["ours"].isna().all() and len(apart) == len(points)
 
 
 def test_fairness_is_that_of_one_seed():
     jobs = pd.DataFrame({"series": "a", "x": 1.0, "seed": [0, 0, 1], "ftf": [1.0, 2.0, None]})
-    table = published.fairness(pd.DataFrame({"series": ["a", "b"], "x": 1.0}), jobs)
+    table = curves.fairness(pd.DataFrame({"series": ["a", "b"], "x": 1.0}), jobs)
     assert table["ftf_seed0"].iloc[0] == 1.5 and table["ftf_seed0"].isna().tolist()[1]
 
 
 def test_quantiles_stand_beside_the_published_ones_and_a_job_without_end_is_the_longest():
-    known = published.distribution("ftf_multiple", "ftf")
+    known = curves.distribution("ftf_multiple", "ftf")
     jobs = pd.DataFrame({"series": "gavel-ftf", "ftf": [*range(1, 20), None]})
     jobs = pd.concat([jobs, jobs.assign(series="ftf-agnostic")])
-    points = published.quantiles(known, jobs, "ftf", "fairness")
+    points = curves.quantiles(known, jobs, "ftf", "fairness")
     one = points[points["series"] == "gavel-ftf, distribution"].set_index("x")["ours"]
     assert len(points) == 22 and one[0.05] == 1 and one[0.5] == 10 and one[0.95] == 19
 
@@ -248,8 +248,8 @@ def test_draws_are_other_streams_and_how_far_a_stored_value_lies_outside_them():
     )
     low, high = sorted(draws["jct_h"])
     known = pd.DataFrame({"series": "fifo-agnostic", "x": [6.0], "seed0": [(low + high) / 2]})
-    assert published.outside(draws, known, "fifo-agnostic") == [0]
-    far = published.outside(draws, known.assign(seed0=2 * high), "fifo-agnostic")
+    assert curves.outside_range(draws, known, "fifo-agnostic") == [0]
+    far = curves.outside_range(draws, known.assign(seed0=2 * high), "fifo-agnostic")
     assert far == [pytest.approx(-0.5)]
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from repro.papers.liquid import estimation, published
+from repro.papers.liquid import estimation, figure_data
 from repro.papers.liquid.training_rows import FEATURES, synthetic
 
 
@@ -31,9 +31,9 @@ def test_the_test_rows_are_the_same_for_all_sizes(rows):
 
 
 def test_published_bars_stand_beside_ours():
-    bars = published.bars("10b")
+    bars = figure_data.bars("10b")
     found = pd.DataFrame({"rows": [100, 100, 7], "series": "gbdt", "r2": [0.4, 0.6, 0.1]})
-    table = estimation.beside(found, bars, "r2")
+    table = estimation.with_published(found, bars, "r2")
     assert table["ours"].tolist() == [0.5, 0.1]
     assert table["published"].tolist()[0] == 0.447 and np.isnan(table["published"].iloc[1])
 

@@ -34,7 +34,7 @@ def test_classes_are_told_from_their_own(jobs):
 
 def test_ways_of_choosing_who_tells(jobs):
     first = np.arange(10) < 5
-    ways = intervals.ways(jobs, 0.3, [first, first])
+    ways = intervals.by_calibration(jobs, 0.3, [first, first])
     assert ways["random halves"] == ways["first half"]
     assert ways["first half"]["none"] == 0
     # half have bounds, 1 to 2.5: of these the jobs with ratios 3 and 9 are outside

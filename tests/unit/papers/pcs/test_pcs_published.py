@@ -6,33 +6,33 @@ import pandas as pd
 import pytest
 
 from repro import make
-from repro.papers.pcs import published
+from repro.papers.pcs import artifact
 
 
 def test_series_have_our_names_and_places_are_text() -> None:
-    toy = published.points("1a")
+    toy = artifact.published("1a")
     assert set(toy["series"]) == {"srsf-elastic", "themis", "fifo-elastic"}
     assert set(toy["x"]) == {"1", "2", "3", "4"}
-    assert set(published.points("1b")["x"]) == {""}
+    assert set(artifact.published("1b")["x"]) == {""}
 
 
 def test_policies_by_series() -> None:
-    assert published.policy("themis", "", lease=1.0) == make("themis", "pcs", lease=1.0)
-    shipped = published.policy("pcs-pred", "6214e9")
+    assert artifact.policy("themis", "", lease=1.0) == make("themis", "pcs", lease=1.0)
+    shipped = artifact.policy("pcs-pred", "6214e9")
     assert (shipped.thresholds, shipped.weights) == ((595211.0,), (0.95, 0.05))
     with pytest.raises(KeyError):
-        published.policy("pcs-pred", "7f04ca")
+        artifact.policy("pcs-pred", "7f04ca")
 
 
 def test_a_solution_cuts_classes_in_its_own_run_or_where_it_is_told() -> None:
     row = {"T": 0.5, "W": 1.0, "zeta_min": 0.3, "delta": 0.1}
-    assert published.solution(row) == make("pcs", "pcs", c2=0.5, decay=1.0, zeta_min=0.3, delta=0.1)
-    fixed = published.solution(row, pd.DataFrame({"service": [1.0, 2.0, 100.0, 110.0]}))
+    assert artifact.solution(row) == make("pcs", "pcs", c2=0.5, decay=1.0, zeta_min=0.3, delta=0.1)
+    fixed = artifact.solution(row, pd.DataFrame({"service": [1.0, 2.0, 100.0, 110.0]}))
     assert fixed.thresholds == (2.0,) and fixed.weights == pytest.approx((0.731, 0.269))
 
 
 def test_the_front_of_a_trace_has_70_solutions_in_order() -> None:
-    front = published.front("ee9e8c")
+    front = artifact.front("ee9e8c")
     assert front["solution"].tolist() == list(range(70))
     assert "trace" not in front
 
@@ -46,9 +46,9 @@ def test_our_values_stand_beside_the_published_ones() -> None:
             "ours": [1.0, 1.2, 3.0, 4.0],
         }
     )
-    table = published.beside(ours, "7a", {"avg_jct_ratio": "x"})
+    table = artifact.with_published(ours, "7a", {"avg_jct_ratio": "x"})
     assert table["published"].fillna(0).tolist() == [1.0, 1.102, 0.0]
-    points = published.judged(table, table["series"] == "afs")
+    points = artifact.points(table, table["series"] == "afs")
     assert points["series"].tolist() == ["afs", "srsf-elastic"]
     assert points["ours"].fillna(0).tolist() == [1.0, 0.0]
     assert set(points["unit"]) == {"x"} and set(points["certainty"]) == {"artifact"}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from repro import simulate
 from repro.figures.sweep import Case
-from repro.papers.pcs import published, runs
+from repro.papers.pcs import artifact, runs
 from repro.trace import synth
 
 
@@ -25,7 +25,7 @@ def test_spread_counts_values_that_are_nothing_but_rounding() -> None:
 
 def test_rows_and_measured_say_what_summary_says() -> None:
     trace = synth.make("pcs-workload", 7, jobs=60, load=1.1, num_gpus=16)
-    policy = published.policy("pcs-jct", "gavel")
+    policy = artifact.policy("pcs-jct", "gavel")
     case = Case(trace, "1x16", policy, "pcs", measure=runs.measured).resolved()
     found = runs.measured(case)
     whole = simulate(trace, "1x16", policy, rules="pcs").summary()
@@ -77,18 +77,18 @@ def test_contention_is_that_of_the_fair_finish_time_where_it_binds() -> None:
 def test_beside_keeps_what_both_tables_have() -> None:
     ours = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]}, index=["x", "y"])
     theirs = pd.DataFrame({"a": [1.5], "c": [9.0]}, index=["y"])
-    (point,) = runs.beside(ours, theirs, "s").to_dict("records")
+    (point,) = runs.points(ours, theirs, "s").to_dict("records")
     assert (point["series"], point["quantity"], point["unit"]) == ("y", "a", "s")
     assert (point["published"], point["ours"]) == (1.5, 2.0)
-    assert runs.beside(ours, theirs, {"a": "%"}, comparable=False)["ours"].isna().all()
-    assert runs.beside(ours, theirs, {"a": "%"})["unit"].tolist() == ["%"]
+    assert runs.points(ours, theirs, {"a": "%"}, comparable=False)["ours"].isna().all()
+    assert runs.points(ours, theirs, {"a": "%"})["unit"].tolist() == ["%"]
 
 
 def test_points_with_a_pause_stand_aside() -> None:
     index = pd.MultiIndex.from_product([[0, 12], ["afs"]], names=["pause_s", "series"])
     table = pd.DataFrame({"avg_jct_s": [1.0, 2.0]}, index=index)
     theirs = pd.DataFrame({"avg_jct_s": [1.5]}, index=["afs"])
-    points = runs.at_pauses(table, theirs, "s", True)
+    points = runs.points_by_pause(table, theirs, "s", True)
     assert points["ours"].tolist() == [1.0, 2.0]
     assert points["aside"].tolist() == [False, True]
     assert points["rules"].tolist() == ["pcs", "pcs, 12 s of pause"]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from repro.papers.pcs.worlds import candidates, standing
+from repro.papers.pcs.worlds import candidates, front_quality
 
 OBJECTIVES = ["jct", "err"]
 WORK = np.geomspace(1.0, 1e5, 200)
@@ -41,19 +41,19 @@ def test_a_candidate_with_a_class_without_weight_is_left_out() -> None:
 
 def test_a_front_that_is_all_there_is_loses_nothing() -> None:
     values = np.array([[1.0, 3.0], [2.0, 2.0], [3.0, 1.0]])
-    found = standing(values, np.ones(3, bool), 0.0)
+    found = front_quality(values, np.ones(3, bool), 0.0)
     assert found == {"kept": 100, "near": 100, "lost": 0}
 
 
 def test_a_beaten_choice_is_not_kept_and_an_equal_one_is() -> None:
     values = np.array([[1.0, 3.0], [1.0, 3.0], [1.0, 4.0], [3.0, 1.0]])
-    assert standing(values, np.ones(4, bool), 0.0)["kept"] == 75
+    assert front_quality(values, np.ones(4, bool), 0.0)["kept"] == 75
 
 
 def test_near_asks_for_every_objective() -> None:
     values = np.array([[10.0, 10.0], [11.0, 11.0], [11.0, 11.2]])
     chosen = np.array([False, True, True])
-    assert standing(values, chosen, 0.1 + 1e-9)["near"] == 50
+    assert front_quality(values, chosen, 0.1 + 1e-9)["near"] == 50
 
 
 def test_area_that_only_others_cover_is_lost() -> None:
@@ -61,13 +61,13 @@ def test_area_that_only_others_cover_is_lost() -> None:
     values = np.array([[1.0, 3.0], [3.0, 1.0], [2.0, 2.0]])
     ours = 1.1 * 0.1 + 0.1 * 1.0
     every = ours + 0.5 * 0.5
-    lost = standing(values, np.array([True, True, False]), 0.1)["lost"]
+    lost = front_quality(values, np.array([True, True, False]), 0.1)["lost"]
     assert lost == pytest.approx(100 * (1 - ours / every))
 
 
 def test_an_objective_in_which_all_are_equal_counts_in_its_own_unit() -> None:
     values = np.array([[1.0, 0.0], [2.0, 0.0]])
-    found = standing(values, np.array([False, True]), 0.1)
+    found = front_quality(values, np.array([False, True]), 0.1)
     assert (found["kept"], found["near"]) == (100, 0)
     assert found["lost"] == pytest.approx(100 * (1 - 0.1 / 1.1))
 
@@ -75,6 +75,6 @@ def test_an_objective_in_which_all_are_equal_counts_in_its_own_unit() -> None:
 @given(npst.arrays(float, (6, 2), elements=st.floats(0.1, 9)), st.integers(1, 5))
 def test_more_chosen_lose_no_more(values: np.ndarray, number: int) -> None:
     places = np.arange(len(values))
-    few, more = (standing(values, places < last, 0.1) for last in (number, number + 1))
+    few, more = (front_quality(values, places < last, 0.1) for last in (number, number + 1))
     assert -1e-9 <= more["lost"] <= few["lost"] + 1e-9 <= 100 + 1e-6
     assert 0 < few["kept"] <= 100

@@ -26,15 +26,15 @@ def one_by_one(instance):
 
 
 def test_search_visits_every_placement():
-    for instance in placing.drawn(np.random.default_rng(1), MODELS, count=15, **SIZES):
+    for instance in placing.sampled_instances(np.random.default_rng(1), MODELS, count=15, **SIZES):
         found = one_by_one(instance)
-        assert placing.exhaustive(instance) == pytest.approx(min(found))
+        assert placing.least_traffic(instance) == pytest.approx(min(found))
         servers = len(instance.sizes)
-        assert placing.placements(instance.workers, servers, instance.free) == len(found)
+        assert placing.count_placements(instance.workers, servers, instance.free) == len(found)
 
 
 def test_no_rule_beats_the_search():
-    instances = placing.drawn(np.random.default_rng(2), MODELS, count=12, **SIZES)
+    instances = placing.sampled_instances(np.random.default_rng(2), MODELS, count=12, **SIZES)
     table = placing.compare(instances, np.random.default_rng(3), MODELS, draws=3)
     for rule in ("ilp", "yarn", "skew", "random"):
         assert (table[rule] >= table["exhaustive"] - 1e-6).all()
@@ -42,7 +42,7 @@ def test_no_rule_beats_the_search():
 
 
 def test_drawn_instances_have_room():
-    for instance in placing.drawn(
+    for instance in placing.sampled_instances(
         np.random.default_rng(4), MODELS, count=30, **{**SIZES, "nodes": (1, 2)}
     ):
         assert sum(instance.free) >= instance.workers == len(instance.sizes)

@@ -1,10 +1,10 @@
-"""Liquid's published bars, percentages and curves."""
+"""Data of Liquid's figures: published bars, percentages and curves."""
 
 import pandas as pd
 
 from repro.files.tables import ModelTable
 
-#: Series of the figures to our policies.
+#: Series of the figures -> our policies.
 POLICIES = {
     "liquid": "liquid",
     "random": "liquid-random",
@@ -19,19 +19,19 @@ _CURVES = ModelTable("liquid_curves.csv", ("figure", "job", "gpu", "series", "fi
 
 
 def bars(figure: str) -> pd.DataFrame:
-    """Return a figure's bars: quantity, group and series (text), published, certainty."""
+    """Bars of a figure: quantity, group and series (text), published, certainty."""
     table = _BARS.frame.query("figure == @figure and series.notna()")
     return table.rename(columns={"value": "published"}).drop(columns="figure")
 
 
 def claim(figure: str, quantity: str) -> float:
-    """Return a percentage or ratio that the text prints; ``figure`` may be a section."""
-    found = _BARS.frame.query("figure == @figure and quantity == @quantity")
-    return float(found["value"].item())
+    """Percentage or ratio printed in the text; ``figure`` may be a section."""
+    row = _BARS.frame.query("figure == @figure and quantity == @quantity")
+    return float(row["value"].item())
 
 
 def curves(figure: str) -> pd.DataFrame:
-    """Return a figure's curves in long form: job, gpu, series, t_s (whole seconds), value."""
+    """Curves of a figure in long form: job, gpu, series, t_s (whole seconds), value."""
     table = _CURVES.frame
     table = table[table["figure"] == figure].assign(value=table["values"].str.split())
     table = table.explode("value").astype({"value": float})

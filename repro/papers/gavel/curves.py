@@ -1,0 +1,222 @@
+"""Gavel's curves over job rates: means over seeds, published curves, and their distances."""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from repro.base import paths
+from repro.base.errors import refuse_unknown
+from repro.figures.points import thinned
+from repro.papers.tiresias.production import falls
+from repro.perf.throughput_files import is_stand_in
+
+_CURVES = "gavel_curves.csv"
+_CDFS = "gavel_cdfs.csv"
+#: Published columns of a curve: suffix of the series' name, quantity. The paper's figures show the
+#: mean over the seeds; the artifact's notebooks print seed 0.
+_PUBLISHED_COLUMNS = {
+    "mean": ("", "mean of the seeds"),
+    "seed0": (", seed 0", "seed 0"),
+    "ftf_seed0": (", fairness", "mean finish-time fairness, seed 0"),
+}
+#: Decimals to which x is compared.
+_X_DECIMALS = 3
+
+
+def published(*figures: str) -> pd.DataFrame:
+    """Curves as published: mean over seeds 0, 1, 2, band of one s.d.; NaN if not published."""
+    table = pd.read_csv(paths.params_dir() / _CURVES, comment="#")
+    by_figure = dict(list(table.drop(columns="figure").groupby(table["figure"], sort=False)))
+    refuse_unknown(f"{_CURVES} has no figure", figures, by_figure)
+    rows = pd.concat([by_figure[figure] for figure in figures])
+    return rows.drop_duplicates(["series", "x"], ignore_index=True)
+
+
+def distribution(figure: str, value: str) -> pd.DataFrame:
+    """Distribution of seed 0 as published: series, fraction of the jobs, value."""
+    table = pd.read_csv(paths.params_dir() / _CDFS, comment="#").rename(columns={"value": value})
+    return table[table["figure"] == figure].drop(columns="figure").reset_index(drop=True)
+
+
+def comparable(inputs: Mapping[str, Any], seed: int = 0) -> bool:
+    """Whether a run has the size, throughputs and seeds of the published run (``published_at``)."""
+    same = all(inputs[name] == value for name, value in inputs["published_at"].items())
+    return same and seed == 0 and not is_stand_in(inputs["throughputs"])
+
+
+def means(
+    jobs: pd.DataFrame, value: str = "jct_h", published: pd.DataFrame | None = None
+) -> pd.DataFrame:
+    """Mean of a value by series and x: over the jobs, then over the seeds, ± sample s.d.
+
+    With the published mean and seed 0, or NaN.
+    """
+    # a job that never ended has no value, so its run has no mean
+    complete = jobs[value].isna().groupby([jobs["series"], jobs["x"]]).transform("sum").eq(0)
+    by_seed = (
+        jobs[complete].groupby(["series", "x", "seed"], sort=False)[value].mean().reset_index()
+    )
+    by_seed = by_seed.sort_values(["x", "seed"], kind="stable")
+    points = by_seed.groupby(["series", "x"], sort=False)[value]
+    spread = points.std(ddof=1)
+    table: pd.DataFrame = points.agg(mean="mean", seed0="first", seeds="size").reset_index()
+    table["low"] = table["mean"] - spread.to_numpy()
+    table["high"] = table["mean"] + spread.to_numpy()
+    table["order"] = table["series"].map(list(dict.fromkeys(jobs["series"])).index)
+    table = table.sort_values(["order", "x"], ignore_index=True).drop(columns="order")
+    if published is None:
+        return table.assign(published=math.nan, published_seed0=math.nan)
+    columns = {"mean": "published", "seed0": "published_seed0"}
+    values = published[["series", *columns]].rename(columns=columns)
+    values["rounded_x"] = published["x"].round(_X_DECIMALS)
+    table["rounded_x"] = table["x"].round(_X_DECIMALS)
+    merged = table.merge(values, how="left", on=["series", "rounded_x"])
+    return merged.drop(columns="rounded_x")
+
+
+def fairness(table: pd.DataFrame, jobs: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
+    """Table with ``ftf_seed0``, the mean finish-time fairness (rho) of a seed's jobs."""
+    mean = means(jobs[jobs["seed"] == seed], "ftf").rename(columns={"mean": "ftf_seed0"})
+    return table.merge(mean[["series", "x", "ftf_seed0"]], how="left", on=["series", "x"])
+
+
+def points(
+    published: pd.DataFrame,
+    table: pd.DataFrame,
+    compare: bool = True,
+    quantity: str = "average JCT",
+    unit: str = "h",
+) -> pd.DataFrame:
+    """Points of published curves, at most 11 of each; ``ours`` is None unless ``compare``.
+
+    The mean over the seeds, seed 0 and finish-time fairness are series of their own.
+    """
+    ours = table.assign(x=table["x"].round(_X_DECIMALS)).set_index(["series", "x"])
+    frames = []
+    for column, (suffix, source) in _PUBLISHED_COLUMNS.items():
+        kept = published[published[column].notna()]
+        if compare and column in ours:
+            # the curve may not have been run up to the last published x
+            reach = ours[column].dropna().reset_index().groupby("series")["x"].max()
+            kept = kept[kept["x"] <= kept["series"].map(reach) + 1e-9]
+        kept = thinned(kept, ["series"])
+        keys = pd.MultiIndex.from_frame(kept[["series", "x"]].round(_X_DECIMALS))
+        is_ftf = column == "ftf_seed0"
+        frame = kept[["series", "x"]].assign(
+            quantity=source if is_ftf else f"{quantity}, {source}",
+            published=kept[column],
+            ours=ours[column].reindex(keys).to_numpy() if compare and column in ours else None,
+            unit="" if is_ftf else unit,
+            certainty="artifact",
+        )
+        frames.append(frame.assign(series=frame["series"] + suffix))
+    return pd.concat(frames, ignore_index=True)
+
+
+def quantiles(
+    published: pd.DataFrame,
+    jobs: pd.DataFrame,
+    value: str,
+    quantity: str,
+    unit: str = "h",
+    compare: bool = True,
+) -> pd.DataFrame:
+    """Points of a published `distribution`; ours are the quantiles of the jobs."""
+    by_series = jobs[value].fillna(math.inf).groupby(jobs["series"])
+    ours = [
+        np.quantile(by_series.get_group(series), fraction, method="inverted_cdf")
+        for series, fraction in zip(published["series"], published["fraction"], strict=True)
+    ]
+    return pd.DataFrame(
+        {
+            "series": published["series"] + ", distribution",
+            "x": published["fraction"],
+            "quantity": f"{quantity} of this fraction of the jobs, seed 0",
+            "published": published[value],
+            "ours": ours if compare else None,
+            "unit": unit,
+            "certainty": "artifact",
+        }
+    )
+
+
+def distance(table: pd.DataFrame, series: str, low: float = 0.0, high: float = math.inf) -> float:
+    """Largest relative distance of a series from the published curve at low < x <= high.
+
+    The larger of two distances: mean of the seeds, seed 0.
+    """
+    rows = table[(table["series"] == series) & (table["x"] > low) & (table["x"] <= high + 1e-9)]
+    mean = rows["mean"] / rows["published"]
+    first = rows["seed0"] / rows["published_seed0"]
+    return float((pd.concat([mean, first]) - 1).abs().max())
+
+
+def distances(
+    table: pd.DataFrame, knees: Mapping[str, float], compare: bool
+) -> dict[str, float | None]:
+    """`distance` of each series below and above its knee, by claim id; None if not compared."""
+    values: dict[str, float | None] = {}
+    for series, knee in knees.items():
+        for side, (low, high) in {"below": (0.0, knee), "above": (knee, math.inf)}.items():
+            claim = re.sub(r"\W+", "_", series).strip("_") + f"_{side}"
+            values[claim] = distance(table, series, low, high) if compare else None
+    return values
+
+
+def outside_range(draws: pd.DataFrame, published: pd.DataFrame, series: str) -> list[float]:
+    """Relative distance of the published seed 0 from the range of draws, by x; 0 inside."""
+    by_x = draws.groupby(draws["x"].round(_X_DECIMALS))["jct_h"]
+    rows = published[published["series"] == series]
+    seed0 = rows.set_index(rows["x"].round(_X_DECIMALS))["seed0"].reindex(by_x.min().index)
+    return (seed0.clip(by_x.min(), by_x.max()) / seed0 - 1).tolist()
+
+
+def mean_at(table: pd.DataFrame, series: str, x: float) -> float:
+    """Mean of a series at x, NaN if there is none."""
+    rows = table[(table["series"] == series) & np.isclose(table["x"], x, atol=10.0**-_X_DECIMALS)]
+    return float(rows["mean"].iloc[0]) if len(rows) else math.nan
+
+
+def ratio(table: pd.DataFrame, above: str, below: str, x: float) -> float:
+    """mean(above) / mean(below) at x."""
+    return mean_at(table, above, x) / mean_at(table, below, x)
+
+
+def growth(table: pd.DataFrame, series: str, start: float, end: float) -> float:
+    """mean(series at end) / mean(series at start)."""
+    return mean_at(table, series, end) / mean_at(table, series, start)
+
+
+def is_descending(table: pd.DataFrame, names: Sequence[str], x: float) -> bool:
+    """Whether each of the series has a larger mean at x than the next."""
+    return falls([mean_at(table, name, x) for name in names])
+
+
+def ratios(table: pd.DataFrame, above: str, below: str, high: float = math.inf) -> list[float]:
+    """mean(above) / mean(below) at every x of both series up to ``high``."""
+    wide = table.pivot_table(index="x", columns="series", values="mean")
+    quotient = (wide[above] / wide[below]).dropna()
+    return quotient[quotient.index <= high + 1e-9].tolist()
+
+
+def largest_ratio(table: pd.DataFrame, lower: str, upper: str) -> float:
+    """Largest mean(lower) / mean(upper) over every x of both series."""
+    return max(ratios(table, lower, upper))
+
+
+def knee(table: pd.DataFrame, series: str) -> float:
+    """Last x before the mean exceeds twice its lowest value."""
+    rows = table[table["series"] == series].sort_values("x")
+    steep = (rows["mean"] > 2.0 * rows["mean"].min()).cummax()
+    return float(rows.loc[~steep, "x"].max())
+
+
+def rate_label(inputs: Mapping[str, Any]) -> str:
+    """Label of an axis of job rates, with the scale of a smaller cluster."""
+    scale = inputs["scale"]
+    less = "" if scale == 1 else f"; 1/{scale:g} of it on 1/{scale:g} of the GPUs"
+    return f"input job rate (jobs/h{less})"
