@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple, get_type_hints
+from typing import Annotated, Any, ClassVar, NamedTuple, get_type_hints
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from repro.base.errors import ParamError, PolicyError
 from repro.base.typing import Floats, Ints
 from repro.model.decision import Run, RunSet
 from repro.model.policy import Key, Policy
+from repro.model.settings import AtLeast, Between
 from repro.model.view import View
 
 #: GPUs left over up to this many are none: sums of fractions differ from whole numbers by rounding.
@@ -226,8 +227,10 @@ class Elastic(Policy):
     6
     """
 
-    size_error: float = field(default=0.0, kw_only=True)
-    resize_s: float = field(default=0.0, kw_only=True)
+    size_error: Annotated[float, Between(0, 1, below=True)] = field(default=0.0, kw_only=True)
+    resize_s: Annotated[float, AtLeast(0, "seconds", finite=True)] = field(
+        default=0.0, kw_only=True
+    )
 
     elastic: ClassVar[bool] = True
     #: the compiled rule, where there is one
@@ -360,10 +363,6 @@ def total_gpus(view: View) -> int:
 
 def jobs_of(policy: Elastic, view: View, *, grid: float = 1.0, alone: bool = True) -> Jobs:
     """Return what a compiled rule knows of all jobs; see `Elastic.groups` for ``alone``."""
-    if not 0 <= policy.size_error < 1:
-        raise ParamError(f"{policy.name}: size_error is {policy.size_error}; give 0 to below 1")
-    if not 0 <= policy.resize_s < math.inf:
-        raise ParamError(f"{policy.name}: resize_s is {policy.resize_s}; give seconds, 0 or more")
     asked = view.widths.astype(np.int64)
     n = len(asked)
     curves, curve = view.curves()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import math
 from collections.abc import Generator, Iterable, Mapping
@@ -58,7 +57,7 @@ def check_policy(
 
     Policies with ``elastic = True`` are not asked for gang and alone; ``time_fields`` are scaled
     along. Work and alone allow for the costs of ``overhead``, a performance model, and completions
-    noticed late (`Policy.poll_s`).
+    noticed late (`Policy.completions`).
 
     Parameters
     ----------
@@ -179,7 +178,7 @@ class _Battery:
         self._runs_to_the_end(name, trace)
         result = self.run(trace)
         free = self.options.get("overhead") is None and not self.rules.start_overhead
-        exact = free and not self.policy.poll_s
+        exact = free and not self.policy.completions().poll_s
         check_records(result, self.cluster, gang=self.gang, exact=exact)
         ends = result.jobs.set_index("job_id")["end_time"]
         self._same("repeatable", name, ends, self.run(trace), "a second run ends it at")
@@ -261,7 +260,11 @@ class _Battery:
             self._same("baseline", name, ends, other, what)
 
     def _alone(self, name: str, trace: pd.DataFrame) -> None:
-        if not self.gang or self.policy.poll_s or self.options.get("perf") is not None:
+        if (
+            not self.gang
+            or self.policy.completions().poll_s
+            or self.options.get("perf") is not None
+        ):
             return
         for _, rows in trace.groupby("num_gpus"):
             one = rows.iloc[:1].assign(submit_time=0.0)
@@ -309,11 +312,10 @@ def _without(policy: Policy, need: str) -> Policy:
         view.needs -= {need}
         return view
 
-    # slots stay the same, so that the class of a frozen instance may be exchanged
-    body: dict[str, Any] = {"__slots__": ()}
+    body: dict[str, Any] = {}
     for name in {"session", "ordering"} & set(dir(kind)):
         made = getattr(kind, name)
         body[name] = lambda self, view, made=made: made(self, narrowed(view))
-    other = copy.copy(policy)
-    object.__setattr__(other, "__class__", type(kind.__name__, (kind,), body))
+    settings = {f.name: getattr(policy, f.name) for f in dataclasses.fields(policy) if f.init}
+    other: Policy = type(kind.__name__, (kind,), body)(**settings)
     return other
