@@ -386,14 +386,14 @@ class Holdings:
         leader = run.jobs[0]
         spans = self.intervals
         charged = run.gpus - run.shared
-        kind = spans.types[run.gpu_type]
+        gpu_type = spans.types[run.gpu_type]
         share = charged / len(run.jobs)
         for job in jobs:
             del self.runs[job]
             start = table.hold[job]
             if self._keeps:
                 rate = table.rate[job] * table.solo[job]
-                spans.rows.fromlist([job, leader, start, now, share, run.gpus, rate, kind])
+                spans.rows.fromlist([job, leader, start, now, share, run.gpus, rate, gpu_type])
                 if spans.nodes is not None:
                     spans.nodes.append(self._nodes.get(leader, ()))
                 if spans.tasks is not None:

@@ -277,12 +277,12 @@ class Engine:
 
     def _divide(self) -> bool:
         """Simulate a run of divisible GPUs by the compiled clock."""
-        from repro.engine.elastic import play
+        from repro.engine.elastic import simulate_divided
 
         settings = self.settings
         policy = cast(Elastic, self.policy)
         with self._naming_the_policy():
-            self.columns, self.held_s = play(
+            self.columns, self.held_s = simulate_divided(
                 self.table,
                 policy,
                 self.view,

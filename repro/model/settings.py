@@ -44,6 +44,7 @@ class Bound:
         """Words for what is accepted, such as "a number of seconds above 0"."""
         if self.high == math.inf and not self.with_high:
             noun = noun.replace("a ", "a finite ", 1)
+        lower = f"{self.low:g} or more"
         if self.unit:
             noun = f"{noun} of {self.unit}"
         if self.high < math.inf:
@@ -51,7 +52,7 @@ class Bound:
             end = "to" if self.with_high else "to below"
             return f"{noun} {start} {self.low:g} {end} {self.high:g}"
         if self.with_low:
-            return f"{noun}, {self.low:g} or more"
+            return f"{noun}, {lower}" if self.unit else f"{noun} of {lower}"
         return f"{noun} above {self.low:g}"
 
 

@@ -130,7 +130,7 @@ class RoundMechanism(ABC):
         reference = 1.0 / self._solo if table.counts_steps else np.ones(table.count)
         if speeds.known:
             reference = np.where(speeds.on_reference > 0, speeds.on_reference, 1.0)
-        self.rule = kernel.Rule(
+        self.rule = kernel.RoundRules(
             widths=np.array(table.gpus, dtype=np.int64),
             solo=self._solo,
             reference=reference,

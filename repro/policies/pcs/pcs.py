@@ -11,7 +11,7 @@ from repro.base.errors import ParamError
 from repro.base.typing import Floats, Ints
 from repro.engine.elastic import ruled
 from repro.model.baseline import Baseline
-from repro.model.elastic import HOLDERS, NO_GPUS, Elastic, Jobs, State, give
+from repro.model.elastic import HOLDERS, NO_GPUS, Elastic, ElasticState, Jobs, give
 from repro.model.policy import register
 from repro.model.settings import Above, AtLeast, Between
 
@@ -54,7 +54,7 @@ class Memory(NamedTuple):
 
 
 @njit(inline="always")
-def memory(s: State) -> Memory:
+def memory(s: ElasticState) -> Memory:
     """Own memory in a state."""
     return Memory(
         share=s.real[0],
@@ -69,7 +69,7 @@ def memory(s: State) -> Memory:
 
 
 @njit()
-def _admit(jobs: Jobs, how: Classes, s: State, job: int) -> None:
+def _admit(jobs: Jobs, how: Classes, s: ElasticState, job: int) -> None:
     """Put a job at the end of its class."""
     own = memory(s)
     k = jobs.group[job]
@@ -80,7 +80,7 @@ def _admit(jobs: Jobs, how: Classes, s: State, job: int) -> None:
 
 
 @njit()
-def _retire(jobs: Jobs, how: Classes, s: State, job: int) -> None:
+def _retire(jobs: Jobs, how: Classes, s: ElasticState, job: int) -> None:
     """Take a job out of its class; those before it move up."""
     own = memory(s)
     k = jobs.group[job]
@@ -98,7 +98,7 @@ def _retire(jobs: Jobs, how: Classes, s: State, job: int) -> None:
 
 
 @njit(error_model="numpy")
-def _divide(jobs: Jobs, how: Classes, s: State) -> None:
+def _divide(jobs: Jobs, how: Classes, s: ElasticState) -> None:
     """Share the GPUs among the classes: weighted max-min fairness over what their jobs ask for."""
     own = memory(s)
     share = own.share
@@ -130,7 +130,7 @@ def _divide(jobs: Jobs, how: Classes, s: State) -> None:
 
 
 @njit()
-def _reach(jobs: Jobs, how: Classes, s: State, k: int, level: int) -> int:
+def _reach(jobs: Jobs, how: Classes, s: ElasticState, k: int, level: int) -> int:
     """Return the GPUs that the jobs of a class take at a level of the cap."""
     own = memory(s)
     head = how.start[k] + own.head[k]
@@ -141,7 +141,7 @@ def _reach(jobs: Jobs, how: Classes, s: State, k: int, level: int) -> int:
 
 
 @njit()
-def _share(jobs: Jobs, how: Classes, s: State) -> None:
+def _share(jobs: Jobs, how: Classes, s: ElasticState) -> None:
     """Share GPUs among classes, then in each hand them out in order of arrival, up to the cap.
 
     If GPUs are left at the end of a class, its cap is relaxed for all its jobs by one level, and
@@ -185,7 +185,7 @@ def _share(jobs: Jobs, how: Classes, s: State) -> None:
 
 
 @njit()
-def _take_turns(jobs: Jobs, s: State) -> None:
+def _take_turns(jobs: Jobs, s: ElasticState) -> None:
     """Make GPUs whole: what fractions add up to goes to as many jobs, other ones every time."""
     own = memory(s)
     held = s.holders[: s.tally[HOLDERS]]

@@ -9,7 +9,7 @@ from repro.base.compiled import njit
 from repro.base.typing import Floats, Ints
 from repro.engine.elastic import ruled
 from repro.model.decision import Decision
-from repro.model.elastic import EVENTS, HOLDERS, NOW, SHOWN, Elastic, Jobs, State, give
+from repro.model.elastic import EVENTS, HOLDERS, NOW, SHOWN, Elastic, ElasticState, Jobs, give
 from repro.model.policy import FromSettings, register
 from repro.model.settings import Above, AtLeast
 from repro.model.view import View
@@ -29,7 +29,7 @@ class Memory(NamedTuple):
     work: Floats
     submit: Floats
     asked: Floats
-    #: what `State.seen` says, for the mean number of jobs present
+    #: what `ElasticState.seen` says, for the mean number of jobs present
     shown: Floats
     born: Floats
     #: rho if offered the GPUs left, and the finish time in a fair share of the cluster (s)
@@ -43,14 +43,14 @@ class Memory(NamedTuple):
     #: whether an offer was made; places of jobs that got one, in order
     taken: Ints
     picked: Ints
-    #: of each job in `State.holders`: its place, -1 if it is done
+    #: of each job in `ElasticState.holders`: its place, -1 if it is done
     holding: Ints
     #: entry 0: jobs present
     number: Ints
 
 
 @njit(inline="always")
-def memory(s: State) -> Memory:
+def memory(s: ElasticState) -> Memory:
     """Own memory in a state."""
     return Memory(
         left=s.real[0],
@@ -72,7 +72,7 @@ def memory(s: State) -> Memory:
 
 
 @njit()
-def _admit(jobs: Jobs, how: int, s: State, job: int) -> None:
+def _admit(jobs: Jobs, how: int, s: ElasticState, job: int) -> None:
     """Put a job at the end of the list."""
     own = memory(s)
     place = own.number[0]
@@ -87,7 +87,7 @@ def _admit(jobs: Jobs, how: int, s: State, job: int) -> None:
 
 
 @njit()
-def _retire(jobs: Jobs, how: int, s: State, job: int) -> None:
+def _retire(jobs: Jobs, how: int, s: ElasticState, job: int) -> None:
     """Take a job out of the list; those behind it move up."""
     own = memory(s)
     number = own.number[0]
@@ -110,7 +110,7 @@ def _retire(jobs: Jobs, how: int, s: State, job: int) -> None:
 
 
 @njit(error_model="numpy")
-def _rate(jobs: Jobs, s: State, number: int) -> None:
+def _rate(jobs: Jobs, s: ElasticState, number: int) -> None:
     """Compute rho of everyone who is offered all GPUs, or what it asks for."""
     own = memory(s)
     for at in range(s.tally[HOLDERS]):
@@ -192,7 +192,7 @@ def _list_worst(
 
 
 @njit(error_model="numpy")
-def _share(jobs: Jobs, how: int, s: State) -> None:
+def _share(jobs: Jobs, how: int, s: ElasticState) -> None:
     """Offer the GPUs left to the job of largest rho, again and again.
 
     While the GPUs left are no fewer than a job asks for, its rho stands still: of these the worst

@@ -13,7 +13,7 @@ from repro.model.policy import Play, Policy, register
 from repro.model.rules import Completions
 from repro.model.settings import Above
 from repro.model.view import View
-from repro.policies.tiresias._gandiva_run import play
+from repro.policies.tiresias._gandiva_run import simulate_steps
 from repro.policies.tiresias._gandiva_simulator import stepper
 
 
@@ -72,7 +72,7 @@ class Gandiva(Policy):
         alike = len({node.gpus for node in cluster.nodes}) == 1 and not cluster.gpu_types
         if self.form != "simulator" or not alike:
             return None
-        return partial(play, slice_s=self.slice_s, step_s=self.poll_s)
+        return partial(simulate_steps, slice_s=self.slice_s, step_s=self.poll_s)
 
 
 @dataclass

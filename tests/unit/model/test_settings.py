@@ -130,8 +130,8 @@ class Sample:
         ({"below": 1}, "sample: below is 1; give a number from 0 to below 1"),
         ({"lease": 0}, "sample: lease is 0; give a number of seconds above 0 or none"),
         ({"pause": math.inf}, "sample: pause is inf; give a finite number of seconds, 0 or more"),
-        ({"count": 0}, "sample: count is 0; give a whole number, 1 or more"),
-        ({"count": 1.5}, "sample: count is 1.5; give a whole number, 1 or more"),
+        ({"count": 0}, "sample: count is 0; give a whole number of 1 or more"),
+        ({"count": 1.5}, "sample: count is 1.5; give a whole number of 1 or more"),
         (
             {"weights": (1, 0)},
             "sample: weights is (1, 0); give a number above 0, several by commas",
