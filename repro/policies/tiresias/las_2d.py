@@ -1,4 +1,7 @@
-"""Continuous 2D-LAS (Tiresias, section 3.2.1)."""
+"""Continuous 2D-LAS (Tiresias, section 3.2.1).
+
+Key: attained service W_J t_J. Ties: submission, then order in the trace.
+"""
 
 from dataclasses import dataclass
 from typing import Annotated

@@ -1,4 +1,8 @@
-"""Tiresias-L: K queues of Discretised 2DAS (Tiresias, section 3.2.3), demotion, promotion."""
+"""Tiresias-L: K queues of Discretised 2DAS (Tiresias, section 3.2.3), demotion, promotion.
+
+A job leaves queue k when W_J t_J reaches Q_k. Key: queue, then first start, then submission.
+Ties: order in the trace. With ``history_ties`` a queue is a list that keeps its own order.
+"""
 
 import math
 from collections.abc import Sequence
