@@ -16,7 +16,7 @@ from repro.perf.throughput import ThroughputTable
 from repro.placement.base import Placement
 
 
-class Rule(NamedTuple):
+class Accepted(NamedTuple):
     """What an argument accepts, as a test and in words."""
 
     accepts: Callable[[Any], bool]
@@ -53,58 +53,60 @@ def _are_counts(value: Any) -> bool:
     return isinstance(value, Mapping) and all(map(_is_count, value.values()))
 
 
-def _optional(rule: Rule) -> Rule:
+def _optional(rule: Accepted) -> Accepted:
     """Widen a rule to an argument that may be None."""
-    return Rule(lambda value: value is None or rule.accepts(value), f"{rule.words}, or None")
+    return Accepted(lambda value: value is None or rule.accepts(value), f"{rule.words}, or None")
 
 
 def _instance(*classes: type) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, classes)
 
 
-#: Rule of every argument of `simulate` but the trace.
-ARGUMENTS: Mapping[str, Rule] = {
-    "cluster": Rule(_instance(Cluster, str), "a Cluster, or a spec such as '8x8'"),
-    "policy": Rule(
+#: What every argument of `simulate` but the trace accepts.
+ARGUMENTS: Mapping[str, Accepted] = {
+    "cluster": Accepted(_instance(Cluster, str), "a Cluster, or a spec such as '8x8'"),
+    "policy": Accepted(
         _instance(Policy, str),
         "a policy such as make('srtf') (an instance, not its class), or a registered name",
     ),
     "placement": _optional(
-        Rule(_instance(Placement, str), "a placement rule (an instance), or its name")
+        Accepted(_instance(Placement, str), "a placement rule (an instance), or its name")
     ),
-    "rules": Rule(_instance(str), "the name of a rule set, such as 'paper'"),
-    "perf": _optional(Rule(_has("rates"), "a performance model (an instance with `rates`)")),
-    "overhead": _optional(Rule(_has("start_s", "pause_s"), "an Overhead (an instance)")),
+    "rules": Accepted(_instance(str), "the name of a rule set, such as 'paper'"),
+    "perf": _optional(Accepted(_has("rates"), "a performance model (an instance with `rates`)")),
+    "overhead": _optional(Accepted(_has("start_s", "pause_s"), "an Overhead (an instance)")),
     "interval": _optional(
-        Rule(
+        Accepted(
             lambda value: _is_number(value) and 0 < value < math.inf, "a positive number of seconds"
         )
     ),
-    "rounds": _optional(Rule(_instance(Mapping), "settings by name, such as {'round_s': 60}")),
-    "seed": Rule(_is_count, "a whole number of 0 or more"),
+    "rounds": _optional(Accepted(_instance(Mapping), "settings by name, such as {'round_s': 60}")),
+    "seed": Accepted(_is_count, "a whole number of 0 or more"),
     "until": _optional(
-        Rule(
+        Accepted(
             lambda value: isinstance(value, Iterable) and not isinstance(value, str),
             "a list of job ids",
         )
     ),
-    "stop_time": Rule(
+    "stop_time": Accepted(
         lambda value: _is_number(value) and value >= 0, "an instant of the trace, 0 s or more"
     ),
-    "keep_intervals": _optional(Rule(_instance(bool), "True or False")),
-    "predict": _optional(Rule(_is_count, "a number of jobs, 0 or more")),
+    "keep_intervals": _optional(Accepted(_instance(bool), "True or False")),
+    "predict": _optional(Accepted(_is_count, "a number of jobs, 0 or more")),
     "predict_interval": _optional(
-        Rule(lambda value: _is_number(value) and 0 < value < 1, "a probability above 0 and below 1")
+        Accepted(
+            lambda value: _is_number(value) and 0 < value < 1, "a probability above 0 and below 1"
+        )
     ),
-    "processes": Rule(_are_functions, "a list of functions of the engine"),
+    "processes": Accepted(_are_functions, "a list of functions of the engine"),
 }
 
-#: Rule of the attributes of a trace that a run reads; a loader has set them, or a user.
-ATTRIBUTES: Mapping[str, Rule] = {
-    "dropped": Rule(_are_counts, "rows left out by reason, such as {'cancelled': 3}"),
-    "notes": Rule(_are_texts, "a list of lines"),
-    "unread": Rule(_are_texts, "a list of columns"),
-    "throughputs": Rule(
+#: What the attributes of a trace that a run reads accept; a loader has set them, or a user.
+ATTRIBUTES: Mapping[str, Accepted] = {
+    "dropped": Accepted(_are_counts, "rows left out by reason, such as {'cancelled': 3}"),
+    "notes": Accepted(_are_texts, "a list of lines"),
+    "unread": Accepted(_are_texts, "a list of columns"),
+    "throughputs": Accepted(
         _instance(str, Path, pd.DataFrame, ThroughputTable), "the name of a throughput table"
     ),
 }

@@ -18,10 +18,10 @@ from repro.model.elastic import (
     PRESENT,
     SAME_INSTANT,
     WAKE,
+    DivisionRule,
     Elastic,
+    ElasticState,
     Jobs,
-    Rule,
-    State,
     arrive,
     count_event,
     depart,
@@ -59,7 +59,7 @@ class Book(NamedTuple):
     spans: Floats
 
 
-def play(
+def simulate_divided(
     table: JobTable,
     policy: Elastic,
     view: View,
@@ -84,8 +84,8 @@ def play(
     known = policy.foresees and not policy.size_error and not policy.resize_s
     playouts = np.zeros(n, np.bool_) if known or policy.promised is not None else wanted
 
-    def once(wanted: Flags, room: int) -> tuple[Book, State]:
-        s, copy = (State.of(jobs, rule.memory) for _ in range(2))
+    def once(wanted: Flags, room: int) -> tuple[Book, ElasticState]:
+        s, copy = (ElasticState.of(jobs, rule.memory) for _ in range(2))
         none = np.full(n, math.nan)
         zero = np.zeros((3, n))
         counts = np.zeros((2, n), np.int64)
@@ -95,7 +95,7 @@ def play(
             rate=zero[1], since=zero[2], before=counts[1], tally=np.zeros(2, np.int64),
             held_s=np.zeros(1), spans=np.zeros((5, room)),
         )  # fmt: skip
-        rule.play(jobs, believed, how, s, copy._replace(seen=s.seen), book, intervals is not None)
+        rule.run(jobs, believed, how, s, copy._replace(seen=s.seen), book, intervals is not None)
         return book, s
 
     room = 0
@@ -134,8 +134,8 @@ def ruled(
     share: Callable[..., None],
     *memory: type,
     by_arrival: bool = True,
-) -> Rule:
-    """Return a rule with the clock compiled around it; see `repro.model.elastic.Rule`.
+) -> DivisionRule:
+    """Return a rule with the clock compiled around it; see `repro.model.elastic.DivisionRule`.
 
     The clock simulates all jobs of ``jobs`` from state ``s``, and plays out, in the state ``copy``,
     what comes of the jobs whose prediction is wanted, as if nothing more arrived; ``records``:
@@ -192,7 +192,7 @@ def ruled(
                     _copy(jobs, s, copy, coming)
         book.held_s[0] = s.clock[HELD]
 
-    return Rule(run, admit, retire, share, memory, by_arrival)
+    return DivisionRule(run, admit, retire, share, memory, by_arrival)
 
 
 @njit()
@@ -205,7 +205,7 @@ def _instant(jobs: Jobs) -> float:
 
 
 @njit(error_model="numpy")
-def _next_end(jobs: Jobs, s: State) -> tuple[int, float, float]:
+def _next_end(jobs: Jobs, s: ElasticState) -> tuple[int, float, float]:
     """Next job to complete (-1: none), its end, and the end of the job after it.
 
     Both ends are in parts of a second.
@@ -232,7 +232,7 @@ def _next_end(jobs: Jobs, s: State) -> tuple[int, float, float]:
 
 
 @njit(error_model="numpy")
-def _also_done(jobs: Jobs, s: State) -> int:
+def _also_done(jobs: Jobs, s: ElasticState) -> int:
     """Another job that holds GPUs and is done at this instant (-1: none).
 
     Under rules ``pcs``, as in the artifact, a job is done only if its remaining work is exactly 0.
@@ -255,7 +255,7 @@ def _also_done(jobs: Jobs, s: State) -> int:
 
 
 @njit()
-def _advance(jobs: Jobs, s: State, now: float) -> None:
+def _advance(jobs: Jobs, s: ElasticState, now: float) -> None:
     """Let time pass until an event, which everyone present sees."""
     clock = s.clock
     seconds = (now - s.clock[NOW]) / jobs.per_second
@@ -272,7 +272,7 @@ def _advance(jobs: Jobs, s: State, now: float) -> None:
 
 
 @njit()
-def _copy(jobs: Jobs, s: State, copy: State, arrived: int) -> None:
+def _copy(jobs: Jobs, s: ElasticState, copy: ElasticState, arrived: int) -> None:
     """Copy a state for a playout, in which jobs are as large as the scheduler believes."""
     for job in range(arrived):
         copy.left[job] = s.left[job] * jobs.error[job]
@@ -287,7 +287,7 @@ def _copy(jobs: Jobs, s: State, copy: State, arrived: int) -> None:
 
 
 @njit()
-def _note(s: State, book: Book, records: bool) -> None:
+def _note(s: ElasticState, book: Book, records: bool) -> None:
     """Book who lost, changed or got GPUs at an event; what lasted no time is left out."""
     now = s.clock[NOW]
     tally = book.tally

@@ -8,6 +8,7 @@ from repro.base.errors import TraceError
 from repro.engine.loop import Engine
 from repro.files import public
 from repro.model.policy import Policy
+from repro.model.share_policy import share_traits
 from repro.perf.speedup import SpeedUp
 from repro.perf.throughput import ThroughputTable
 from repro.trace.history import PUBLIC_SAMPLE, is_stand_in
@@ -125,7 +126,7 @@ def _cut_to_nothing(trace: pd.DataFrame, rules: str) -> list[str]:
 def _modelled(engine: Engine) -> bool:
     """Tell whether a performance model says anything that the policy asks about the jobs."""
     perf = engine.settings.perf
-    if engine.policy.pairs_up and isinstance(perf, ThroughputTable):
+    if share_traits(engine.policy).pairs_up and isinstance(perf, ThroughputTable):
         return bool(perf.pairs)
     models = engine.table.unread_models
     if isinstance(perf, SpeedUp):

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 #: Decisions of one run at most, as far as its interval, rounds or quantum tell beforehand.
 MAX_DECISIONS = 10_000_000
 #: Methods that a class with compiled loops of its own for a whole run answers for.
-_DECISIONS = ("decide", "session", "poll_s", "tie_s")
+_DECISIONS = ("decide", "session", "completions")
 
 
 class Engine:
@@ -59,10 +59,11 @@ class Engine:
         self.settings = settings
         self.placement = placement
         self.interval = settings.interval
+        noticed = policy.completions()
         #: distances (s, relative) within which a completion and what is next to it are one event
-        self._tie_s = policy.tie_s
-        self._tie_rel = 0.0 if policy.exact_ties else settings.rules.tie_rel
-        self._poll_s = policy.poll_s
+        self._tie_s = noticed.tie_s
+        self._tie_rel = settings.rules.tie_rel if noticed.tie_rel is None else noticed.tie_rel
+        self._poll_s = noticed.poll_s
         #: multiple of an instant up to which completions are at that instant
         self._same_instant = SAME_INSTANT if policy.elastic else 1.0
         self.env = simpy.Environment()
@@ -278,12 +279,12 @@ class Engine:
 
     def _divide(self) -> bool:
         """Simulate a run of divisible GPUs by the compiled clock."""
-        from repro.engine.elastic import play
+        from repro.engine.elastic import simulate_divided
 
         settings = self.settings
         policy = cast(Elastic, self.policy)
         with self._naming_the_policy():
-            self.columns, self.held_s = play(
+            self.columns, self.held_s = simulate_divided(
                 self.table,
                 policy,
                 self.view,

@@ -219,7 +219,7 @@ def _unused(
     mechanism = engine.driver.rounds
     idle = set(rounds)
     if mechanism is not None:
-        idle &= mechanism.settings.unused(engine.policy.tells_types)
+        idle &= mechanism.settings.unused(mechanism.traits.tells_types)
     alike = bool(engine.cluster.gpu_types) and not engine.speeds.known
     found = {
         "columns": [str(name) for name in trace.columns if name not in engine.table.read],

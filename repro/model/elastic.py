@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple, get_type_hints
+from typing import Annotated, Any, ClassVar, NamedTuple, get_type_hints
 
 import numpy as np
 
@@ -12,18 +12,19 @@ from repro.base.errors import ParamError, PolicyError
 from repro.base.typing import Floats, Ints
 from repro.model.decision import Run, RunSet
 from repro.model.policy import Key, Policy
+from repro.model.settings import AtLeast, Between
 from repro.model.view import View
 
 #: GPUs left over up to this many are none: sums of fractions differ from whole numbers by rounding.
 NO_GPUS = 1e-9
 #: Completions up to this multiple of an instant are at that instant: rounding tells them apart.
 SAME_INSTANT = 1.0 + 1e-13
-#: Entries of `State.tally`: who holds GPUs (the first ones of `State.holders`), jobs present,
-#: events so far, and the sum of jobs present just before each.
+#: Entries of `ElasticState.tally`: jobs that hold GPUs (the first ones of `ElasticState.holders`),
+#: jobs present, events so far, and the sum of jobs present just before each.
 HOLDERS, PRESENT, EVENTS, SHOWN = range(4)
-#: Entries of `State.clock`: now and when the lease ends (parts of a second), GPU-seconds held so
-#: far, GPUs asked for by the jobs present (if the rule leaves GPUs idle: held), when the rule wants
-#: GPUs handed out anew.
+#: Entries of `ElasticState.clock`: now and when the lease ends (parts of a second), GPU-seconds
+#: held so far, GPUs asked for by the jobs present (if the rule leaves GPUs idle: held), when the
+#: rule wants GPUs handed out anew.
 NOW, LEASE_ENDS, HELD, ASKED, WAKE = range(5)
 
 
@@ -56,10 +57,11 @@ class Jobs(NamedTuple):
     lease: float
 
 
-class State(NamedTuple):
+class ElasticState(NamedTuple):
     """What changes during a run of divisible GPUs; a playout works on a copy.
 
-    ``real`` and ``whole`` are the policy's own memory, a row for each array of `Rule.memory`.
+    ``real`` and ``whole`` are the policy's own memory, a row for each array of
+    `DivisionRule.memory`.
     """
 
     #: of jobs: seconds of work left on one GPU, GPUs held, speed on them, start of progress on them
@@ -76,8 +78,8 @@ class State(NamedTuple):
     seen: Ints
 
     @classmethod
-    def of(cls, jobs: Jobs, memory: Iterable[type]) -> "State":
-        """State before the first arrival, with own memory of zeros."""
+    def of(cls, jobs: Jobs, memory: Iterable[type]) -> "ElasticState":
+        """ElasticState before the first arrival, with own memory of zeros."""
         n = len(jobs.work)
         width = max(n, jobs.groups)
         kinds = [kind for part in memory for kind in get_type_hints(part).values()]
@@ -111,7 +113,7 @@ def speed(jobs: Jobs, job: int, gpus: float) -> float:
 
 
 @njit()
-def give(jobs: Jobs, s: State, job: int, gpus: float) -> None:
+def give(jobs: Jobs, s: ElasticState, job: int, gpus: float) -> None:
     """Let a job hold so many GPUs from now on."""
     if gpus != s.gpus[job]:
         s.gpus[job] = gpus
@@ -130,7 +132,7 @@ def in_parts(jobs: Jobs, seconds: float) -> float:
 
 
 @njit()
-def mean_jobs(s: State, job: int) -> float:
+def mean_jobs(s: ElasticState, job: int) -> float:
     """Return the mean number of jobs present over the events of a job's life (PCS's N)."""
     shown = s.seen[0, job] + s.tally[SHOWN] - s.seen[2, job]
     return float(shown / (1 + s.tally[EVENTS] - s.seen[1, job]))
@@ -175,17 +177,18 @@ def pop(heap: Ints, key: Floats, tie: Ints, start: int, size: int) -> int:
     return int(top)
 
 
-class Rule(NamedTuple):
+class DivisionRule(NamedTuple):
     """How a policy divides GPUs, as compiled functions, and the loop compiled around them.
 
     ``admit(jobs, how, s, job)`` and ``retire(jobs, how, s, job)`` book a job that comes or goes;
-    ``share(jobs, how, s)`` brings `State.holders` and what they hold up to date. ``how`` is what
-    `Elastic.settings` returns. ``memory`` are classes of NamedTuples that name the rows of own
-    memory, those of `Floats` (`State.real`) before those of `Ints` (`State.whole`) in each. A row
-    has an entry for every job and for every number of `Elastic.groups`.
+    ``share(jobs, how, s)`` brings `ElasticState.holders` and what they hold up to date. ``how``
+    is what `Elastic.settings` returns. ``memory`` are classes of NamedTuples that name the rows of
+    own memory, those of `Floats` (`ElasticState.real`) before those of `Ints`
+    (`ElasticState.whole`) in each. A row has an entry for every job and for every number of
+    `Elastic.groups`. ``run`` is the loop.
     """
 
-    play: Callable[..., Any]
+    run: Callable[..., Any]
     admit: Callable[..., None]
     retire: Callable[..., None]
     share: Callable[..., None]
@@ -226,17 +229,19 @@ class Elastic(Policy):
     6
     """
 
-    size_error: float = field(default=0.0, kw_only=True)
-    resize_s: float = field(default=0.0, kw_only=True)
+    size_error: Annotated[float, Between(0, 1, below=True)] = field(default=0.0, kw_only=True)
+    resize_s: Annotated[float, AtLeast(0, "seconds", finite=True)] = field(
+        default=0.0, kw_only=True
+    )
 
     elastic: ClassVar[bool] = True
     #: the compiled rule, where there is one
-    rule: ClassVar[Rule | None] = None
+    rule: ClassVar[DivisionRule | None] = None
     #: `groups` are classes, which records name
     classed: ClassVar[bool] = False
     #: with exact sizes, later arrivals change nothing for a job
     foresees: ClassVar[bool] = False
-    #: row of `State.real` with when each job was promised to end, which is then its prediction
+    #: row of `ElasticState.real` with the promised end of each job, which is then its prediction
     promised: ClassVar[int | None] = None
 
     @property
@@ -282,12 +287,12 @@ class Elastic(Policy):
 class _Sharing:
     """A compiled rule asked by the engine, event by event."""
 
-    def __init__(self, policy: Elastic, rule: Rule, view: View) -> None:
+    def __init__(self, policy: Elastic, rule: DivisionRule, view: View) -> None:
         self.policy = policy
         self.jobs = jobs_of(policy, view)
         self.how = policy.settings(self.jobs)
         self.rule = rule
-        self.s = State.of(self.jobs, rule.memory)
+        self.s = ElasticState.of(self.jobs, rule.memory)
 
     def __call__(self, view: View) -> RunSet:
         """Book who came and went, one event each, and share the GPUs out."""
@@ -324,14 +329,14 @@ class _Sharing:
 
 
 @njit()
-def count_event(s: State) -> None:
+def count_event(s: ElasticState) -> None:
     """Let everyone present see how many are."""
     s.tally[EVENTS] += 1
     s.tally[SHOWN] += s.tally[PRESENT]
 
 
 @njit()
-def arrive(s: State, jobs: Jobs, job: int) -> None:
+def arrive(s: ElasticState, jobs: Jobs, job: int) -> None:
     """Book a job that is present from now on."""
     s.tally[PRESENT] += 1
     s.clock[ASKED] += jobs.asked[job]
@@ -341,7 +346,7 @@ def arrive(s: State, jobs: Jobs, job: int) -> None:
 
 
 @njit()
-def depart(s: State, jobs: Jobs, job: int) -> None:
+def depart(s: ElasticState, jobs: Jobs, job: int) -> None:
     """Book a job that is done."""
     s.tally[PRESENT] -= 1
     s.clock[ASKED] -= jobs.asked[job]
@@ -360,10 +365,6 @@ def total_gpus(view: View) -> int:
 
 def jobs_of(policy: Elastic, view: View, *, grid: float = 1.0, alone: bool = True) -> Jobs:
     """Return what a compiled rule knows of all jobs; see `Elastic.groups` for ``alone``."""
-    if not 0 <= policy.size_error < 1:
-        raise ParamError(f"{policy.name}: size_error is {policy.size_error}; give 0 to below 1")
-    if not 0 <= policy.resize_s < math.inf:
-        raise ParamError(f"{policy.name}: resize_s is {policy.resize_s}; give seconds, 0 or more")
     asked = view.widths.astype(np.int64)
     n = len(asked)
     curves, curve = view.curves()

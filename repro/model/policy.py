@@ -7,7 +7,7 @@ import keyword
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 from repro.base.errors import PolicyError, refuse_unknown
 from repro.base.typing import Floats
@@ -19,11 +19,13 @@ from repro.model.jobs import JobTable
 from repro.model.performance import Overhead, Performance
 from repro.model.records import Intervals
 from repro.model.registry import Registry
-from repro.model.settings import check_settings
+from repro.model.rules import Completions
+from repro.model.settings import check_given, check_settings
 from repro.model.view import View
 
 Key = Any
 P = TypeVar("P", bound="Policy")
+T = TypeVar("T")
 #: What `register` takes: a class of policies or a key function.
 D = TypeVar("D", bound=Callable[..., Any])
 
@@ -128,16 +130,11 @@ class Policy:
     time_fields: ClassVar[tuple[str, ...]] = ()
     #: may give a job other than the GPUs it asked for
     elastic: ClassVar[bool] = False
-    #: only equal completion times are one event, whatever the rules allow
-    exact_ties: ClassVar[bool] = False
     #: the policy that this one equals while none of the inputs named there is given
     baseline: ClassVar[Baseline | None] = None
-    #: of policies that return shares: tells GPU types apart
-    tells_types: ClassVar[bool] = True
-    #: of policies that return shares: any two jobs of one gang size may share GPUs
-    pairs_up: ClassVar[bool] = False
-    #: of policies that return shares: GPUs idle rather than serve a job without a share
-    idle_ok: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_settings(f"policy {self.name!r}:", self)
 
     def decide(self, view: View) -> Decision:
         """Return what every unfinished job holds until the next decision."""
@@ -167,24 +164,33 @@ class Policy:
         """Decide only at multiples of this many seconds; None: at every event."""
         return None
 
-    @property
-    def tie_s(self) -> float:
-        """Seconds within which a completion and the next arrival count as one event."""
-        return 0.0
-
-    @property
-    def poll_s(self) -> float:
-        """Seconds between looks for completions, from decision to decision; 0: none goes unseen.
-
-        Infinity: completions are noticed at decisions only.
-        """
-        return 0.0
+    def completions(self) -> Completions:
+        """When the engine notices completions; at once unless a policy overrides it."""
+        return Completions()
 
     def under(self: P, rules: str) -> P:
         """Return a copy whose None fields hold the values of ``rules``."""
         values = self.rule_values.get(rules, self.rule_values.get("paper", {}))
         fill = {k: v for k, v in values.items() if getattr(self, k) is None}
         return dataclasses.replace(self, **fill) if fill else self
+
+
+class FromSettings(Generic[T]):
+    """A value of a policy class that an instance derives from its parameters.
+
+    >>> class Sized(Policy):
+    ...     gangs = True
+    ...     elastic = FromSettings(False, lambda policy: not policy.gangs)
+    >>> Sized.elastic, Sized().elastic
+    (False, False)
+    """
+
+    def __init__(self, of_class: T, of_instance: Callable[[Any], T]) -> None:
+        self.of_class = of_class
+        self.of_instance = of_instance
+
+    def __get__(self, policy: Policy | None, owner: type[Policy]) -> T:
+        return self.of_class if policy is None else self.of_instance(policy)
 
 
 def speaks_for(policy: Policy, name: str, others: Iterable[str]) -> bool:
@@ -360,6 +366,5 @@ def make(name: str, rules: str = "paper", **settings: Any) -> Policy:
     given = [key.rstrip("_") for key in settings]
     refuse_unknown(f"policy {name!r} has no parameter", given, spellings(cls))
     settings = {f"{key}_" if keyword.iskeyword(key) else key: settings[key] for key in settings}
-    if settings:
-        check_settings(name, cls, settings)
+    check_given(f"policy {name!r}:", cls, settings)
     return cls(**settings).under(rules)

@@ -38,7 +38,7 @@ class Intervals:
     def frame(self, ids: np.ndarray[Any, Any]) -> pd.DataFrame:
         """Return the intervals of `Result`; ``ids`` are the names of the jobs."""
         columns = [np.array(self.rows).reshape(-1, 8).T, *self.blocks]
-        job, leader, *numbers, kind = np.concatenate(columns, axis=1)
+        job, leader, *numbers, gpu_type = np.concatenate(columns, axis=1)
         times = dict(zip(("start", "end", "gpus", "used", "rate"), numbers, strict=True))
         spans = pd.DataFrame(
             {"job_id": ids[job.astype(np.int64)], **times, "group": ids[leader.astype(np.int64)]}
@@ -50,7 +50,7 @@ class Intervals:
         if self.tasks is not None:
             spans["tasks"] = pd.Series(self.tasks, dtype=object)
         if len(names := list(self.types)) > 1:
-            types = [names[number] for number in kind.astype(int).tolist()]
+            types = [names[number] for number in gpu_type.astype(int).tolist()]
             spans["gpu_type"] = pd.Series(types, dtype=object)
         return spans
 

@@ -1,10 +1,46 @@
-"""Named rule sets: what `--rules` changes in the engine; policies keep their own part."""
+"""Named rule sets: what `--rules` changes.
+
+The engine's part is the table `RULES` below. A policy's part is its `rule_values`, beside the
+parameters that it fills; a rule set that a policy does not name has its values of ``paper``.
+
+==================  =========================================  ==========================
+rule sets           parameters that differ from ``paper``      where
+==================  =========================================  ==========================
+tiresias, muri      queues, demotion, waiting clock, ties      tiresias.tiresias_l
+tiresias, muri      the same, index of queues                  tiresias.tiresias_g
+tiresias            step_s, form                               tiresias.gandiva
+tiresias, muri      history_ties, refill (sf, srtf, srsf)      baselines.known_durations
+muri                measured factors, rounds of matching, ...  muri.muri
+muri                residue                                    muri.antman
+muri                form, iterations_in_denominator            pcs.themis
+gavel               form                                       gavel.las (las-agnostic)
+gavel               assign                                     gavel.fifo_agnostic
+gavel               any_pair                                   gavel.gandiva_ss
+gavel               tolerance (both makespan policies)         gavel.makespan
+gavel               objective                                  gavel.min_cost
+gavel               objective, drop_lost                       gavel.min_cost_slo
+==================  =========================================  ==========================
+
+Modules are those of `repro.policies`.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from repro.base.errors import refuse_unknown
+
+
+class Completions(NamedTuple):
+    """When the engine notices completions, as far as a policy says (`Policy.completions`)."""
+
+    #: a completion this near the next arrival is one event with it (s)
+    tie_s: float = 0.0
+    #: relative distance within which completions are one event; None: `Rules.tie_rel`
+    tie_rel: float | None = None
+    #: completions are looked for every so many seconds, counted from the last decision; 0: they
+    #: are noticed at once; infinity: at decisions only
+    poll_s: float = 0.0
 
 
 @dataclass(frozen=True)

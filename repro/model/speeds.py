@@ -46,7 +46,7 @@ class Speeds:
         self, table: JobTable, perf: object | None, capacity: Mapping[str | None, int]
     ) -> None:
         self.gpu_types: tuple[str | None, ...] = tuple(sorted(capacity, key=str))
-        self.gpu_counts = np.array([capacity[kind] for kind in self.gpu_types], dtype=float)
+        self.gpu_counts = np.array([capacity[gpu_type] for gpu_type in self.gpu_types], dtype=float)
         #: the performance model, if it knows GPU types; otherwise all speeds are ones
         self.perf: ByType | None = (
             perf if isinstance(perf, ByType) and None not in capacity else None
@@ -162,8 +162,8 @@ class Speeds:
         model = self._table.models[job]
         gpus = self._table.gpus[job]
         have = ", ".join(
-            f"{int(n)} {kind or 'GPUs'}"
-            for kind, n in zip(self.gpu_types, self.gpu_counts, strict=True)
+            f"{int(n)} {gpu_type or 'GPUs'}"
+            for gpu_type, n in zip(self.gpu_types, self.gpu_counts, strict=True)
         )
         named = f" of {model!r}" if model else ""
         return TraceError(

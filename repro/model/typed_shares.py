@@ -12,7 +12,7 @@ import numpy as np
 from repro.base.errors import PolicyError
 from repro.base.typing import Floats, Ints
 from repro.model.decision import Shares
-from repro.model.policy import Policy
+from repro.model.share_policy import SharePolicy
 from repro.model.view import View
 
 T = TypeVar("T")
@@ -188,7 +188,7 @@ class Solved(Generic[T]):
 
 
 @dataclass(frozen=True)
-class TypedShares(Policy):
+class TypedShares(SharePolicy):
     """A policy that gives each kind of job a share of time on each GPU type (Gavel's X).
 
     A subclass writes `shares`, its formula. This base collects equal jobs into kinds, asks for the

@@ -29,8 +29,55 @@ class Places(Protocol):
 class View:
     """Read-only window of a policy on one run; jobs are named by row number, times are seconds.
 
-    What a method needs stands in its line: ``"duration"`` and ``"throughput"`` in the policy's
-    `needs`, or the name of a trace column. ``policy`` is a name for messages.
+    A word in brackets must be in the policy's `needs`. ``policy`` is a name for messages.
+
+    Time and events
+        - ``now``: the instant of the decision
+        - ``changed``: whether an event happened since the last decision
+        - ``fresh``, ``finished``: rows that arrived, and that finished, since then
+        - ``seed``: seed of the run
+
+    Jobs present
+        - ``jobs``: arrived and not finished, in order of arrival
+        - ``arrived``: number of jobs that have arrived
+        - ``is_unfinished(job)``: arrived and not finished
+
+    A job
+        - ``submit(job)``, ``submits``: submission time; of all jobs of the trace
+        - ``gpus(job)``, ``widths``: demand (GPUs); of all jobs of the trace
+        - ``run_seconds(job)``, ``run_seconds_of(jobs)``: time it has held GPUs
+        - ``attained(job)``: attained service (GPU-seconds)
+        - ``duration(job)``: true duration [duration]
+        - ``remaining(job)``, ``remaining_of(jobs)``: true remaining time alone [duration]
+        - ``work(fastest)``: work of all jobs on one GPU, given their speeds [duration]
+        - ``iteration_s(job)``: time of one iteration alone [iteration_time]
+        - ``steps_left(jobs)``: training steps left [duration]
+        - ``step_s(jobs)``: time of a step where no table tells speeds [duration]
+        - ``column(name)``, ``has_column(name)``: a column of the trace [its name]
+        - ``job_id(job)``, ``row(job)``, ``source``: names for messages
+        - ``note_promotion(job)``: counts a starvation promotion in the records
+
+    Cluster
+        - ``cluster``: nodes, switches, GPU types
+        - ``gpu_types``, ``gpu_counts``: GPU types in alphabetical order, GPUs of each
+        - ``capacity()``: GPUs by type
+        - ``idle_gpus``: idle GPUs of each node, under a placement that tells nodes apart
+
+    Speed
+        - ``rate(job)``: present speed relative to running alone
+        - ``curves()``: speed-up curves, and the curve of every job
+        - ``speeds(job)``: steps/s on each GPU type [throughput]
+        - ``pair_speeds(one, other)``, ``pairs``: steps/s on the same GPUs [throughput]
+        - ``kind(job)``, ``kind_codes``: what jobs of equal speeds have in common [throughput]
+        - ``model(job)``: the model that the job trains [throughput]
+        - ``throughputs``: the throughput table of the run [throughput]
+
+    Who runs where
+        - ``running``, ``is_running(job)``: jobs that hold GPUs
+        - ``held(job)``: GPUs that the job holds
+        - ``run(job)``: the gang that the job runs in
+        - ``nodes(job)``: nodes that the job is on, with GPUs there
+        - ``together``: pairs that began to share GPUs since the last decision
     """
 
     def __init__(

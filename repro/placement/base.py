@@ -10,6 +10,7 @@ import numpy as np
 from repro.base.errors import PolicyError, refuse_unknown
 from repro.model.cluster.spec import Cluster
 from repro.model.registry import Registry
+from repro.model.settings import check_settings
 
 #: (node index, GPUs there), by ascending node.
 Allocation = tuple[tuple[int, int], ...]
@@ -102,7 +103,10 @@ class Placer(ABC):
 
 @dataclass(frozen=True)
 class Placement(ABC):
-    """A placement rule and its settings; a frozen dataclass that only stores them."""
+    """A placement rule and its settings; a frozen dataclass that checks and stores them."""
+
+    def __post_init__(self) -> None:
+        check_settings(f"placement {type(self).__name__.lower()!r}:", self)
 
     @abstractmethod
     def bind(self, cluster: Cluster, rng: np.random.Generator) -> Placer:

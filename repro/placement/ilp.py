@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
-from repro.base.errors import ParamError
 from repro.model.cluster.spec import Cluster
+from repro.model.settings import Above
 from repro.placement.base import Allocation, Placement, Placer, register
 from repro.placement.skew import by_model, look_up
 from repro.placement.yarn import YarnPlacer
@@ -104,10 +105,8 @@ class Ilp(Placement):
     #: model to the share of its largest tensor; None: Tiresias, Table 6
     skew: Mapping[str, float] | None = None
     #: size of a model that is not listed (MB)
-    other_mb: float = 100.0
+    other_mb: Annotated[float, Above(0, "MB")] = 100.0
 
     def bind(self, cluster: Cluster, rng: np.random.Generator) -> IlpPlacer:
         """Make a placer with every GPU of ``cluster`` idle and no traffic."""
-        if not self.other_mb > 0:
-            raise ParamError(f"placement 'ilp': other_mb {self.other_mb!r} must be above 0 MB")
         return IlpPlacer(cluster, self)

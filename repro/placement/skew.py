@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
-from repro.base.errors import ParamError
 from repro.model.cluster.spec import Cluster
+from repro.model.settings import Between
 from repro.placement.base import Allocation, Placement, Placer, register
 from repro.placement.idle_nodes import NodeSet, take_by_level
 from repro.placement.tiresias_models import MODELS
@@ -71,15 +72,10 @@ class Skew(Placement):
 
     #: skew above which a model is consolidated; all limits from 0.15 to 0.60 split the paper's ten
     #: models alike
-    pack_limit: float = 0.5
+    pack_limit: Annotated[float, Between(0, 1)] = 0.5
     #: model to the share of its largest tensor, 0 if not listed; None: Tiresias, Table 6
     skew: Mapping[str, float] | None = None
 
     def bind(self, cluster: Cluster, rng: np.random.Generator) -> SkewPlacer:
         """Make a placer with every GPU of ``cluster`` idle."""
-        if not 0 <= self.pack_limit <= 1:
-            raise ParamError(
-                f"placement 'skew': pack_limit {self.pack_limit!r} is outside 0..1; the skew is "
-                "the share of the largest tensor, e.g. 0.5"
-            )
         return SkewPlacer(cluster, by_model(self.skew, "largest_ratio"), self.pack_limit)

@@ -2,15 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
-from repro.base.errors import ParamError
 from repro.model.cluster.spec import Cluster
 from repro.placement.base import Allocation, Placement, Placer, register
 from repro.placement.idle_nodes import NodeSet, take_by_level
-
-LEAST_FRAGMENTED = "least-fragmented"
 
 
 def strict_fits(size: int, counts: Sequence[int], gpus: int) -> bool:
@@ -104,13 +102,8 @@ class Yarn(Placement):
     Tiresias (NSDI'19), sections 3.3 and 5.1; scheme ``yarn`` of its simulator.
     """
 
-    fallback: str | None = LEAST_FRAGMENTED
+    fallback: Literal["least-fragmented"] | None = "least-fragmented"
 
     def bind(self, cluster: Cluster, rng: np.random.Generator) -> YarnPlacer:
         """Make a placer with every GPU of ``cluster`` idle."""
-        if self.fallback not in (None, LEAST_FRAGMENTED):
-            raise ParamError(
-                f"placement 'yarn': fallback {self.fallback!r} is unknown "
-                f"(accepted: {LEAST_FRAGMENTED!r}, None)"
-            )
         return YarnPlacer(cluster, self.fallback is not None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import math
 from collections.abc import Generator, Iterable, Mapping
@@ -62,7 +61,7 @@ def check_policy(
     - blind: durations that are not in `needs` have no influence
 
     Policies with ``elastic = True`` skip gang and alone. Work and alone allow for the costs of
-    ``overhead``, a performance model, and completions noticed late (`Policy.poll_s`).
+    ``overhead``, a performance model, and completions noticed late (`Policy.completions`).
 
     Parameters
     ----------
@@ -187,7 +186,7 @@ class _Battery:
         self._runs_to_the_end(name, trace)
         result = self.run(trace)
         free = self.options.get("overhead") is None and not self.rules.start_overhead
-        exact = free and not self.policy.poll_s
+        exact = free and not self.policy.completions().poll_s
         check_records(result, self.cluster, gang=self.gang, exact=exact)
         ends = result.jobs.set_index("job_id")["end_time"]
         self._same("repeatable", name, ends, self.run(trace), "a second run ends it at")
@@ -277,7 +276,11 @@ class _Battery:
 
     def _alone(self, name: str, trace: pd.DataFrame) -> None:
         """Run a job of each width alone: it must take its duration."""
-        if not self.gang or self.policy.poll_s or self.options.get("perf") is not None:
+        if (
+            not self.gang
+            or self.policy.completions().poll_s
+            or self.options.get("perf") is not None
+        ):
             return
         for _, rows in trace.groupby("num_gpus"):
             single = rows.iloc[:1].assign(submit_time=0.0)
@@ -325,11 +328,10 @@ def _without(policy: Policy, need: str) -> Policy:
         view.needs -= {need}
         return view
 
-    # Python exchanges the class of an instance only if both have the same slots.
-    body: dict[str, Any] = {"__slots__": ()}
+    body: dict[str, Any] = {}
     for name in {"session", "ordering"} & set(dir(kind)):
         made = getattr(kind, name)
         body[name] = lambda self, view, made=made: made(self, narrowed(view))
-    other = copy.copy(policy)
-    object.__setattr__(other, "__class__", type(kind.__name__, (kind,), body))
+    settings = {f.name: getattr(policy, f.name) for f in dataclasses.fields(policy) if f.init}
+    other: Policy = type(kind.__name__, (kind,), body)(**settings)
     return other

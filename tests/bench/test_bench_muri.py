@@ -13,6 +13,7 @@ from unit import unit
 
 from repro import make, simulate
 from repro.base.errors import ReproError
+from repro.model.policy import policies
 from repro.perf.muri_models import muri_profiles
 from repro.trace.load import load
 
@@ -104,10 +105,9 @@ def seconds_of_first_decision(queued, collapse):
     trace = mixed(queued, 1, 1.0).assign(submit_time=0.0)
     one = muri_profiles().query("num_gpus == 1").set_index("model").loc[trace["model"]]
     trace = trace.assign(num_gpus=1, stage_storage=one["stage_data"].to_numpy())
-    policy = make("muri-l", collapse=collapse)
     spent = []
 
-    class Timed(type(policy)):
+    class Timed(policies["muri-l"]):
         def session(self, view):
             decide = super().session(view)
 
@@ -119,9 +119,8 @@ def seconds_of_first_decision(queued, collapse):
 
             return timed
 
-    object.__setattr__(policy, "__class__", Timed)
     with pytest.raises(Enough):
-        simulate(trace, f"{queued // 32}x8", policy)
+        simulate(trace, f"{queued // 32}x8", Timed(collapse=collapse))
     return spent[0]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -12,7 +11,7 @@ from gavel_reference import Job, Reference
 
 from repro import simulate
 from repro.model.decision import Shares
-from repro.model.policy import Policy
+from repro.model.share_policy import SharePolicy
 from repro.perf.throughput import ThroughputTable
 
 GPUS = {"k80": 3, "p100": 2, "v100": 4}
@@ -54,14 +53,15 @@ def shares(active, gangs, pairs):
 
 
 @dataclass(frozen=True)
-class Lopsided(Policy):
+class Lopsided(SharePolicy):
     """The shares above."""
 
     pairs: bool = False
-    tells_types: ClassVar[bool] = False
+    tells_types = False
 
-    def __post_init__(self):
-        object.__setattr__(self, "pairs_up", self.pairs)
+    @property
+    def pairs_up(self):
+        return self.pairs
 
     def decide(self, view):
         gangs = {job: view.gpus(job) for job in view.jobs}

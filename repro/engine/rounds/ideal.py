@@ -106,8 +106,8 @@ class Ideal(RoundMechanism):
         state.since[begun] = state.hold[begun] = now
         rate = pace[fresh] / self.rule.reference[begun]
         if self._perf is not None:
-            kind = self.speeds.gpu_types[0]
-            runs = [Run((job,), float(held[job]), kind) for job in begun.tolist()]
+            gpu_type = self.speeds.gpu_types[0]
+            runs = [Run((job,), float(held[job]), gpu_type) for job in begun.tolist()]
             rate = np.array([self._perf.rates(self.table, run, ())[0] for run in runs])
         state.rate[begun] = rate / self.rule.solo[begun]
         self._jobs = jobs

@@ -276,7 +276,7 @@ class Rows(NamedTuple):
     speeds: Floats
 
 
-class Rule(NamedTuple):
+class RoundRules(NamedTuple):
     """How rounds go; the settings of `repro.engine.rounds.settings.RoundSettings` that matter here.
 
     ``widths``, ``solo`` (seconds per unit of work) and ``reference`` (steps per second on the type
@@ -327,7 +327,7 @@ class Round(NamedTuple):
 
 
 class Played(NamedTuple):
-    """What `play` did.
+    """What `simulate_rounds` did.
 
     ``rounds`` played, the last until ``until`` (s); ``gap`` is the end of the one before it.
     ``fresh`` marks the rows of the last round that did not run in the one before. ``began`` lists
@@ -344,7 +344,7 @@ class Played(NamedTuple):
 
 
 @njit()
-def choose(rows: Rows, on_type: Ints, partner: Ints, rule: Rule, order: Ints) -> Choice:
+def choose(rows: Rows, on_type: Ints, partner: Ints, rule: RoundRules, order: Ints) -> Choice:
     """Choose the rows of a round; ``on_type`` and ``partner`` are those of the `State`."""
     rank = ranks(rows.x, rows.time, rows.total, rule.counts_rounds)
     chosen, columns = walk(
@@ -402,7 +402,7 @@ def close(jobs: State, who: Ints, solo: Floats, now: float) -> Floats:
 
 @njit()
 def hand_over(
-    rows: Rows, jobs: State, rule: Rule, choice: Choice, running: Ints, now: float
+    rows: Rows, jobs: State, rule: RoundRules, choice: Choice, running: Ints, now: float
 ) -> tuple[Ints, Floats]:
     """Let the chosen rows hold GPUs instead of ``running``; return their jobs and what ended.
 
@@ -478,7 +478,9 @@ def hand_over(
 
 
 @njit(no_cpython_wrapper=True)
-def _begin(rows: Rows, jobs: State, rule: Rule, choice: Choice, who: Ints, now: float) -> Round:
+def _begin(
+    rows: Rows, jobs: State, rule: RoundRules, choice: Choice, who: Ints, now: float
+) -> Round:
     """Return the round of a choice, whose jobs are ``who``."""
     chosen, columns, fresh = choice
     steps = np.empty(len(who))
@@ -520,10 +522,10 @@ def _begin(rows: Rows, jobs: State, rule: Rule, choice: Choice, who: Ints, now: 
 
 
 @njit()
-def play(
+def simulate_rounds(
     rows: Rows,
     jobs: State,
-    rule: Rule,
+    rule: RoundRules,
     orders: Ints,
     running: Ints,
     now: float,

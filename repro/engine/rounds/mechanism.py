@@ -16,6 +16,7 @@ from repro.engine.rounds.settings import RoundSettings
 from repro.model.decision import NOTHING, Run, RunSet, Shares
 from repro.model.jobs import JobTable
 from repro.model.policy import Policy
+from repro.model.share_policy import share_traits
 from repro.model.speeds import Speeds
 
 #: Relative overshoot of shares put down to rounding in the policy's solver.
@@ -111,13 +112,15 @@ class RoundMechanism(ABC):
         self.table = table
         self.speeds = speeds
         self.policy = policy
+        self.traits = share_traits(policy)
         self.settings = settings
         self.books = books
         self.spans = spans
         #: whether completions are foreseen in `ends`; otherwise the engine foresees them
         self.foresees = books
+        ordered = settings.ideal is not None or self.traits.tells_types
         #: whether the seed matters
-        self.shuffles = settings.ideal is None and settings.shuffle_types and not policy.tells_types
+        self.shuffles = settings.shuffle_types and not ordered
         # the public simulator's stream for this purpose
         self._shuffler = random.Random(seed + 5)
         types = len(speeds.gpu_types)
@@ -127,7 +130,7 @@ class RoundMechanism(ABC):
         reference = 1.0 / self._solo if table.counts_steps else np.ones(table.count)
         if speeds.known:
             reference = np.where(speeds.on_reference > 0, speeds.on_reference, 1.0)
-        self.rule = kernel.Rule(
+        self.rule = kernel.RoundRules(
             widths=np.array(table.gpus, dtype=np.int64),
             solo=self._solo,
             reference=reference,
@@ -140,7 +143,7 @@ class RoundMechanism(ABC):
             round_s=float(settings.round_s),
             overhead_s=float(settings.preemption_overhead_s),
             whole_queue=bool(settings.whole_queue),
-            idle_ok=bool(policy.idle_ok),
+            idle_ok=self.traits.idle_ok,
             counts_rounds=settings.prior_rounds == 0,
             drop=bool(settings.drop_unallocated),
             lease=bool(settings.lease_renewal),
@@ -278,7 +281,7 @@ class RoundMechanism(ABC):
         present = self.ledger.rows
         widths = self.rule.widths
         rows = [alone[:0]]
-        if self.policy.pairs_up and self.rule.drop and not self.policy.idle_ok:
+        if self.traits.pairs_up and self.rule.drop and not self.traits.idle_ok:
             there = present.members[present.able.any(axis=1) & (present.members[:, 1] < 0), 0]
             for number, job in enumerate(fresh):
                 rows.append(alone[number : number + 1])

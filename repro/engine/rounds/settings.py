@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from repro.base.errors import ParamError
+from repro.model.settings import Above, AtLeast, check_settings
+
+Seconds = Annotated[float, AtLeast(0, "seconds", finite=True)]
 
 _TIMES = ("round_s", "min_realloc_interval_s", "max_realloc_interval_s", "preemption_overhead_s")
 _SWITCHES = (
@@ -28,9 +31,9 @@ class RoundSettings:
     """How rounds go (Gavel, OSDI 2020, section 5)."""
 
     #: length of a round (s); six minutes in Gavel
-    round_s: float = 360.0
+    round_s: Annotated[float, Above(0, "seconds", finite=True)] = 360.0
     #: X is computed anew after an arrival or a completion, but not sooner than this (s)
-    min_realloc_interval_s: float = 0.0
+    min_realloc_interval_s: Seconds = 0.0
     #: after the last arrival X is computed at once where a round ran nobody, however new it is
     idle_reset: bool = False
     #: no rounds: every job progresses at its share of each type; ``fluid`` at every instant,
@@ -41,7 +44,7 @@ class RoundSettings:
     whole_steps: bool = False
     #: rounds every job is taken to have received of each type when X is new; with 0 those that
     #: received none come first, as the paper says
-    prior_rounds: float = 0.5
+    prior_rounds: Annotated[float, AtLeast(0, finite=True)] = 0.5
     #: one queue over all GPU types, as the paper says; otherwise one type is filled after the
     #: other, as the runs behind its figures did
     whole_queue: bool = False
@@ -53,12 +56,12 @@ class RoundSettings:
     #: a job that keeps its GPUs goes on without a checkpoint
     lease_renewal: bool = True
     #: time lost when a job resumes on other GPUs, or without a lease at every round (s)
-    preemption_overhead_s: float = 0.0
+    preemption_overhead_s: Seconds = 0.0
     #: X is computed anew when it is so old (s), also if no job arrived or ended; 0: never
-    max_realloc_interval_s: float = 0.0
+    max_realloc_interval_s: Seconds = 0.0
     #: a round with fewer steps than the job has GPUs is lost, and X computed anew; a job that has
     #: lost so many is given up; 0: no round is lost
-    gang_tries: int = 0
+    gang_tries: Annotated[int, AtLeast(0)] = 0
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> RoundSettings:
@@ -67,37 +70,25 @@ class RoundSettings:
         for key in values:
             if key not in names:
                 raise ParamError(f"no round setting {key!r}; accepted: {', '.join(names)}")
-        made = cls(**values)
-        for name in (*_TIMES, "prior_rounds"):
-            value = getattr(made, name)
-            number = isinstance(value, int | float) and not isinstance(value, bool)
-            if not number or not 0 <= value < float("inf") or (name == "round_s" and value == 0):
-                limit = "more than 0" if name == "round_s" else "0 or more"
-                raise ParamError(f"round setting {name} is {value!r}; give a number of {limit}")
-        for name in _SWITCHES:
-            if not isinstance(getattr(made, name), bool):
-                raise ParamError(
-                    f"round setting {name} is {getattr(made, name)!r}; give true or false"
-                )
-        tries = made.gang_tries
-        if not isinstance(tries, int) or tries < 0 or (tries and not made.whole_steps):
+        return cls(**values)
+
+    def __post_init__(self) -> None:
+        check_settings("round setting", self)
+        if self.gang_tries and not self.whole_steps:
             raise ParamError(
-                f"round setting gang_tries is {tries!r}; give a whole number of 0 or more, above 0 "
-                "only under rules that count training steps"
+                f"round setting gang_tries is {self.gang_tries!r}; give 0, or choose rules that "
+                "count training steps"
             )
-        if made.ideal not in (None, "fluid", "artifact"):
-            raise ParamError(f"round setting ideal is {made.ideal!r}; accepted: fluid, artifact")
-        if made.ideal == "artifact" and not made.whole_steps:
+        if self.ideal == "artifact" and not self.whole_steps:
             raise ParamError(
                 "round setting ideal is 'artifact', which counts whole training steps; use rules "
                 "gavel, or ideal 'fluid'"
             )
-        if not made.preemption_overhead_s < made.round_s:
+        if not self.preemption_overhead_s < self.round_s:
             raise ParamError(
-                f"round setting preemption_overhead_s is {made.preemption_overhead_s:g} s, a round "
-                f"{made.round_s:g} s; an overhead must be shorter than a round"
+                f"round setting preemption_overhead_s is {self.preemption_overhead_s:g} s, a round "
+                f"{self.round_s:g} s; an overhead must be shorter than a round"
             )
-        return made
 
     def unused(self, tells_types: bool) -> set[str]:
         """Return the settings that change nothing, given whether the policy tells types apart."""

@@ -53,7 +53,7 @@ class WholeSteps(RoundMechanism):
         orders = self._orders[: AT_ONCE if self.takes_late_events else 1]
         before = before[state.on_type[before] >= 0]
         # events closer to the round's end than float rounding count as inside it
-        last, played = kernel.play(
+        last, played = kernel.simulate_rounds(
             self.ledger.rows,
             state,
             self.rule,

@@ -1,4 +1,7 @@
-"""First in, first out, with and without head-of-line blocking (Tiresias, section 5)."""
+"""First in, first out, with and without head-of-line blocking (Tiresias, section 5).
+
+Key: submission time. Ties: order in the trace.
+"""
 
 from dataclasses import dataclass
 

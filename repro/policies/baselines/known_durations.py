@@ -1,4 +1,8 @@
-"""Preemptive orders by what is known of a job: its size, remaining time, remaining service."""
+"""Preemptive orders by what is known of a job: its size, remaining time, remaining service.
+
+Key: W_J (sf), remaining time r_J (srtf), W_J r_J (srsf). Ties: submission, then order in the trace;
+with ``history_ties`` the order of the previous event.
+"""
 
 from dataclasses import dataclass
 from functools import partial

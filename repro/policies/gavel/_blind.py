@@ -24,9 +24,10 @@ class MayBeBlind(TypedShares):
     #: empty: every speed counts as 1
     reference = ""
 
-    def __post_init__(self) -> None:
-        # an instance is frozen; the class's value is that of aware policies
-        object.__setattr__(self, "tells_types", self.heterogeneity_aware)
+    @property
+    def tells_types(self) -> bool:
+        """Whether the policy tells GPU types apart."""
+        return self.heterogeneity_aware
 
     def speeds(self, view: View) -> Callable[[int], Floats]:
         """Return the speeds of a job, all equal if the policy is blind."""

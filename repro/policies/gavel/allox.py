@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
 from repro.base.errors import PolicyError
 from repro.base.typing import Floats
 from repro.model.policy import register
+from repro.model.settings import Between
 from repro.model.typed_shares import Kinds, TypedShares
 from repro.model.view import View
 from repro.policies.gavel._one_type import remaining_s, whole_time
@@ -31,7 +33,7 @@ class Allox(TypedShares):
     Reference: AlloX, EuroSys 2020, section 4; the baseline of Gavel, OSDI 2020, section 7.
     """
 
-    alpha: float = 1.0
+    alpha: Annotated[float, Between(0, 1)] = 1.0
 
     needs = frozenset({"throughput", "duration"})
 

@@ -2,13 +2,16 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
 from repro.base.typing import Floats
 from repro.model.baseline import Baseline
 from repro.model.decision import Shares
-from repro.model.policy import Policy, register
+from repro.model.policy import register
+from repro.model.settings import AtLeast
+from repro.model.share_policy import SharePolicy
 from repro.model.view import View
 from repro.policies.gavel._pair_table import ADVICE
 from repro.policies.gavel.fifo import fastest_with_room
@@ -16,7 +19,7 @@ from repro.policies.gavel.fifo import fastest_with_room
 
 @register("gavel-fifo-ss")
 @dataclass(frozen=True)
-class GavelFifoSS(Policy):
+class GavelFifoSS(SharePolicy):
     """Jobs in order of arrival on the fastest type with room, then packed; anew at every decision.
 
     Parameters
@@ -27,7 +30,7 @@ class GavelFifoSS(Policy):
     Reference: Gavel, OSDI 2020, sections 4.1 and 4.2 (FIFO, space sharing).
     """
 
-    worth: float = 1.5
+    worth: Annotated[float, AtLeast(0)] = 1.5
 
     needs = frozenset({"throughput"})
     pairs_up = True

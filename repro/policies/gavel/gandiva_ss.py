@@ -4,20 +4,22 @@ import random
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from repro.base.typing import Ints
 from repro.model.decision import Decision, Shares
-from repro.model.policy import Policy, register
+from repro.model.policy import register
+from repro.model.settings import AtLeast
+from repro.model.share_policy import SharePolicy
 from repro.model.view import View
 from repro.policies.gavel.isolated import isolated_shares
 
 
 @register("gandiva-ss")
 @dataclass(frozen=True)
-class GandivaSS(Policy):
+class GandivaSS(SharePolicy):
     """Pack random pairs of jobs of equal gang size; time is divided equally, whatever the GPU type.
 
     Pairs last until a member leaves or together they are slower than one alone. While all jobs find
@@ -37,15 +39,17 @@ class GandivaSS(Policy):
     Reference: Gavel, OSDI 2020, section 7.1; Gandiva, OSDI 2018.
     """
 
-    worth: float = 1.0
+    worth: Annotated[float, AtLeast(0)] = 1.0
     any_pair: bool | None = None
     stream: int = 0
 
     rule_values: ClassVar = {"paper": {"any_pair": False}, "gavel": {"any_pair": True}}
     needs = frozenset({"throughput"})
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "pairs_up", bool(self.any_pair))
+    @property
+    def pairs_up(self) -> bool:
+        """Whether any two jobs of one gang size may share GPUs."""
+        return bool(self.any_pair)
 
     def session(self, view: View) -> Callable[[View], Decision]:
         """Return the decision function of one run, which remembers the pairs."""

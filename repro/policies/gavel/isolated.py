@@ -1,4 +1,8 @@
-"""Shares that ask for no speeds: an equal part of the cluster, or of each job's time."""
+"""Shares that ask for no speeds: an equal part of the cluster, or of each job's time.
+
+X_ij = W_j / (m sf_i) for m jobs, or X_ij = W_j / sum_j W_j, scaled down where they exceed time or
+GPUs. Equal jobs have equal shares, so that there are no ties.
+"""
 
 from dataclasses import dataclass
 

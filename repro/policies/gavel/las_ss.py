@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from repro.base.typing import Floats
 from repro.model.baseline import Baseline
 from repro.model.decision import Shares
 from repro.model.policy import register
+from repro.model.settings import AtLeast, Between
 from repro.model.typed_shares import Kinds, Solved, TypedShares
 from repro.model.view import View
 from repro.policies.gavel._pair_table import ADVICE, EstimatedPairs, Pairs, PairTable
@@ -57,8 +58,8 @@ class GavelLasSS(TypedShares):
     pairs: Pairs = "all"
     spread: Literal["all", "few"] = "all"
     optimum: Literal["centre", "vertex"] = "centre"
-    profiled: float | None = None
-    references: int = 16
+    profiled: Annotated[float, Between(0, 1)] | None = None
+    references: Annotated[int, AtLeast(1)] = 16
     artifact_index: bool = False
 
     pairs_up = True

@@ -1,14 +1,14 @@
 """Gavel's minimum makespan: everything finishes as early as possible, over unequal GPU types."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
-from repro.base.errors import ParamError
 from repro.base.typing import Floats
 from repro.model.baseline import Baseline
 from repro.model.policy import register
+from repro.model.settings import Between
 from repro.model.typed_shares import Kinds
 from repro.policies.gavel._blind import Blind, MayBeBlind
 from repro.solve.ecos import ecos_point
@@ -26,10 +26,8 @@ from repro.solve.max_min import (
 TOLERANCES = {"paper": {"tolerance": 0.0}, "gavel": {"tolerance": 0.05}}
 
 
-def check_tolerance(tolerance: float | None) -> None:
-    """Refuse a tolerance that no bisection can stop at."""
-    if tolerance is not None and not 0 <= tolerance < 1:
-        raise ParamError(f"tolerance is {tolerance!r}; give a number from 0 to below 1")
+#: Relative width at which a bisection of the makespan stops.
+Tolerance = Annotated[float, Between(0, 1, below=True)]
 
 
 @register("gavel-makespan")
@@ -50,7 +48,7 @@ class GavelMakespan(MayBeBlind):
     Reference: Gavel, OSDI 2020, section 4.2 (minimise makespan).
     """
 
-    tolerance: float | None = None
+    tolerance: Tolerance | None = None
     lp_backend: Backend = "centre"
 
     needs = frozenset({"throughput", "duration"})
@@ -61,10 +59,6 @@ class GavelMakespan(MayBeBlind):
         model=True,
     )
     rule_values: ClassVar = TOLERANCES
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_tolerance(self.tolerance)
 
     def shares(self, kinds: Kinds) -> Floats:
         """Return X; every row is one job."""

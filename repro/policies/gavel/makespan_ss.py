@@ -2,17 +2,18 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from repro.model.baseline import Baseline
 from repro.model.decision import Shares
 from repro.model.policy import register
+from repro.model.settings import AtLeast
 from repro.model.typed_shares import TypedShares
 from repro.model.view import View
 from repro.policies.gavel._pair_table import ADVICE, Pairs, PairTable
-from repro.policies.gavel.makespan import TOLERANCES, check_tolerance
+from repro.policies.gavel.makespan import TOLERANCES, Tolerance
 from repro.solve.pairs.makespan import SHORT, makespan_pairs
 from repro.solve.pairs.programme import PairCrowd
 
@@ -37,18 +38,15 @@ class GavelMakespanSS(TypedShares):
     Reference: Gavel, OSDI 2020, sections 4.1 and 4.2 (minimise makespan, space sharing).
     """
 
-    tolerance: float | None = None
+    tolerance: Tolerance | None = None
     pairs: Pairs = "all"
-    short: float = SHORT
+    short: Annotated[float, AtLeast(0)] = SHORT
 
     pairs_up = True
     # of many optima the programme with pairs ends at another than gavel-makespan
     baseline = Baseline(None, f"{ADVICE}, or take gavel-makespan", model=True)
     needs = frozenset({"throughput", "duration"})
     rule_values: ClassVar = TOLERANCES
-
-    def __post_init__(self) -> None:
-        check_tolerance(self.tolerance)
 
     def session(self, view: View) -> Callable[[View], Shares]:
         """Return the decision function of one run; jobs of a kind differ in the steps left."""

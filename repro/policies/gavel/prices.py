@@ -24,14 +24,14 @@ def usd_per_hour(gpu_types: Sequence[str | None], market: str = "preemptible") -
         raise ParamError(f"no prices of market {market!r}; {_PRICES.file} has {known}")
     usd = pd.to_numeric(chosen["usd_per_hour"], errors="coerce")
     price = dict(zip(chosen["gpu_type"], usd, strict=True))
-    for kind in gpu_types:
-        if kind is not None and kind not in price:
+    for gpu_type in gpu_types:
+        if gpu_type is not None and gpu_type not in price:
             raise ParamError(
-                f"no {market} price of GPU type {kind!r}; params/{_PRICES.file} has "
+                f"no {market} price of GPU type {gpu_type!r}; params/{_PRICES.file} has "
                 f"{', '.join(sorted(price))}: add a row, or name another cluster"
             )
-        if kind is not None and not price[kind] > 0:
+        if gpu_type is not None and not price[gpu_type] > 0:
             raise ParamError(
-                f"{_PRICES.path}: usd_per_hour of {kind} ({market}) must be a number above 0"
+                f"{_PRICES.path}: usd_per_hour of {gpu_type} ({market}) must be a number above 0"
             )
-    return np.array([1.0 if kind is None else price[kind] for kind in gpu_types])
+    return np.array([1.0 if gpu_type is None else price[gpu_type] for gpu_type in gpu_types])

@@ -1,4 +1,7 @@
-"""Shortest job first on unequal GPU types."""
+"""Shortest job first on unequal GPU types.
+
+Key of job i on type j: rem_i / T_ij. Ties: order of arrival, then order of the GPU types.
+"""
 
 from dataclasses import dataclass
 

@@ -3,13 +3,15 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
-from repro.base.errors import ParamError, PolicyError
+from repro.base.errors import PolicyError
 from repro.model.decision import Run, RunSet
 from repro.model.performance import Overhead, Performance
+from repro.model.rules import Completions
+from repro.model.settings import Above, AtLeast, Between
 from repro.model.view import View
 from repro.perf.overhead import Phases
 from repro.placement.network import Gang, Site
@@ -45,31 +47,23 @@ class Beside(Containers):
     Reference: Liquid, TPDS 2022, sections 6.1 to 6.3.
     """
 
-    share: float | None = None
-    load: float = 0.75
-    ahead_s: float | None = None
-    heartbeat_s: float | None = None
+    share: Annotated[float, Above(0)] | None = None
+    load: Annotated[float, Between(0, 1)] = 0.75
+    ahead_s: Annotated[float, AtLeast(0, "seconds")] | None = None
+    heartbeat_s: Annotated[float, Above(0, "seconds")] | None = None
 
     needs: ClassVar[frozenset[str]] = Containers.needs | {*_SHARES, *_TIMES}
     baseline = PACK.also("share", "ahead_s", "heartbeat_s")
     time_fields: ClassVar[tuple[str, ...]] = ("ahead_s", "heartbeat_s")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.share is not None and not self.share > 0:
-            raise ParamError(f"policy {self.name!r}: share is {self.share!r}; accepted: above 0")
-        if not 0 <= self.load <= 1:
-            raise ParamError(f"policy {self.name!r}: load is {self.load!r}; accepted: 0 to 1")
 
     @property
     def interval(self) -> float | None:
         """Decisions follow the reports."""
         return self.heartbeat_s
 
-    @property
-    def poll_s(self) -> float:
+    def completions(self) -> Completions:
         """Completions wait for the next report."""
-        return 0.0 if self.heartbeat_s is None else math.inf
+        return Completions(poll_s=0.0 if self.heartbeat_s is None else math.inf)
 
     def performance(self) -> Performance | None:
         """Return the model of run times, or of how fast jobs share."""

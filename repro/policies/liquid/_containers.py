@@ -57,6 +57,7 @@ class Containers(Policy):
     draws: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.times is not None:
             refuse_unknown(f"policy {self.name!r}: times cannot be", [self.times], TIMES)
 

@@ -395,7 +395,7 @@ def inject(room: Room, giver: Ints, taker: Ints, node: int, near: bool) -> Ints:
 
 
 @njit()
-def empty(room: Room, plan: Ints, node: int, near: bool) -> tuple[Ints, bool]:
+def without_node(room: Room, plan: Ints, node: int, near: bool) -> tuple[Ints, bool]:
     """Return the plan without a node, whose containers are placed anew, and whether they fit."""
     child = np.where(plan == node, -1, plan)
     return child, _replace(child, np.arange(len(room.idle)) == node, room, False, near)
@@ -431,7 +431,7 @@ def _mutation(room: Room, plans: Ints, near: float, draws: Floats) -> Ints:
             _move_job(child, int(which * room.allowed.shape[0]), room)
             continue
         node = _pick(plan, which)
-        without, fits = empty(room, plan, node, how < near)
+        without, fits = without_node(room, plan, node, how < near)
         assign(child, without)
         if not fits:
             both = np.array([node, _pick(plan, whither)])

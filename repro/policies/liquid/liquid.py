@@ -1,11 +1,12 @@
 """Liquid's best-fit: each container goes where the score of the plan grows least (Algorithm 1)."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
 from repro.model.policy import register
+from repro.model.settings import Between
 from repro.placement.network import Gang, Scoring, Site
 from repro.policies.liquid._beside import Beside
 from repro.policies.liquid._containers import Plan
@@ -33,15 +34,11 @@ class Liquid(Beside):
     Liquid, TPDS 2022, Algorithm 1.
     """
 
-    lambda_: float = 0.5
+    lambda_: Annotated[float, Between(0, 1)] = 0.5
     score: Literal["paper", "artifact"] = "paper"
     drop: Literal["full", "always"] = "full"
 
     baseline = Beside.baseline.also("drop")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.scoring()
 
     def scoring(self) -> Scoring:
         """Return how plans are scored."""

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
-from repro.base.errors import ParamError
 from repro.model.policy import register
-from repro.placement.network import Gang, Scoring, Site
+from repro.model.settings import Above, AtLeast, Between
+from repro.placement.network import Gang, Site
 from repro.policies.liquid._containers import PACK, Containers, Plan
 from repro.policies.liquid.grouping import Genetic, search
 
@@ -39,23 +39,16 @@ class LiquidBatch(Containers):
     Liquid, TPDS 2022, section 5.3 and Eqs 7 and 8; `repro.policies.liquid.grouping`.
     """
 
-    lambda_: float = 0.5
-    every_s: float | None = None
-    generations: int = 200
-    near: float = 0.5
+    lambda_: Annotated[float, Between(0, 1)] = 0.5
+    every_s: Annotated[float, Above(0, "seconds")] | None = None
+    generations: Annotated[int, AtLeast(1)] = 200
+    near: Annotated[float, Between(0, 1)] = 0.5
     elitist: bool = True
     best_fit: bool = True
 
     baseline = PACK.also("every_s")
     time_fields: ClassVar[tuple[str, ...]] = ("every_s",)
     draws: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        Scoring(self.lambda_)
-        self.genetic()
-        if self.every_s is not None and not self.every_s > 0:
-            raise ParamError(f"every_s is {self.every_s:g}; give seconds above 0, or leave it out")
 
     @property
     def interval(self) -> float | None:

@@ -7,15 +7,16 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
-from repro.base.errors import ParamError
 from repro.base.typing import Floats, Ints
 from repro.model.decision import Run, RunSet
 from repro.model.grouped import Group, Grouped
 from repro.model.policy import register
+from repro.model.rules import Completions
+from repro.model.settings import Above, AtLeast, Between
 from repro.model.view import View
 from repro.perf.stages import RESOURCES, STAGE_COLUMNS, Interleaving, StageOrder, stage_columns
 from repro.placement.first_fit import FirstFit
@@ -74,19 +75,19 @@ class Muri(Grouped):
         A completion this near an arrival is one event with it.
     """
 
-    max_group: int = 4
+    max_group: Annotated[int, Between(2, RESOURCES)] = 4
     ordering: StageOrder = "best"
     blossom: bool = True
     autopack: bool = False
-    noise: float = 0.0
-    noise_seed: int = 0
-    interval: float | None = None
+    noise: Annotated[float, Between(0, 1)] = 0.0
+    noise_seed: Annotated[int, AtLeast(0)] = 0
+    interval: Annotated[float, Above(0, "seconds")] | None = None
     collapse: bool = field(default=True, repr=False)
     measured_factors: bool | None = None
     halving_rounds: bool | None = None
     best_first: bool | None = None
     wide_first: bool | None = None
-    tie_window_s: float | None = None
+    tie_window_s: Annotated[float, AtLeast(0, "seconds")] | None = None
 
     #: priorities depend on the seconds on GPUs
     attained: ClassVar = False
@@ -111,27 +112,9 @@ class Muri(Grouped):
         },
     }
 
-    def __post_init__(self) -> None:
-        if self.max_group not in range(2, RESOURCES + 1):
-            raise ParamError(
-                f"{self.name}: max_group is {self.max_group}; give 2 to {RESOURCES}, as many jobs "
-                f"as there are resources to take turns on"
-            )
-        if self.ordering not in ("best", "worst"):
-            raise ParamError(f"{self.name}: ordering is {self.ordering!r}; give best or worst")
-        if not 0 <= self.noise <= 1:
-            raise ParamError(f"{self.name}: noise is {self.noise}; give a number from 0 to 1")
-        if self.noise_seed < 0:
-            raise ParamError(f"{self.name}: noise_seed is {self.noise_seed}; give 0 or more")
-        if self.interval is not None and not self.interval > 0:
-            raise ParamError(
-                f"{self.name}: interval is {self.interval}; give a positive number of seconds"
-            )
-
-    @property
-    def tie_s(self) -> float:
-        """Seconds within which a completion and the next arrival count as one event."""
-        return self.tie_window_s or 0.0
+    def completions(self) -> Completions:
+        """Completions near an arrival are one event with it."""
+        return Completions(tie_s=self.tie_window_s or 0.0)
 
     def performance(self) -> Interleaving:
         """Return the interleaving of groups, with or without the measured factors."""

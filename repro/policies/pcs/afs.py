@@ -6,7 +6,7 @@ from typing import Any, ClassVar, NamedTuple
 from repro.base.compiled import njit
 from repro.base.typing import Floats
 from repro.engine.elastic import ruled
-from repro.model.elastic import HOLDERS, PRESENT, Elastic, Jobs, State, give, speed
+from repro.model.elastic import HOLDERS, PRESENT, Elastic, ElasticState, Jobs, give, speed
 from repro.model.policy import register
 from repro.policies.pcs.in_order import (
     Line,
@@ -34,7 +34,7 @@ class Memory(NamedTuple):
 
 
 @njit(inline="always")
-def memory(s: State) -> Memory:
+def memory(s: ElasticState) -> Memory:
     """Own memory in a state; row 0 is the key of `repro.policies.pcs.in_order.Line`."""
     return Memory(
         gpus=s.real[1],
@@ -51,7 +51,7 @@ def _inverse_time(jobs: Jobs, job: int, work: float, gpus: float) -> float:
 
 
 @njit()
-def _admit(jobs: Jobs, how: int, s: State, job: int) -> None:
+def _admit(jobs: Jobs, how: int, s: ElasticState, job: int) -> None:
     """Put a job in line: the shortest on one GPU first, the later of equals."""
     work = s.left[job] * jobs.error[job]
     add(s, job, -_inverse_time(jobs, job, work, 1.0), -job)
@@ -66,7 +66,7 @@ def _gains(jobs: Jobs, job: int, work: float, gpus: float) -> tuple[float, float
 
 
 @njit()
-def _share(jobs: Jobs, how: int, s: State) -> None:
+def _share(jobs: Jobs, how: int, s: ElasticState) -> None:
     """Give a GPU to each of the shortest jobs; with GPUs to spare, hand them out one by one.
 
     A job without a GPU always comes before a second GPU of another, so that with as many jobs as
@@ -118,7 +118,7 @@ def _share(jobs: Jobs, how: int, s: State) -> None:
 
 
 @njit()
-def _by_arrival(s: State) -> None:
+def _by_arrival(s: ElasticState) -> None:
     """Sort those who hold GPUs by arrival."""
     held = s.holders
     for place in range(1, s.tally[HOLDERS]):

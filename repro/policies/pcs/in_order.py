@@ -7,7 +7,7 @@ from repro.base.assign import assign
 from repro.base.compiled import njit
 from repro.base.typing import Floats, Ints
 from repro.engine.elastic import ruled
-from repro.model.elastic import HOLDERS, Elastic, Jobs, State, give, pop, push
+from repro.model.elastic import HOLDERS, Elastic, ElasticState, Jobs, give, pop, push
 from repro.model.policy import register
 
 
@@ -27,7 +27,7 @@ class Line(NamedTuple):
 
 
 @njit(inline="always")
-def line_of(s: State) -> Line:
+def line_of(s: ElasticState) -> Line:
     """Own memory in a state."""
     return Line(
         key=s.real[0],
@@ -40,7 +40,7 @@ def line_of(s: State) -> Line:
 
 
 @njit()
-def add(s: State, job: int, key: float, tie: int) -> None:
+def add(s: ElasticState, job: int, key: float, tie: int) -> None:
     """Put a job in line."""
     line = line_of(s)
     line.key[job] = key
@@ -50,7 +50,7 @@ def add(s: State, job: int, key: float, tie: int) -> None:
 
 
 @njit()
-def leave(jobs: Jobs, how: int, s: State, job: int) -> None:
+def leave(jobs: Jobs, how: int, s: ElasticState, job: int) -> None:
     """Take a job that held GPUs out."""
     held = s.holders[: s.tally[HOLDERS]]
     place = 0
@@ -61,7 +61,7 @@ def leave(jobs: Jobs, how: int, s: State, job: int) -> None:
 
 
 @njit()
-def first(s: State) -> int:
+def first(s: ElasticState) -> int:
     """Take the first of the waiting jobs out of the line and return it."""
     line = line_of(s)
     job = pop(line.heap, line.key, line.tie, 0, line.waiting[0])
@@ -70,7 +70,7 @@ def first(s: State) -> int:
 
 
 @njit()
-def sort_holders(s: State, tie_by_key: bool) -> None:
+def sort_holders(s: ElasticState, tie_by_key: bool) -> None:
     """Sort those who hold GPUs by key; equal ones keep their order, or go by what breaks ties."""
     line = line_of(s)
     key = line.key
@@ -91,7 +91,7 @@ def sort_holders(s: State, tie_by_key: bool) -> None:
 
 
 @njit()
-def hand_out(jobs: Jobs, s: State, single: bool, stable: bool) -> None:
+def hand_out(jobs: Jobs, s: ElasticState, single: bool, stable: bool) -> None:
     """Hand out GPUs in order of keys: what each asks for, or one each if ``single``.
 
     Those who hold GPUs are sorted. If ``stable``, they come before waiting jobs of equal keys, and
@@ -139,31 +139,31 @@ def hand_out(jobs: Jobs, s: State, single: bool, stable: bool) -> None:
 
 
 @njit()
-def _admit_last(jobs: Jobs, how: int, s: State, job: int) -> None:
+def _admit_last(jobs: Jobs, how: int, s: ElasticState, job: int) -> None:
     """Put a job in line, which has its place for good."""
     add(s, job, float(job), job)
 
 
 @njit()
-def _share_as_came(jobs: Jobs, how: int, s: State) -> None:
+def _share_as_came(jobs: Jobs, how: int, s: ElasticState) -> None:
     """Give the first ones what they ask for."""
     hand_out(jobs, s, False, True)
 
 
 @njit()
-def _service(jobs: Jobs, s: State, job: int) -> float:
+def _service(jobs: Jobs, s: ElasticState, job: int) -> float:
     """Return the remaining service (GPU-seconds) on the GPUs asked for."""
     return float(jobs.asked[job] * (s.left[job] * jobs.error[job]) / jobs.fastest[job])
 
 
 @njit()
-def _admit_by_service(jobs: Jobs, how: int, s: State, job: int) -> None:
+def _admit_by_service(jobs: Jobs, how: int, s: ElasticState, job: int) -> None:
     """Put a job in line, behind others of equal keys; the key of a waiting job stands still."""
     add(s, job, _service(jobs, s, job), job)
 
 
 @njit()
-def _share_by_service(jobs: Jobs, how: int, s: State) -> None:
+def _share_by_service(jobs: Jobs, how: int, s: ElasticState) -> None:
     """Give those of least service left what they ask for; equal ones keep their order."""
     line = line_of(s)
     for job in s.holders[: s.tally[HOLDERS]]:

@@ -8,7 +8,7 @@ import numpy as np
 from repro.base.compiled import njit
 from repro.base.typing import Floats, Ints
 from repro.engine.elastic import ruled
-from repro.model.elastic import HOLDERS, NOW, PRESENT, Elastic, Jobs, State, give, pop, push
+from repro.model.elastic import HOLDERS, NOW, PRESENT, Elastic, ElasticState, Jobs, give, pop, push
 from repro.model.policy import register
 
 
@@ -30,7 +30,7 @@ class Memory(NamedTuple):
 
 
 @njit(inline="always")
-def memory(s: State) -> Memory:
+def memory(s: ElasticState) -> Memory:
     """Own memory in a state."""
     return Memory(
         goal=s.real[0],
@@ -43,7 +43,7 @@ def memory(s: State) -> Memory:
     )
 
 
-class Kinds(NamedTuple):
+class Heaps(NamedTuple):
     """Where the heap of each kind begins, and whether every job is a kind of its own."""
 
     start: Ints
@@ -51,7 +51,7 @@ class Kinds(NamedTuple):
 
 
 @njit(inline="always")
-def _catch_up(jobs: Jobs, how: Kinds, s: State, own: Memory) -> None:
+def _catch_up(jobs: Jobs, how: Heaps, s: ElasticState, own: Memory) -> None:
     """Let every kind work up to now."""
     seconds = (s.clock[NOW] - own.until[0]) / jobs.per_second
     if seconds > 0.0:
@@ -61,7 +61,7 @@ def _catch_up(jobs: Jobs, how: Kinds, s: State, own: Memory) -> None:
 
 
 @njit()
-def _admit(jobs: Jobs, how: Kinds, s: State, job: int) -> None:
+def _admit(jobs: Jobs, how: Heaps, s: ElasticState, job: int) -> None:
     """Add a job to its kind."""
     own = memory(s)
     _catch_up(jobs, how, s, own)
@@ -73,7 +73,7 @@ def _admit(jobs: Jobs, how: Kinds, s: State, job: int) -> None:
 
 
 @njit()
-def _retire(jobs: Jobs, how: Kinds, s: State, job: int) -> None:
+def _retire(jobs: Jobs, how: Heaps, s: ElasticState, job: int) -> None:
     """Take the first job of its kind out."""
     own = memory(s)
     _catch_up(jobs, how, s, own)
@@ -83,7 +83,7 @@ def _retire(jobs: Jobs, how: Kinds, s: State, job: int) -> None:
 
 
 @njit()
-def _share(jobs: Jobs, how: Kinds, s: State) -> None:
+def _share(jobs: Jobs, how: Heaps, s: ElasticState) -> None:
     """Fill up from the smallest demand: each takes at most an equal part of what is left.
 
     Jobs of a kind, of one demand and one speed-up curve, do equal work, so that the one that ends
@@ -129,4 +129,4 @@ class MaxMin(Elastic):
     def settings(self, jobs: Jobs) -> Any:
         """Return the kinds."""
         sizes = np.bincount(jobs.group)
-        return Kinds(np.append(0, np.cumsum(sizes)), bool(sizes.max() == 1))
+        return Heaps(np.append(0, np.cumsum(sizes)), bool(sizes.max() == 1))

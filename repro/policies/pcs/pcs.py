@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -11,8 +11,9 @@ from repro.base.errors import ParamError
 from repro.base.typing import Floats, Ints
 from repro.engine.elastic import ruled
 from repro.model.baseline import Baseline
-from repro.model.elastic import HOLDERS, NO_GPUS, Elastic, Jobs, State, give
+from repro.model.elastic import HOLDERS, NO_GPUS, Elastic, ElasticState, Jobs, give
 from repro.model.policy import register
+from repro.model.settings import Above, AtLeast, Between
 
 #: Residual GPUs and demand (GPUs) below which classes share no further, as in the artifact.
 _ENOUGH = 1e-3
@@ -53,7 +54,7 @@ class Memory(NamedTuple):
 
 
 @njit(inline="always")
-def memory(s: State) -> Memory:
+def memory(s: ElasticState) -> Memory:
     """Own memory in a state."""
     return Memory(
         share=s.real[0],
@@ -68,7 +69,7 @@ def memory(s: State) -> Memory:
 
 
 @njit()
-def _admit(jobs: Jobs, how: Classes, s: State, job: int) -> None:
+def _admit(jobs: Jobs, how: Classes, s: ElasticState, job: int) -> None:
     """Put a job at the end of its class."""
     own = memory(s)
     k = jobs.group[job]
@@ -79,7 +80,7 @@ def _admit(jobs: Jobs, how: Classes, s: State, job: int) -> None:
 
 
 @njit()
-def _retire(jobs: Jobs, how: Classes, s: State, job: int) -> None:
+def _retire(jobs: Jobs, how: Classes, s: ElasticState, job: int) -> None:
     """Take a job out of its class; those before it move up."""
     own = memory(s)
     k = jobs.group[job]
@@ -97,7 +98,7 @@ def _retire(jobs: Jobs, how: Classes, s: State, job: int) -> None:
 
 
 @njit(error_model="numpy")
-def _divide(jobs: Jobs, how: Classes, s: State) -> None:
+def _divide(jobs: Jobs, how: Classes, s: ElasticState) -> None:
     """Share the GPUs among the classes: weighted max-min fairness over what their jobs ask for."""
     own = memory(s)
     share = own.share
@@ -129,7 +130,7 @@ def _divide(jobs: Jobs, how: Classes, s: State) -> None:
 
 
 @njit()
-def _reach(jobs: Jobs, how: Classes, s: State, k: int, level: int) -> int:
+def _reach(jobs: Jobs, how: Classes, s: ElasticState, k: int, level: int) -> int:
     """Return the GPUs that the jobs of a class take at a level of the cap."""
     own = memory(s)
     head = how.start[k] + own.head[k]
@@ -140,7 +141,7 @@ def _reach(jobs: Jobs, how: Classes, s: State, k: int, level: int) -> int:
 
 
 @njit()
-def _share(jobs: Jobs, how: Classes, s: State) -> None:
+def _share(jobs: Jobs, how: Classes, s: ElasticState) -> None:
     """Share GPUs among classes, then in each hand them out in order of arrival, up to the cap.
 
     If GPUs are left at the end of a class, its cap is relaxed for all its jobs by one level, and
@@ -184,7 +185,7 @@ def _share(jobs: Jobs, how: Classes, s: State) -> None:
 
 
 @njit()
-def _take_turns(jobs: Jobs, s: State) -> None:
+def _take_turns(jobs: Jobs, s: ElasticState) -> None:
     """Make GPUs whole: what fractions add up to goes to as many jobs, other ones every time."""
     own = memory(s)
     held = s.holders[: s.tally[HOLDERS]]
@@ -241,13 +242,13 @@ class Pcs(Elastic):
         seconds (the artifact's testbed: 100); 0: jobs hold fractions.
     """
 
-    thresholds: tuple[float, ...] = ()
-    weights: tuple[float, ...] = ()
-    c2: float | None = None
+    thresholds: tuple[Annotated[float, Above(0, "seconds")], ...] = ()
+    weights: tuple[Annotated[float, Above(0, finite=True)], ...] = ()
+    c2: Annotated[float, AtLeast(0)] | None = None
     decay: float | None = None
-    zeta_min: float = 0.01
-    delta: float = 0.01
-    turn: float = 0.0
+    zeta_min: Annotated[float, Between(0, 1)] = 0.01
+    delta: Annotated[float, AtLeast(1 / _MAX_LEVELS, finite=True)] = 0.01
+    turn: Annotated[float, AtLeast(0, "seconds", finite=True)] = 0.0
 
     time_fields = ("turn",)
     needs = frozenset({"duration"})
@@ -262,31 +263,22 @@ class Pcs(Elastic):
     rule: ClassVar[Any] = ruled(_admit, _retire, _share, Memory)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         thresholds = np.atleast_1d(self.thresholds)
         weights = np.atleast_1d(self.weights)
         if (thresholds.size or weights.size) and not (self.c2 is None and self.decay is None):
-            raise ParamError("pcs: give thresholds and weights, or c2 and decay, not both")
+            raise ParamError("policy 'pcs': give thresholds and weights, or c2 and decay, not both")
         if (self.c2 is None) != (self.decay is None):
-            raise ParamError("pcs: c2 and decay go together; give both or neither")
-        if not (np.diff(thresholds, prepend=0.0) > 0).all():
+            raise ParamError("policy 'pcs': c2 and decay go together; give both or neither")
+        if not (np.diff(thresholds) > 0).all():
             raise ParamError(
-                f"pcs: thresholds are {self.thresholds}; give seconds above 0 in ascending order"
+                f"policy 'pcs': thresholds are {self.thresholds}; give seconds in ascending order"
             )
         if weights.size and weights.size != thresholds.size + 1:
             raise ParamError(
-                f"pcs: {weights.size} weights for {thresholds.size} thresholds; give one weight "
-                f"more than thresholds"
+                f"policy 'pcs': {weights.size} weights for {thresholds.size} thresholds; give one "
+                f"weight more than thresholds"
             )
-        if not ((weights > 0) & (weights < math.inf)).all():
-            raise ParamError(f"pcs: weights are {self.weights}; give numbers above 0")
-        if self.c2 is not None and not self.c2 >= 0:
-            raise ParamError(f"pcs: c2 is {self.c2}; give 0 or more")
-        if not 0 <= self.zeta_min <= 1:
-            raise ParamError(f"pcs: zeta_min is {self.zeta_min}; give a number from 0 to 1")
-        if not 1 / _MAX_LEVELS <= self.delta < math.inf:
-            raise ParamError(f"pcs: delta is {self.delta}; give {1 / _MAX_LEVELS:g} or more")
-        if not 0 <= self.turn < math.inf:
-            raise ParamError(f"pcs: turn is {self.turn}; give seconds, or 0 for fractions of GPUs")
 
     @property
     def lease_s(self) -> float:
@@ -364,8 +356,8 @@ def decaying_weights(classes: int, decay: float) -> Floats:
     weights = np.round(weights / weights.sum(), 3)
     if not (weights > 0).all():
         raise ParamError(
-            f"pcs: with decay {decay} one of {classes} classes has a weight that rounds to 0; give "
-            f"a decay nearer 0, or a c2 that makes fewer classes"
+            f"policy 'pcs': with decay {decay} one of {classes} classes has a weight that rounds "
+            f"to 0; give a decay nearer 0, or a c2 that makes fewer classes"
         )
     weights /= weights.sum()
     weights[-1] = 1.0 - weights[:-1].sum()

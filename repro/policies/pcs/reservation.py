@@ -14,8 +14,8 @@ from repro.model.elastic import (
     NOW,
     WAKE,
     Elastic,
+    ElasticState,
     Jobs,
-    State,
     give,
     in_parts,
     pop,
@@ -45,7 +45,7 @@ class Memory(NamedTuple):
 
 
 @njit(inline="always")
-def memory(s: State) -> Memory:
+def memory(s: ElasticState) -> Memory:
     """Own memory in a state."""
     return Memory(
         start=s.real[0],
@@ -58,7 +58,7 @@ def memory(s: State) -> Memory:
 
 
 @njit()
-def _earliest(jobs: Jobs, s: State, gpus: int, length: float) -> float:
+def _earliest(jobs: Jobs, s: ElasticState, gpus: int, length: float) -> float:
     """Return from when on so many GPUs are free for so long, next to everyone's interval.
 
     One late to start is taken to begin now, one late to end to be late as long again.
@@ -97,7 +97,7 @@ def _earliest(jobs: Jobs, s: State, gpus: int, length: float) -> float:
 
 
 @njit()
-def _admit(jobs: Jobs, how: int, s: State, job: int) -> None:
+def _admit(jobs: Jobs, how: int, s: ElasticState, job: int) -> None:
     """Reserve the GPUs a job asks for, for as long as it is believed to take."""
     own = memory(s)
     gpus = min(jobs.asked[job], jobs.gpus)
@@ -112,7 +112,7 @@ def _admit(jobs: Jobs, how: int, s: State, job: int) -> None:
 
 
 @njit()
-def _share(jobs: Jobs, how: int, s: State) -> None:
+def _share(jobs: Jobs, how: int, s: ElasticState) -> None:
     """Start those whose interval has begun, in this order; nobody passes one without GPUs."""
     own = memory(s)
     now = s.clock[NOW]

@@ -1,22 +1,21 @@
 """Themis: GPUs to the job whose finish time suffers most, on leases or by shares of time."""
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from repro.base.assign import assign
 from repro.base.compiled import njit
-from repro.base.errors import ParamError
 from repro.base.typing import Floats, Ints
 from repro.engine.elastic import ruled
 from repro.model.decision import Decision
-from repro.model.elastic import EVENTS, HOLDERS, NOW, SHOWN, Elastic, Jobs, Rule, State, give
-from repro.model.policy import register
+from repro.model.elastic import EVENTS, HOLDERS, NOW, SHOWN, Elastic, ElasticState, Jobs, give
+from repro.model.policy import FromSettings, register
+from repro.model.settings import Above, AtLeast
 from repro.model.view import View
 from repro.policies.pcs._themis_shares import FairShares
 
-LEASES, SHARES = FORMS = ("leases", "shares")
+LEASES, SHARES = "leases", "shares"
 
 
 class Memory(NamedTuple):
@@ -30,7 +29,7 @@ class Memory(NamedTuple):
     work: Floats
     submit: Floats
     asked: Floats
-    #: what `State.seen` says, for the mean number of jobs present
+    #: what `ElasticState.seen` says, for the mean number of jobs present
     shown: Floats
     born: Floats
     #: rho if offered the GPUs left, and the finish time in a fair share of the cluster (s)
@@ -44,14 +43,14 @@ class Memory(NamedTuple):
     #: whether an offer was made; places of jobs that got one, in order
     taken: Ints
     picked: Ints
-    #: of each job in `State.holders`: its place, -1 if it is done
+    #: of each job in `ElasticState.holders`: its place, -1 if it is done
     holding: Ints
     #: entry 0: jobs present
     number: Ints
 
 
 @njit(inline="always")
-def memory(s: State) -> Memory:
+def memory(s: ElasticState) -> Memory:
     """Own memory in a state."""
     return Memory(
         left=s.real[0],
@@ -73,7 +72,7 @@ def memory(s: State) -> Memory:
 
 
 @njit()
-def _admit(jobs: Jobs, how: int, s: State, job: int) -> None:
+def _admit(jobs: Jobs, how: int, s: ElasticState, job: int) -> None:
     """Put a job at the end of the list."""
     own = memory(s)
     place = own.number[0]
@@ -88,7 +87,7 @@ def _admit(jobs: Jobs, how: int, s: State, job: int) -> None:
 
 
 @njit()
-def _retire(jobs: Jobs, how: int, s: State, job: int) -> None:
+def _retire(jobs: Jobs, how: int, s: ElasticState, job: int) -> None:
     """Take a job out of the list; those behind it move up."""
     own = memory(s)
     number = own.number[0]
@@ -111,7 +110,7 @@ def _retire(jobs: Jobs, how: int, s: State, job: int) -> None:
 
 
 @njit(error_model="numpy")
-def _rate(jobs: Jobs, s: State, number: int) -> None:
+def _rate(jobs: Jobs, s: ElasticState, number: int) -> None:
     """Compute rho of everyone who is offered all GPUs, or what it asks for."""
     own = memory(s)
     for at in range(s.tally[HOLDERS]):
@@ -193,7 +192,7 @@ def _list_worst(
 
 
 @njit(error_model="numpy")
-def _share(jobs: Jobs, how: int, s: State) -> None:
+def _share(jobs: Jobs, how: int, s: ElasticState) -> None:
     """Offer the GPUs left to the job of largest rho, again and again.
 
     While the GPUs left are no fewer than a job asks for, its rho stands still: of these the worst
@@ -252,6 +251,11 @@ def _share(jobs: Jobs, how: int, s: State) -> None:
     s.tally[HOLDERS] = count
 
 
+#: What both forms read.
+NEEDS = frozenset({"duration"})
+RULE = ruled(_admit, _retire, _share, Memory)
+
+
 @register("themis")
 @dataclass(frozen=True)
 class Themis(Elastic):
@@ -284,10 +288,10 @@ class Themis(Elastic):
 
     families = ("ftf",)
 
-    form: str | None = None
-    lease: float = 600.0
+    form: Literal["leases", "shares"] | None = None
+    lease: Annotated[float, Above(0, "seconds")] = 600.0
     iterations_in_denominator: bool | None = None
-    initial_service: float = 0.0
+    initial_service: Annotated[float, AtLeast(0, "seconds", finite=True)] = 0.0
 
     time_fields = ("lease", "initial_service")
     rule_values: ClassVar = {
@@ -295,19 +299,13 @@ class Themis(Elastic):
         "muri": {"form": SHARES, "iterations_in_denominator": True},
     }
 
-    needs = frozenset({"duration"})
-    leases: ClassVar[Any] = ruled(_admit, _retire, _share, Memory)
-
-    def __post_init__(self) -> None:
-        # form ``shares`` keeps gangs whole and reads more; the class's values are those of leases
-        if self.form == SHARES:
-            object.__setattr__(self, "elastic", False)
-            object.__setattr__(self, "needs", self.needs | {"iteration_time"})
-
-    @property
-    def rule(self) -> Rule | None:  # type: ignore[override]
-        """The compiled rule; form ``shares`` has none."""
-        return self.leases if self.form == LEASES else None
+    # form ``shares`` keeps gangs whole and reads more
+    elastic: ClassVar[Any] = FromSettings(True, lambda policy: policy.form != SHARES)
+    needs: ClassVar[Any] = FromSettings(
+        NEEDS, lambda policy: NEEDS | {"iteration_time"} if policy.form == SHARES else NEEDS
+    )
+    #: only form ``leases`` has a compiled rule
+    rule: ClassVar[Any] = FromSettings(None, lambda policy: RULE if policy.form == LEASES else None)
 
     @property
     def lease_s(self) -> float:
@@ -316,14 +314,6 @@ class Themis(Elastic):
 
     def session(self, view: View) -> Callable[[View], Decision]:
         """Return the decision function of one run."""
-        if self.form not in FORMS:
-            raise ParamError(f"themis: form is {self.form!r}; accepted: {', '.join(FORMS)}")
-        lease = self.lease
-        start = self.initial_service
-        if self.form == LEASES:
-            if not lease > 0:
-                raise ParamError(f"themis: lease is {lease}; give a positive number of seconds")
-            return super().session(view)
-        if not 0 <= start < math.inf:
-            raise ParamError(f"themis: initial_service is {start}; give seconds, 0 or more")
-        return FairShares(view, bool(self.iterations_in_denominator), start)
+        if self.form == SHARES:
+            return FairShares(view, bool(self.iterations_in_denominator), self.initial_service)
+        return super().session(view)

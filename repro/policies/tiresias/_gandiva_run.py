@@ -10,16 +10,16 @@ from repro.base.typing import Flags, Floats, Ints
 from repro.model.cluster.spec import Cluster
 from repro.model.jobs import JobTable, State
 from repro.model.records import Intervals
-from repro.policies.tiresias._gandiva_simulator import Sets, empty, ends_slice, heads, step
+from repro.policies.tiresias._gandiva_simulator import Sets, empty_sets, ends_slice, set_heads, step
 
 #: Intervals that are recorded in one call at most, or GPUs of the cluster if more.
 _AT_ONCE = 100_000
-#: Entries of `Clock.tally`: numbers of jobs that hold GPUs, that have arrived, and that have not
-#: finished.
+#: Entries of `StepClock.tally`: numbers of jobs that hold GPUs, that have arrived, and that have
+#: not finished.
 _HOLDERS, _ARRIVED, _LEFT = range(3)
 
 
-class Clock(NamedTuple):
+class StepClock(NamedTuple):
     """Progress of a run, written in place."""
 
     #: (1,): time of the next step (s)
@@ -36,7 +36,7 @@ class Clock(NamedTuple):
     finished: Flags
 
 
-def play(
+def simulate_steps(
     table: JobTable,
     cluster: Cluster,
     intervals: Intervals | None,
@@ -67,8 +67,8 @@ def play(
     n = table.count
     gpus = np.array(table.gpus, dtype=np.int64)
     submit = np.array(table.submit)
-    sets = empty(gpus.astype(float), cluster)
-    clock = Clock(
+    sets = empty_sets(gpus.astype(float), cluster)
+    clock = StepClock(
         next=submit[:1].copy(),
         tally=np.array([0, 0, n]),
         holders=np.zeros(n, np.int64),
@@ -90,14 +90,14 @@ def play(
 @njit()
 def _steps(
     s: Sets,
-    clock: Clock,
+    clock: StepClock,
     state: State,
     submit: Floats,
     slice_s: float,
     step_s: float,
     spans: Floats,
 ) -> int:
-    """Play steps until all jobs have finished or ``spans`` is nearly full.
+    """Simulate steps until all jobs have finished or ``spans`` is nearly full.
 
     ``submit``, (jobs,): submit time (s). ``spans``, (3, intervals): job, start (s), end (s).
     Returns the number of intervals written.
@@ -123,7 +123,7 @@ def _steps(
 
 
 @njit()
-def _complete(clock: Clock, state: State, now: float, spans: Floats) -> int:
+def _complete(clock: StepClock, state: State, now: float, spans: Floats) -> int:
     """Finish the jobs whose work is done by ``now`` (s).
 
     ``spans``, (3, intervals), get their intervals. Returns the number of intervals written.
@@ -146,13 +146,13 @@ def _complete(clock: Clock, state: State, now: float, spans: Floats) -> int:
 
 
 @njit()
-def _apply(s: Sets, clock: Clock, state: State, now: float, spans: Floats) -> int:
+def _apply(s: Sets, clock: StepClock, state: State, now: float, spans: Floats) -> int:
     """Stop and start jobs as the sets say.
 
     ``spans``, (3, intervals), get the intervals of jobs that stop. Returns the number of intervals
     written.
     """
-    chosen = heads(s, clock.chosen)
+    chosen = set_heads(s, clock.chosen)
     for job in clock.chosen[:chosen]:
         clock.is_chosen[job] = True
     count = 0

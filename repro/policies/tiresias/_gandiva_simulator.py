@@ -63,7 +63,7 @@ class Sets(NamedTuple):
     num_gpus: int
 
 
-def empty(widths: Floats, cluster: Cluster) -> Sets:
+def empty_sets(widths: Floats, cluster: Cluster) -> Sets:
     """Node sets before the first job, for jobs that ask for ``widths`` GPUs, (jobs,)."""
     gpus = widths.astype(np.int64)
     asked = set(gpus.tolist())
@@ -388,7 +388,7 @@ def _reverse(order: Ints) -> None:
 
 
 @njit()
-def heads(s: Sets, runs: Ints) -> int:
+def set_heads(s: Sets, runs: Ints) -> int:
     """Write the jobs that run until the next step to `runs`, (jobs,); return how many."""
     number = 0
     for size in range(len(s.gpus)):
@@ -413,7 +413,7 @@ def ends_slice(now: float, slice_s: float) -> bool:
 
 def stepper(slice_s: float, step_s: float, view: View) -> Callable[[View], RunSet]:
     """Return the decision function of one run."""
-    s = empty(view.widths, view.cluster)
+    s = empty_sets(view.widths, view.cluster)
     finished = np.zeros(len(view.widths), np.bool_)
     runs = np.zeros(len(view.widths), np.int64)
 
@@ -428,7 +428,7 @@ def stepper(slice_s: float, step_s: float, view: View) -> Callable[[View], RunSe
         )  # fmt: skip
         same = not (view.changed or s.tally[MOVED]) and s.tally[OPENED] == opened
         wake = _next_change(s, now, slice_s, step_s) if same else now + step_s
-        return RunSet(runs[: heads(s, runs)].tolist(), "exact", wake)
+        return RunSet(runs[: set_heads(s, runs)].tolist(), "exact", wake)
 
     return decide
 

@@ -4,14 +4,16 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from repro.base.errors import ParamError
 from repro.model.cluster.spec import Cluster
 from repro.model.decision import Decision, RunSet
 from repro.model.policy import Play, Policy, register
+from repro.model.rules import Completions
+from repro.model.settings import Above
 from repro.model.view import View
-from repro.policies.tiresias._gandiva_run import play
+from repro.policies.tiresias._gandiva_run import simulate_steps
 from repro.policies.tiresias._gandiva_simulator import stepper
 
 
@@ -36,8 +38,8 @@ class Gandiva(Policy):
     Reference: Tiresias, NSDI 2019, sections 5.1 and 5.3 (its Gandiva baseline); Gandiva, OSDI 2018.
     """
 
-    slice_s: float = 60.0
-    step_s: float | None = None
+    slice_s: Annotated[float, Above(0, "seconds")] = 60.0
+    step_s: Annotated[float, Above(0, "seconds")] | None = None
     form: Literal["paper", "simulator"] | None = None
 
     time_fields = ("slice_s", "step_s")
@@ -48,13 +50,15 @@ class Gandiva(Policy):
 
     @property
     def poll_s(self) -> float:
-        """Completions wait for the next step."""
+        """Seconds between steps; 0: nothing waits for a step."""
         return 0.0 if self.step_s in (None, math.inf) else self.step_s
+
+    def completions(self) -> Completions:
+        """Completions wait for the next step."""
+        return Completions(poll_s=self.poll_s)
 
     def session(self, view: View) -> Callable[[View], Decision]:
         """Return the node sets of one run."""
-        if not self.slice_s > 0 or (self.step_s is not None and not self.step_s > 0):
-            raise ParamError("gandiva: slice_s and step_s are positive numbers of seconds")
         if self.form != "simulator":
             return _Slicer(self, view)
         if not self.poll_s:
@@ -68,7 +72,7 @@ class Gandiva(Policy):
         alike = len({node.gpus for node in cluster.nodes}) == 1 and not cluster.gpu_types
         if self.form != "simulator" or not alike:
             return None
-        return partial(play, slice_s=self.slice_s, step_s=self.poll_s)
+        return partial(simulate_steps, slice_s=self.slice_s, step_s=self.poll_s)
 
 
 @dataclass

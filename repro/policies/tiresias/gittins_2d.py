@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Annotated, Literal
 
-from repro.base.errors import ParamError, refuse_unknown
+from repro.base.errors import ParamError
 from repro.base.typing import Array
 from repro.engine.select.resort import Resort
 from repro.model.policy import Key, Order, Ordering, register
+from repro.model.settings import Above
 from repro.model.view import View
 from repro.policies.tiresias._gittins import (
     GittinsIndex,
@@ -45,29 +47,29 @@ class Gittins2D(Order):
     """
 
     history: str | Sequence[float] = PUBLIC_SAMPLE
-    index: str = "remaining"
-    delta: float | None = None
-    quantum: float = 60.0
+    index: Literal["remaining", "mean", "total"] = "remaining"
+    delta: Annotated[float, Above(0, "GPU-seconds")] | None = None
+    quantum: Annotated[float, Above(0, "seconds")] = 60.0
 
     time_fields = ("history", "quantum")
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.delta is not None and self.index != "remaining":
+            raise ParamError(
+                f"policy 'gittins-2d': delta is {self.delta} with index {self.index!r}; give it "
+                f"only with 'remaining'"
+            )
+
     def ranking(self) -> Index:
         """Return the index as a function of attained GPU-seconds."""
-        refuse_unknown("gittins-2d: index cannot be", [self.index], INDICES)
         samples = history(self.history)
         if self.delta is None:
             return INDICES[self.index](samples)
-        if self.index != "remaining" or not self.delta > 0:
-            raise ParamError(
-                f"gittins-2d: delta is {self.delta} with index {self.index!r}; give positive "
-                f"GPU-seconds, and only with 'remaining'"
-            )
         return GittinsIndex(samples, self.delta)
 
     def quantum_s(self) -> float:
         """Return the quantum (s)."""
-        if not self.quantum > 0:
-            raise ParamError(f"gittins-2d: quantum is {self.quantum}; give positive seconds")
         return self.quantum
 
     def ordering(self, view: View) -> Ordering:

@@ -1,9 +1,13 @@
-"""Continuous 2D-LAS (Tiresias, section 3.2.1)."""
+"""Continuous 2D-LAS (Tiresias, section 3.2.1).
+
+Key: attained service W_J t_J. Ties: submission, then order in the trace.
+"""
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from repro.base.errors import ParamError
 from repro.model.policy import Order, Steady, register
+from repro.model.settings import Above
 from repro.model.view import View
 
 
@@ -19,7 +23,7 @@ class Las2D(Order):
         the time, so that a continuous rule needs one; it tends to equal sharing as it shrinks.
     """
 
-    quantum: float = 60.0
+    quantum: Annotated[float, Above(0, "seconds")] = 60.0
 
     time_fields = ("quantum",)
 
@@ -37,6 +41,4 @@ class Las2D(Order):
 
     def quantum_s(self) -> float:
         """Return the quantum (s)."""
-        if not self.quantum > 0:
-            raise ParamError(f"las-2d: quantum is {self.quantum}; give positive seconds")
         return self.quantum

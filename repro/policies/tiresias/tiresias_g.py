@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar, Literal
 
-from repro.base.errors import ParamError
 from repro.model.policy import register
+from repro.model.settings import Above
 from repro.policies.tiresias._gittins import GittinsIndex, Index, TotalServiceTable
 from repro.policies.tiresias.tiresias_l import TiresiasL
 from repro.trace.history import PUBLIC_SAMPLE, history
@@ -35,8 +35,8 @@ class TiresiasG(TiresiasL):
     families = ("gittins",)
 
     history: str | Sequence[float] = PUBLIC_SAMPLE
-    delta: float | None = None
-    index: str | None = None
+    delta: Annotated[float, Above(0, "GPU-seconds")] | None = None
+    index: Literal["remaining", "total"] | None = None
 
     time_fields = ("thresholds", "history", "delta")
     rule_values: ClassVar = {
@@ -48,13 +48,9 @@ class TiresiasG(TiresiasL):
         """Return the index of each queue, None for a FIFO queue."""
         limits = self.limits()
         samples = history(self.history)
-        if self.delta is not None and not self.delta > 0:
-            raise ParamError(f"{self.name}: delta is {self.delta}; give positive GPU-seconds")
         if self.index == "total":
             table = TotalServiceTable(samples, self.delta or limits[0])
             return [table] * len(limits)
-        if self.index not in (None, "remaining"):
-            raise ParamError(f"{self.name}: index is {self.index!r}; accepted: remaining, total")
         ranked: list[Index | None] = [
             GittinsIndex(samples, self.delta or limit) for limit in limits[:-1]
         ]

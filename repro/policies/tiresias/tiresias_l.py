@@ -1,4 +1,8 @@
-"""Tiresias-L: K queues of Discretised 2DAS (Tiresias, section 3.2.3), demotion, promotion."""
+"""Tiresias-L: K queues of Discretised 2DAS (Tiresias, section 3.2.3), demotion, promotion.
+
+A job leaves queue k when W_J t_J reaches Q_k. Key: queue, then first start, then submission.
+Ties: order in the trace. With ``history_ties`` a queue is a list that keeps its own order.
+"""
 
 import math
 from collections.abc import Sequence
@@ -6,11 +10,13 @@ from dataclasses import dataclass
 from functools import partial
 from heapq import heappop, heappush
 from itertools import pairwise
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from repro.base.errors import ParamError
 from repro.engine.select.resort import Resort
 from repro.model.policy import Key, Order, Ordering, Steady, register
+from repro.model.rules import Completions
+from repro.model.settings import Above
 from repro.model.view import View
 from repro.policies.tiresias._gittins import Index
 
@@ -57,15 +63,14 @@ class TiresiasL(Order):
 
     families = ("las",)
 
-    thresholds: tuple[float, ...] | None = None
-    promote_knob: float = math.inf
+    thresholds: tuple[Annotated[float, Above(0, "GPU-seconds")], ...] | None = None
+    promote_knob: Annotated[float, Above(0)] = math.inf
     exact_demotion: bool | None = None
     whole_second_limits: bool | None = None
     history_ties: bool | None = None
     cumulative_waiting: bool | None = None
 
     time_fields: ClassVar[tuple[str, ...]] = ("thresholds",)
-    exact_ties = True
     rule_values: ClassVar = {
         "paper": {
             "thresholds": (3200.0,),
@@ -78,21 +83,26 @@ class TiresiasL(Order):
         "muri": {**_SIMULATOR, "whole_second_limits": True},
     }
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.limits()
+
+    def completions(self) -> Completions:
+        """Only equal completion times are one event."""
+        return Completions(tie_rel=0.0)
+
     def indices(self) -> Sequence[Index | None] | None:
         """Return what ranks the jobs of each queue, None for FIFO; None: all queues are FIFO."""
         return None
 
     def limits(self) -> tuple[float, ...]:
-        """Return the checked thresholds (GPU-seconds) followed by infinity."""
+        """Thresholds (GPU-seconds) followed by infinity."""
         raw = self.thresholds if self.thresholds is not None else (3200.0,)
         values = (raw,) if isinstance(raw, (int, float)) else tuple(raw)
-        if not all(a < b for a, b in pairwise((0, *values))):
+        if not all(a < b for a, b in pairwise(values)):
             raise ParamError(
-                f"{self.name}: thresholds are {values}; give ascending positive GPU-seconds"
-            )
-        if not self.promote_knob > 0:
-            raise ParamError(
-                f"{self.name}: promote_knob is {self.promote_knob}; give a positive number or inf"
+                f"policy {self.name!r}: thresholds are {values}; give GPU-seconds in ascending "
+                f"order"
             )
         return (*values, math.inf)
 

@@ -6,13 +6,15 @@ import pytest
 
 from repro import make, simulate
 from repro.engine.holdings import Holdings
+from repro.model.rules import Completions
 from repro.trace import synth
 
 
 class Looking(type(make("srtf"))):
     """Sees completions once a day, several at once."""
 
-    poll_s = 86_400.0
+    def completions(self):
+        return Completions(poll_s=86_400.0)
 
 
 @pytest.mark.parametrize("policy", ["muri-s", "muri-l", "antman", "srtf", Looking()])

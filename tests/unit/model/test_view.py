@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -13,6 +14,7 @@ from repro import simulate
 from repro.base.errors import PolicyError
 from repro.model.decision import Run, RunSet
 from repro.model.policy import Policy
+from repro.model.view import View
 from repro.testing import small_trace
 
 
@@ -178,3 +180,9 @@ def test_of_many_jobs_it_says_what_it_says_of_each():
     simulate(small_trace(), "1x4", Counting())
     assert came == list(range(6))
     assert sorted(gone) == sorted(set(gone))
+
+
+def test_the_list_of_what_a_view_offers_is_complete():
+    offered = {name for name in vars(View) if not name.startswith("_")}
+    listed = set(re.findall(r"``(\w+)[(`]", View.__doc__ or ""))
+    assert offered <= listed, offered - listed

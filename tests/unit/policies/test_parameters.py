@@ -60,20 +60,20 @@ def test_an_unknown_policy_is_refused_with_near_matches():
 @pytest.mark.parametrize(
     ("name", "settings", "message"),
     [
-        ("tiresias-l", {"thresholds": (200.0, 100.0)}, "ascending positive"),
-        ("tiresias-l", {"thresholds": (100.0, 100.0)}, "ascending positive"),
-        ("tiresias-l", {"thresholds": (0.0,)}, "ascending positive"),
-        ("tiresias-l", {"thresholds": (-5.0, 10.0)}, "ascending positive"),
-        ("tiresias-l", {"thresholds": (math.nan,)}, "ascending positive"),
+        ("tiresias-l", {"thresholds": (200.0, 100.0)}, "GPU-seconds in ascending order"),
+        ("tiresias-l", {"thresholds": (100.0, 100.0)}, "GPU-seconds in ascending order"),
+        ("tiresias-l", {"thresholds": (0.0,)}, "number of GPU-seconds above 0"),
+        ("tiresias-l", {"thresholds": (-5.0, 10.0)}, "number of GPU-seconds above 0"),
+        ("tiresias-l", {"thresholds": (math.nan,)}, "number of GPU-seconds above 0"),
         ("tiresias-l", {"promote_knob": 0.0}, "promote_knob is 0.0"),
         ("tiresias-l", {"promote_knob": -1.0}, "promote_knob"),
         ("tiresias-g", {"history": (1.0, 2.0), "delta": 0.0}, "delta is 0.0"),
-        ("tiresias-g", {"history": (1.0, 2.0), "index": "best"}, "remaining, total"),
+        ("tiresias-g", {"history": (1.0, 2.0), "index": "best"}, "remaining or total"),
         ("tiresias-g", {"history": ()}, "at least one positive"),
         ("tiresias-g", {"history": (1.0, -2.0)}, "at least one positive"),
         ("las-2d", {"quantum": 0.0}, "quantum is 0.0"),
         ("las-2d", {"quantum": -3.0}, "quantum is -3.0"),
-        ("gandiva", {"slice_s": 0.0}, "positive"),
+        ("gandiva", {"slice_s": 0.0}, "slice_s is 0.0; give a number of seconds above 0"),
     ],
 )
 def test_bad_values_are_refused_before_the_run(name, settings, message):

@@ -10,7 +10,7 @@ import pytest
 from repro.base.errors import ParamError
 from repro.model.cluster import Cluster, Node
 from repro.placement.network import Gang, Scoring, Site
-from repro.policies.liquid.grouping import Genetic, empty, inject, room_of, search
+from repro.policies.liquid.grouping import Genetic, inject, room_of, search, without_node
 
 
 def instance(number):
@@ -122,7 +122,7 @@ def test_an_injected_and_an_emptied_node():
     taker = np.array([2, 3, 3, 2])
     # nodes 2 and 3 hold what node 0 brings, so both go; the orphans find idle node 1
     assert inject(room, giver, taker, 0, False).tolist() == [0, 0, 1, 1]
-    child, fits = empty(room, np.array([0, 1, 1, 2]), 0, False)
+    child, fits = without_node(room, np.array([0, 1, 1, 2]), 0, False)
     assert (child.tolist(), fits) == ([2, 1, 1, 2], True)
     full = room_of(Site(Cluster.parse("2x2")), [Gang(1, 2), Gang(0, 1)])
-    assert not empty(full, np.array([0, 0, 1, 1]), 0, False)[1]
+    assert not without_node(full, np.array([0, 0, 1, 1]), 0, False)[1]

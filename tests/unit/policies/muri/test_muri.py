@@ -45,15 +45,15 @@ def pair(**columns):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"max_group": 1}, "max_group is 1; give 2 to 4"),
-        ({"max_group": 5}, "max_group is 5; give 2 to 4"),
+        ({"max_group": 1}, "max_group is 1; give a whole number from 2 to 4"),
+        ({"max_group": 5}, "max_group is 5; give a whole number from 2 to 4"),
         ({"max_group": 2.5}, "max_group is 2.5; give a whole number"),
         ({"ordering": "x"}, "ordering is 'x'; give best or worst"),
         ({"noise": 2}, "noise is 2; give a number from 0 to 1"),
         ({"noise": -0.1}, "noise is -0.1; give a number from 0 to 1"),
         ({"noise": float("nan")}, "noise is nan; give a number from 0 to 1"),
-        ({"interval": 0}, "interval is 0; give a positive number of seconds"),
-        ({"interval": -360.0}, "interval is -360.0; give a positive number of seconds"),
+        ({"interval": 0}, "interval is 0; give a number of seconds above 0"),
+        ({"interval": -360.0}, "interval is -360.0; give a number of seconds above 0"),
     ],
 )
 def test_settings_out_of_range_are_refused(policy, settings, message):
@@ -68,9 +68,13 @@ def test_the_rules_fill_what_was_left_open(policy):
     paper = make(policy)
     artifact = make(policy, "muri")
     assert (paper.measured_factors, paper.halving_rounds, paper.best_first) == (False, True, True)
-    assert (paper.wide_first, paper.tie_s) == (False, 0.0)
+    assert (paper.wide_first, paper.completions().tie_s) == (False, 0.0)
     assert (artifact.measured_factors, artifact.halving_rounds) == (True, False)
-    assert (artifact.best_first, artifact.wide_first, artifact.tie_s) == (False, True, 1e-4)
+    assert (artifact.best_first, artifact.wide_first, artifact.completions().tie_s) == (
+        False,
+        True,
+        1e-4,
+    )
     assert artifact.performance().factors == (1.33 / 1.015, 1.5 / 1.015, 1.37 / 1.015)
     cheaper = make(policy, "muri", blossom=False).performance().factors
     assert cheaper == (1.33 / 1.015, 1.5 / 1.015, 1.3 / 1.015)

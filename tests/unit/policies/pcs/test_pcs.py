@@ -133,10 +133,10 @@ def test_a_last_weight_that_rounds_to_0_is_none():
     [
         ({"thresholds": (5, 3)}, "thresholds are .* ascending"),
         ({"thresholds": (5,), "weights": (1,)}, "1 weights for 1 thresholds"),
-        ({"thresholds": (5,), "weights": (1, 0)}, "weights are .* above 0"),
+        ({"thresholds": (5,), "weights": (1, 0)}, "weights is .* above 0"),
         ({"thresholds": (5,), "c2": 1.0, "decay": 1.0}, "thresholds and weights, or c2 and decay"),
         ({"c2": 1.0}, "c2 and decay go together"),
-        ({"c2": -1.0, "decay": 1.0}, "c2 is -1.0; give 0 or more"),
+        ({"c2": -1.0, "decay": 1.0}, "c2 is -1.0; give a number of 0 or more"),
         ({"zeta_min": 1.5}, "zeta_min is 1.5; give a number from 0 to 1"),
         ({"delta": 0.0}, "delta is 0.0"),
         ({"turn": -1.0}, "turn is -1.0"),

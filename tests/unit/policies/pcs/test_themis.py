@@ -160,7 +160,7 @@ def test_battery(cluster):
 @pytest.mark.parametrize(
     ("jobs", "cluster", "chosen", "error", "message"),
     [
-        (small_trace(), "1x4", {"form": "auction"}, ParamError, "accepted: leases, shares"),
+        (small_trace(), "1x4", {"form": "auction"}, ParamError, "give leases or shares"),
         (small_trace(), "1x4", {"lease": 0.0}, ParamError, "lease is 0.0"),
         (
             small_trace(),

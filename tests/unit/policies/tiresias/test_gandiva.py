@@ -62,7 +62,9 @@ def test_steps_that_change_nothing_are_skipped(cluster, begin, slice_s, form, mo
 def test_the_compiled_run_is_that_of_the_engine(cluster, begin, slice_s, sizes, monkeypatch):
     trace = jobs_that_queue(begin, sizes)
     policy = Gandiva(slice_s=slice_s)
-    monkeypatch.setattr(gandiva, "play", functools.partial(_gandiva_run.play, at_once=50))
+    monkeypatch.setattr(
+        gandiva, "simulate_steps", functools.partial(_gandiva_run.simulate_steps, at_once=50)
+    )
     compiled = simulate(trace, cluster, policy, rules="tiresias")
     step_by_step(monkeypatch)
     engine = simulate(trace, cluster, policy, rules="tiresias")
@@ -80,7 +82,7 @@ def test_sizes_that_the_public_simulator_knows_are_visited_first():
     trace = jobs_that_queue(sizes=(1, 2, 3, 7, 16))
     cluster = simulate(trace, "4x8", Gandiva(), rules="tiresias").meta["cluster"]
     widths = trace["num_gpus"].to_numpy(float)
-    sets = _gandiva_simulator.empty(widths, gandiva.Cluster.parse(cluster))
+    sets = _gandiva_simulator.empty_sets(widths, gandiva.Cluster.parse(cluster))
     assert sets.gpus.tolist() == [16, 1, 2, 3, 7]
     assert sets.nodes.tolist() == [2, 1, 1, 1, 1]
     assert sets.capacity.tolist() == [1, 8, 4, 2, 1]
