@@ -138,6 +138,8 @@ def mean_jobs(s: ElasticState, job: int) -> float:
     return float(shown / (1 + s.tally[EVENTS] - s.seen[1, job]))
 
 
+# Rounds and Themis have compiled heaps of their own: one heap that is passed its order as a
+# compiled function is not cached by Numba and costs up to 1.6 times (docs/architecture.md).
 @njit()
 def push(heap: Ints, key: Floats, tie: Ints, start: int, size: int, job: int) -> None:
     """Add a job to a binary heap of ``size`` jobs that begins at ``start``; smallest key on top."""

@@ -1,9 +1,12 @@
 """Consolidated first fit on an empty cluster, for rules that place all gangs anew each time."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
+from typing import TypeVar
 
 from repro.model.cluster.spec import Cluster
+
+Item = TypeVar("Item")
 
 
 class FirstFit:
@@ -37,6 +40,25 @@ class FirstFit:
         self.free = self.num_gpus
         for switch in self._switches:
             switch.clear()
+
+    def scan(self, ranked: Iterable[Item], gpus: Callable[[Item], int]) -> Iterator[Item]:
+        """Items whose gangs get a place on the empty cluster, in the order of ``ranked``.
+
+        ``gpus`` tells the GPUs of an item's gang. A gang without a place is skipped.
+        """
+        self.clear()
+        refused = set[int]()
+        for item in ranked:
+            width = gpus(item)
+            if width in refused:
+                continue
+            if self.take(width):
+                yield item
+                if not self.free:
+                    return
+            else:
+                # idle GPUs only shrink during a scan
+                refused.add(width)
 
     def take(self, gpus: int) -> bool:
         """Take the place of a gang if there is one, and tell whether there was."""

@@ -1,10 +1,10 @@
 """Muri's Algorithm 1: which jobs may get GPUs, what merging is worth, and which groups form."""
 
+import heapq
 import itertools
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from heapq import heappop, heapreplace
 from typing import Any
 
 import numpy as np
@@ -116,37 +116,33 @@ class Candidates:
         In order of priority, a job for whose gang the empty cluster has a place left takes it for
         itself and the next ones of its width, ``max_group`` in all.
         """
-        nodes = self._nodes
         size = self._max_group
         lanes = {}
         for width in running.keys() | self._lines.keys():
             ahead = itertools.islice(self._lines.get(width, ()), size * (self._num_gpus // width))
             if line := sorted([*running.get(width, ()), *ahead]):
                 lanes[width] = line
-        # sorted, thus a heap
-        heads = sorted(self._head(width, line[0], fresh) for width, line in lanes.items())
-        order = [-head[2] for head in heads]
-        slots = dict.fromkeys(order, 0)
-        nodes.clear()
-        while heads and nodes.free:
-            width = -heads[0][2]
-            if not nodes.take(width):
-                heappop(heads)
-                continue
-            slots[width] += 1
-            line = lanes[width]
-            place = size * slots[width]
-            if place < len(line):
-                heapreplace(heads, self._head(width, line[place], fresh))
-            else:
-                heappop(heads)
-        return {width: lanes[width][: size * slots[width]] for width in order if slots[width]}
+        width_of = self._width_of
+        # every size-th job of a line takes a place, which the next ones of its width share
+        leaders = (line[::size] for line in lanes.values())
+        ranked = heapq.merge(*leaders, key=self._order(fresh))
+        placed = self._nodes.scan(ranked, lambda entry: width_of[entry[2]])
+        places = Counter([width_of[job] for _, _, job in placed])
+        return {width: lanes[width][: size * number] for width, number in places.items()}
 
-    def _head(self, width: int, entry: Entry, fresh: range) -> tuple[float, tuple[int, ...], int]:
-        """Return what is compared: value, ties, minus the width."""
-        value, rank, job = entry
-        ties = (1, rank) if job in fresh else (0, -width, rank)
-        return value, ties if self._wide_first else (rank,), -width
+    def _order(self, fresh: range) -> Callable[[Entry], Any] | None:
+        """Sort key of entries of all widths; None: entries sort as they are."""
+        if not self._wide_first:
+            return None
+        width_of = self._width_of
+
+        def key(entry: Entry) -> tuple[float, bool, int, int]:
+            value, rank, job = entry
+            if job in fresh:
+                return value, True, 0, rank
+            return value, False, -width_of[job], rank
+
+        return key
 
 
 class Profiles:

@@ -136,17 +136,6 @@ class FairShares:
 
     def _fitting(self, ranked: Ints) -> list[int]:
         """Return the jobs that fit, first fit in order of rank on empty nodes."""
-        nodes = self.nodes
-        chosen = []
-        nodes.clear()
         widths = self.gpus[ranked].astype(int).tolist()
-        open_ = set(widths)
-        for job, gpus in zip(ranked.tolist(), widths, strict=True):
-            if gpus in open_ and nodes.take(gpus):
-                chosen.append(job)
-            else:
-                # idle GPUs only shrink during a scan
-                open_.discard(gpus)
-                if not open_:
-                    break
-        return chosen
+        width_of = dict(zip(ranked.tolist(), widths, strict=True))
+        return list(self.nodes.scan(width_of, width_of.__getitem__))
