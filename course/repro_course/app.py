@@ -11,7 +11,7 @@ class CourseCommands(LazyGroup):
     """What stands after ``repro course``."""
 
     home: ClassVar[str] = "repro_course"
-    places: ClassVar = {
+    targets: ClassVar = {
         "release": (
             "commands:release",
             "Write the student's folder: assignments without solutions and hidden tests.",

@@ -7,6 +7,9 @@ from repro.base.compiled import njit
 
 @njit()
 def assign(target: Any, source: Any) -> None:
-    """Copy in order; for ``target[:] = source`` Numba compiles two seconds of error texts."""
-    for place in range(len(target)):
-        target[place] = source[place]
+    """Copy ``source`` into ``target``.
+
+    Numba takes two seconds longer to compile ``target[:] = source``, for its error messages.
+    """
+    for index in range(len(target)):
+        target[index] = source[index]

@@ -1,7 +1,7 @@
-"""The one ``njit`` of every compiled loop: machine code is never older than the source it is from.
+"""The ``njit`` of all compiled loops, with a cache of machine code that is never stale.
 
-Numba looks only at the file of the outermost function to see whether kept code is stale. Here the
-code of a module lies in a folder named by a hash of that module and of all it imports.
+Numba compares cached code with the file of the outermost function only. Here the machine code of a
+module lies in a folder named by a hash of the module and of all modules that it imports.
 """
 
 import contextlib
@@ -28,40 +28,40 @@ from repro.base.release import STARTED
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 ENV_FOLDER = "NUMBA_CACHE_DIR"
-#: What the compiler may assume of sums where their order does not matter.
+#: Fast-math flags for loops in which the order of a sum does not matter.
 SUMS = {"contract", "reassoc", "arcp"}
-#: An import statement; a parser for Python takes twenty times as long.
+#: An import statement. The parser of Python would take twenty times as long.
 _IMPORT = re.compile(
     r"^[ \t]*(?:import[ \t]+([\w., \t]+)|from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[^(\n]+))",
     re.M,
 )
-_ANNOTATING = re.compile(r"^if TYPE_CHECKING:\n(?:[ \t]+.*\n)+", re.M)
-#: Days without use after which machine code of other sources is removed.
+_TYPE_CHECKING = re.compile(r"^if TYPE_CHECKING:\n(?:[ \t]+.*\n)+", re.M)
+#: Days without use after which the machine code of changed sources is removed.
 KEPT_DAYS = 30
 
 
 def njit(home: str | None = None, **options: Any) -> Callable[[Function], Function]:
-    """Compile a function by Numba on its first call, and keep the machine code.
+    """Compile a function by Numba on its first call, and cache the machine code.
 
-    Numba itself is imported by that call, so that modules with compiled loops cost no time to
-    import. The code is kept in ``compiled`` below ``$NUMBA_CACHE_DIR``, or else below the cache
-    folder; if there can be no folder, one `CacheWarning` says so. ``options`` are those of
-    ``numba.njit``. The code is as old as the sources of the module ``home``, by default that of the
-    function; a function that closes over others names the module that these come from.
+    That call imports Numba, so that modules with compiled loops are quick to import. The code is
+    cached in ``compiled`` below ``$NUMBA_CACHE_DIR``, or else below the cache folder. Without such
+    a folder there is one `CacheWarning`. ``options`` are those of ``numba.njit``. ``home`` is the
+    module whose sources decide whether cached code is stale, by default the module of the function.
+    A function that closes over other functions names the module of these.
     """
 
     def decorate(function: Function) -> Function:
         if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
             return function
-        # nobody calls the loops from C
-        options_all = {"no_cfunc_wrapper": True, **options}
-        return Loop(function, home or function.__module__, options_all)  # type: ignore[return-value]
+        # no loop is called from C
+        all_options = {"no_cfunc_wrapper": True, **options}
+        return Loop(function, home or function.__module__, all_options)  # type: ignore[return-value]
 
     return decorate
 
 
 class Loop:
-    """A function that compiles itself; compiled loops call it by name."""
+    """A function that compiles itself on its first call, also from other compiled loops."""
 
     def __init__(self, function: Callable[..., Any], home: str, options: dict[str, Any]) -> None:
         self.py_func = function
@@ -71,7 +71,7 @@ class Loop:
         self.name = function.__qualname__
 
     def __reduce__(self) -> str:
-        """Return the name by which kept code of a function that closes over this one knows it."""
+        """Pickle by name, for cached code of functions that close over this function."""
         return self.name
 
     def __call__(self, *values: Any, **named: Any) -> Any:
@@ -80,21 +80,21 @@ class Loop:
 
     @functools.cached_property
     def kernel(self) -> Callable[..., Any]:
-        """What Numba made of the function."""
+        """The compiled function."""
         with _preparing():
             numba = _numba()
             function = self.py_func
             kernel = numba.njit(**self._options)(function)
             in_file = Path(function.__code__.co_filename).is_file()
-            folder = _folder(self._home) if in_file else None
+            folder = _code_folder(self._home) if in_file else None
             if folder is not None:
-                kernel._cache = _kept(function, folder) or kernel._cache
+                kernel._cache = _cache_in(function, folder) or kernel._cache
             return cast(Callable[..., Any], kernel)
 
 
 @functools.cache
 def _numba() -> Any:
-    """Return Numba, which now takes a `Loop` for its kernel wherever it meets one."""
+    """Import Numba and let it compile calls of a `Loop` as calls of its kernel."""
     import numba
     from numba.extending import typeof_impl
 
@@ -104,14 +104,14 @@ def _numba() -> Any:
 
 
 class CompileWatch:
-    """Seconds that one thread spends on getting machine code, and what it compiles.
+    """Seconds that one thread spends on machine code, and the loops that it compiles.
 
     Attributes
     ----------
     seconds : float
-        Time (s) to import Numba, to read machine code that was kept, to compile and to keep it.
+        Time (s) to import Numba, and to compile, read and write machine code.
     names : list of str
-        Loops compiled, ``module.function``, without those that these call.
+        Compiled loops as ``module.function``, without the loops that they call.
     """
 
     def __init__(self, tell: Callable[[str], None] | None) -> None:
@@ -124,21 +124,21 @@ class CompileWatch:
         self._began = 0.0
 
     def enter(self) -> None:
-        """Begin to count, unless it is counted already or another thread's."""
+        """Start the clock, if this thread is watched and the clock does not run."""
         if threading.get_ident() == self._thread:
             if self._depth == 0:
                 self._began = time.perf_counter()
             self._depth += 1
 
     def leave(self) -> None:
-        """End what `enter` began."""
+        """Stop the clock that `enter` started."""
         if threading.get_ident() == self._thread and self._depth:
             self._depth -= 1
             if self._depth == 0:
                 self.seconds += time.perf_counter() - self._began
 
     def compile(self, name: str) -> None:
-        """Note a loop that begins to be compiled."""
+        """Note the start of the compilation of a loop."""
         self.enter()
         if threading.get_ident() == self._thread:
             self._compiling += 1
@@ -148,7 +148,7 @@ class CompileWatch:
                     self._tell(name)
 
     def compiled(self) -> None:
-        """Note its end."""
+        """Note the end of a compilation."""
         if threading.get_ident() == self._thread and self._compiling:
             self._compiling -= 1
         self.leave()
@@ -159,21 +159,21 @@ _watches: list[CompileWatch] = []
 
 @contextlib.contextmanager
 def compile_watch(tell: Callable[[str], None] | None = None) -> Iterator[CompileWatch]:
-    """Count the seconds that go into machine code, apart from those of the work itself.
+    """Count the seconds spent on machine code, separately from those of the work itself.
 
-    Watches nest, and each counts for the thread it was made in. Without a compiled loop inside,
-    Numba is not imported.
+    Watches nest. Each counts for the thread that made it. Without a compiled loop inside, Numba is
+    not imported.
 
     Parameters
     ----------
     tell : callable, optional
-        Called with ``module.function`` when a loop begins to be compiled, not when kept machine
+        Called with ``module.function`` when the compilation of a loop starts, but not when cached
         code is read.
 
     Yields
     ------
     CompileWatch
-        Up to date at any time between two calls of compiled loops.
+        Up to date between two calls of compiled loops.
 
     Examples
     --------
@@ -194,7 +194,7 @@ def compile_watch(tell: Callable[[str], None] | None = None) -> Iterator[Compile
 
 @contextlib.contextmanager
 def _preparing() -> Iterator[None]:
-    """Count what happens inside as time for machine code."""
+    """Count the time inside as time for machine code."""
     watches = list(_watches)
     for watch in watches:
         watch.enter()
@@ -207,7 +207,7 @@ def _preparing() -> Iterator[None]:
 
 @functools.cache
 def _listen() -> None:
-    """Hear of every compilation from now on; kept code that is read is no compilation."""
+    """Tell the watches of every compilation from now on; reading cached code is none."""
     from numba.core import event
 
     class Listener(event.Listener):  # type: ignore[misc,unused-ignore]
@@ -224,74 +224,75 @@ def _listen() -> None:
 
 
 def sources(module: str) -> dict[str, Path]:
-    """Return the files of a module and of those it imports of its package and of ours, by name."""
-    found: dict[str, Path] = {}
-    ahead = [module]
-    while ahead:
-        name = ahead.pop()
-        path = _file(name)
-        # What this module imports only finds the folder.
-        if path is None or name in found or name == __name__:
+    """Files, by module, of a module and of all that it imports from its package and ``repro``."""
+    files: dict[str, Path] = {}
+    packages = {"repro", module.partition(".")[0]}
+    pending = [module]
+    while pending:
+        name = pending.pop()
+        path = _module_file(name)
+        # The imports of this module find the folder and do not change machine code.
+        if path is None or name in files or name == __name__:
             continue
-        found[name] = path
-        own = {"repro", module.partition(".")[0]}
-        ahead += [one for one in _imports(name, path) if one.partition(".")[0] in own]
-    return found
+        files[name] = path
+        imported = _imports(name, path)
+        pending += [other for other in imported if other.partition(".")[0] in packages]
+    return files
 
 
-def _file(module: str) -> Path | None:
-    """Return the file of a module, without importing it; None for what is none."""
+def _module_file(module: str) -> Path | None:
+    """File of a module, found without an import; None if there is none."""
     top, *rest = module.split(".")
     file = getattr(sys.modules.get(top), "__file__", None)
     if file is None or not rest:
         return Path(file) if file else None
     path = Path(file).parent.joinpath(*rest)
-    places = (path / "__init__.py", path.with_name(f"{path.name}.py"))
-    return next((place for place in places if place.is_file()), None)
+    candidates = (path / "__init__.py", path.with_name(f"{path.name}.py"))
+    return next((candidate for candidate in candidates if candidate.is_file()), None)
 
 
 def _imports(module: str, path: Path) -> Iterator[str]:
-    """Yield the modules a file names in import statements but those for annotations alone."""
+    """Yield the modules that a file imports, except below ``if TYPE_CHECKING``."""
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-    code = _ANNOTATING.sub("", path.read_text(encoding="utf-8"))
+    code = _TYPE_CHECKING.sub("", path.read_text(encoding="utf-8"))
     for plain, home, names in _IMPORT.findall(code):
         yield from (name.split()[0] for name in plain.split(",") if name)
         if home:
             home = importlib.util.resolve_name(home, package)
             for name in re.findall(r"(\w+)(?: +as +\w+)?", names):
                 inner = f"{home}.{name}"
-                yield inner if _file(inner) else home
+                yield inner if _module_file(inner) else home
 
 
-def changed(files: Iterable[Path]) -> Path | None:
-    """Return a file that changed since this process began, whose code may be older; else None."""
+def edited_since_start(files: Iterable[Path]) -> Path | None:
+    """First file that changed after this process may have read it; None if there is none."""
     return next((file for file in files if file.stat().st_ctime > STARTED), None)
 
 
 @functools.cache
-def _folder(module: str) -> Path | None:
-    """Return the folder for the machine code of a module, or None after a warning."""
+def _code_folder(module: str) -> Path | None:
+    """Folder for the machine code of a module, or None after a warning."""
     files = {**sources(module), __name__: Path(__file__)}
     digest = hashlib.sha256(f"{_numba().__version__} {np.__version__}".encode())
     for name in sorted(files):
         content = files[name].read_bytes()
         digest.update(f"{name}:{len(content)}:".encode() + content)
-    if edited := changed(files.values()):
-        _warn_once(f"compiled loops are not kept: {edited} changed since this process began")
+    if edited := edited_since_start(files.values()):
+        _warn_once(f"compiled loops are not cached: {edited} changed since this process began")
         return None
-    given = os.environ.get(ENV_FOLDER)
-    top = Path(given).expanduser() if given else paths.cache_dir()
+    override = os.environ.get(ENV_FOLDER)
+    top = Path(override).expanduser() if override else paths.cache_dir()
     folder = top / "compiled" / digest.hexdigest()[:16]
-    new = not folder.is_dir()
+    is_new = not folder.is_dir()
     try:
-        paths.private(folder, top, ENV_FOLDER if given else paths.ENV_CACHE)
+        paths.private(folder, top, ENV_FOLDER if override else paths.ENV_CACHE)
     except ReproError as error:
-        _warn_once(f"compiled loops are not kept: {error}")
+        _warn_once(f"compiled loops are not cached: {error}")
         return None
     except OSError as error:
-        _warn_once(f"compiled loops are not kept: {top} ({error.strerror})")
+        _warn_once(f"compiled loops are not cached: {top} ({error.strerror})")
         return None
-    if new:
+    if is_new:
         _remove_unused(folder.parent)
     with contextlib.suppress(OSError):
         os.utime(folder)
@@ -299,7 +300,7 @@ def _folder(module: str) -> Path | None:
 
 
 def _remove_unused(base: Path) -> None:
-    """Remove the folders of other sources that nobody has used for a month."""
+    """Remove the folders of machine code that have not been used for `KEPT_DAYS`."""
     for folder in base.iterdir():
         with contextlib.suppress(OSError):
             idle_s = time.time() - folder.stat().st_mtime
@@ -309,15 +310,15 @@ def _remove_unused(base: Path) -> None:
 
 @functools.cache
 def _cache_class() -> Any:
-    """Return Numba's cache, but a damaged entry or a full disk costs a compilation, not the run."""
+    """Cache class of Numba for which a damaged entry or a full disk is no error."""
     from numba.core.caching import FunctionCache
 
-    class Kept(FunctionCache):  # type: ignore[misc,unused-ignore]
+    class TolerantCache(FunctionCache):  # type: ignore[misc,unused-ignore]
         def load_overload(self, sig: Any, target_context: Any) -> Any:
             try:
                 with _preparing():
                     return super().load_overload(sig, target_context)  # type: ignore[no-untyped-call,unused-ignore]
-            # Unpickling damaged bytes may raise anything.
+            # Unpickling damaged bytes may raise any exception.
             except Exception:
                 with contextlib.suppress(OSError):
                     self.flush()  # type: ignore[no-untyped-call,unused-ignore]
@@ -329,15 +330,15 @@ def _cache_class() -> Any:
                     super().save_overload(sig, data)  # type: ignore[no-untyped-call,unused-ignore]
             except OSError as error:
                 base = Path(self.cache_path).parent.parent
-                _warn_once(f"compiled loops are not kept: {base} ({error.strerror})")
+                _warn_once(f"compiled loops are not cached: {base} ({error.strerror})")
 
-    return Kept
+    return TolerantCache
 
 
-def _kept(function: Callable[..., Any], folder: Path) -> Any:
-    """Return a function's cache in a folder, or None after a warning."""
+def _cache_in(function: Callable[..., Any], folder: Path) -> Any:
+    """Cache of a function in a folder, or None after a warning."""
     config: Any = _numba().config
-    # Numba asks for the folder at this moment only.
+    # Numba reads the folder only while it makes the cache.
     before = config.CACHE_DIR
     config.CACHE_DIR = str(folder)
     try:
@@ -346,14 +347,14 @@ def _kept(function: Callable[..., Any], folder: Path) -> Any:
         cache = None
     finally:
         config.CACHE_DIR = before
-    # Without write access Numba takes, silently, a folder that does not depend on the sources.
+    # Without write access Numba silently uses a folder that does not depend on the sources.
     if cache is not None and Path(cache.cache_path).is_relative_to(folder):
         return cache
-    _warn_once(f"compiled loops are not kept: no write access to {folder.parent}")
+    _warn_once(f"compiled loops are not cached: no write access to {folder.parent}")
     return None
 
 
 @functools.cache
 def _warn_once(line: str) -> None:
-    """Warn, but not once per function."""
+    """Warn once per message, not once per function."""
     warnings.warn(line, CacheWarning, stacklevel=2)

@@ -1,13 +1,13 @@
-"""Every error the package raises on purpose; one line tells what, where and what to do."""
+"""All errors that the package raises on purpose; their messages are one line with a remedy."""
 
 import difflib
 from collections.abc import Collection, Iterable
 
 
 class ReproError(Exception):
-    """Base of all errors a user can cause; the command line prints it and exits with 2.
+    """Base of all errors that a user can cause; the command line prints it and exits with 2.
 
-    Its message is one line; further arguments are the items of a list below it.
+    The first argument is a one-line message; further arguments are items of a list below it.
 
     >>> print(ReproError("policies of that family:", "gavel-fifo", "yarn-cs"))
     policies of that family:
@@ -28,7 +28,7 @@ class TraceError(ReproError):
 
 
 class PolicyError(ReproError):
-    """A policy is unknown, reads what it did not declare, or returned an impossible decision."""
+    """A policy is unknown, reads an input it did not declare, or makes an impossible decision."""
 
 
 class DataMissingError(ReproError):
@@ -36,7 +36,7 @@ class DataMissingError(ReproError):
 
 
 class ClaimError(ReproError):
-    """A claim in a parameter file is malformed or was given no value by its notebook."""
+    """A claim in a parameter file is malformed, or its notebook gives it no value."""
 
 
 class InputWarning(UserWarning):
@@ -48,30 +48,32 @@ class StandInWarning(UserWarning):
 
 
 class CacheWarning(UserWarning):
-    """The cache folder could not be read or written; what it should hold is computed again."""
+    """The cache folder cannot be read or written, so its content is computed again."""
 
 
 class BrokenFileWarning(UserWarning):
-    """A file of a family cannot be imported; what it defines is left out, the rest goes on."""
+    """A file of a family cannot be imported; its members are left out and the run goes on."""
 
 
 def near(name: object, known: Iterable[object]) -> str:
-    """Return ``; did you mean 'seed'?`` for what a name comes close to, or nothing.
+    """Words ``; did you mean 'seed'?`` with known names similar to ``name``; empty without any.
 
     >>> near("sede", ["seed", "jobs"])
     "; did you mean 'seed'?"
     """
-    found = difflib.get_close_matches(str(name)[:60], list(map(str, known)), n=3)
-    return f"; did you mean {' or '.join(map(repr, found))}?" if found else ""
+    matches = difflib.get_close_matches(str(name)[:60], list(map(str, known)), n=3)
+    return f"; did you mean {' or '.join(map(repr, matches))}?" if matches else ""
 
 
 def refuse_unknown(what: str, given: Iterable[str], accepted: Collection[str]) -> None:
-    """Raise for the first name that is not accepted; ``what`` is such as ``'srtf' has no setting``.
+    """Raise for the first name that is not accepted.
+
+    ``what`` begins the message, such as ``'srtf' has no setting``.
 
     Raises
     ------
     ParamError
-        With near matches, and all that is accepted.
+        Names similar names and all accepted names.
     """
     for name in given:
         if name not in accepted:

@@ -1,4 +1,4 @@
-"""Modules under their names of the last release, which work until the next one, with a warning."""
+"""Old names of modules that moved since the last release; they work for one release and warn."""
 
 import importlib
 import sys
@@ -8,7 +8,7 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
-#: Public module of the last release -> where it is now; what lies inside it moved along.
+#: Public module of the last release -> its name now. Its submodules moved with it.
 MOVED = {
     "repro.cluster": "repro.model.cluster",
     "repro.core": "repro.model",
@@ -22,25 +22,25 @@ MOVED = {
     "repro.search.fronts": "repro.papers.pcs.fronts",
     "repro.sim": "repro.engine",
 }
-#: Packages of the last release that hold public modules and are gone.
+#: Packages of the last release that no longer exist and had public modules.
 GONE = {name.rpartition(".")[0] for name in MOVED} - {"repro", "repro.course"}
 
 
 class MovedFinder(MetaPathFinder):
-    """Finds a module by its old name and says its new one."""
+    """Finds a module by its old name."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return a spec that imports the module by its new name; None for all other modules."""
+        """Spec that imports a moved module by its new name; None for all other modules."""
         if name in GONE:
-            return ModuleSpec(name, _Empty(), is_package=True)
+            return ModuleSpec(name, _EmptyPackage(), is_package=True)
         new = new_name(name)
-        return ModuleSpec(name, _Moved(new)) if new else None
+        return ModuleSpec(name, _MovedModule(new)) if new else None
 
 
 def new_name(name: str) -> str | None:
-    """Where a public module of the last release is now; None if it did not move.
+    """Find the new name of a public module of the last release; None if it did not move.
 
     >>> new_name("repro.core.policy")
     'repro.model.policy'
@@ -51,37 +51,37 @@ def new_name(name: str) -> str | None:
     return None
 
 
-class _Moved(Loader):
+class _MovedModule(Loader):
     """Loads a module by its new name."""
 
     def __init__(self, new: str) -> None:
         self._new = new
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """Return the module of the new name itself, so that its classes exist once."""
+        """Import the module by its new name; a copy would define its classes twice."""
         module = importlib.import_module(self._new)
         text = f"{spec.name} is {self._new} now; the old name goes with the next release"
         warnings.warn(text, DeprecationWarning, stacklevel=2)
-        # the import system writes the old name into the module that it is given
-        self._kept = {name: getattr(module, name) for name in ("__spec__", "__loader__")}
+        # the import system overwrites these attributes with those of the old name
+        self._attributes = {name: getattr(module, name) for name in ("__spec__", "__loader__")}
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """Give the module its own name back; it ran when it was imported by the new one."""
-        vars(module).update(self._kept)
+        """Restore the attributes of the module, which has already run under its new name."""
+        vars(module).update(self._attributes)
 
 
-class _Empty(Loader):
-    """Loads a package that only holds modules that moved."""
+class _EmptyPackage(Loader):
+    """Loads a package all of whose modules moved."""
 
     def create_module(self, spec: ModuleSpec) -> None:
-        """Let the import system make the module."""
+        """Let the import system create an empty module."""
 
     def exec_module(self, module: ModuleType) -> None:
-        """There is nothing to run."""
+        """Run nothing."""
 
 
 def install() -> None:
-    """Let imports by old names work."""
+    """Make imports by old names work."""
     if not any(isinstance(finder, MovedFinder) for finder in sys.meta_path):
         sys.meta_path.append(MovedFinder())

@@ -1,4 +1,4 @@
-"""Every folder and every environment override, in one place."""
+"""All folders of the package, and the environment variables that override them."""
 
 import os
 import stat
@@ -10,15 +10,15 @@ ENV_HOME = "REPRO_HOME"
 ENV_CACHE = "REPRO_CACHE_DIR"
 ENV_MIRROR = "REPRO_TRACE_MIRROR"
 
-#: Where the code is.
+#: Folder of the package ``repro``.
 PACKAGE = Path(__file__).resolve().parent.parent
 
 
 def checkout() -> Path | None:
-    """Return the project's checkout, a folder with ``notebooks/`` and ``params/``, if there is one.
+    """Project checkout: a folder with ``notebooks/`` and ``params/``; None if there is none.
 
-    ``$REPRO_HOME``, which must be one, or the first at or above the working folder, or the one
-    that the package lies in.
+    ``$REPRO_HOME``, if set, must be a checkout. Else it is the nearest folder at or above the
+    working folder that is a checkout, or else the parent folder of the package.
     """
     if override := os.environ.get(ENV_HOME):
         candidates = [Path(override).expanduser().resolve()]
@@ -29,85 +29,86 @@ def checkout() -> Path | None:
         if (folder / "notebooks").is_dir() and (folder / "params").is_dir():
             return folder
     if override:
-        raise ParamError(_missing(candidates[0]))
+        raise ParamError(_no_checkout(candidates[0]))
     return None
 
 
 def project_root() -> Path:
-    """Return the checkout, or raise a ParamError that tells how to get one."""
+    """Project checkout; ParamError with advice if there is none."""
     root = checkout()
     if root is None:
-        raise ParamError(_missing(Path.cwd()))
+        raise ParamError(_no_checkout(Path.cwd()))
     return root
 
 
-def _missing(folder: Path) -> str:
+def _no_checkout(folder: Path) -> str:
+    """Message for a missing checkout at or above a folder."""
     return (
         f"no project checkout (a folder with notebooks/ and params/) at or above {folder}; get one "
         f"with `git clone` and run inside it, or set {ENV_HOME} to it"
     )
 
 
-def _tables(name: str) -> Path:
-    """Return where tables are: in an installed package beside its code, else in the checkout."""
-    packed = PACKAGE / "tables" / name
-    return packed if packed.is_dir() else project_root() / name
+def _table_folder(name: str) -> Path:
+    """Folder of tables: in an installed package next to its code, else in the checkout."""
+    installed = PACKAGE / "tables" / name
+    return installed if installed.is_dir() else project_root() / name
 
 
 def params_dir() -> Path:
-    """Return ``params/``: tables of models, prices and curves."""
-    return _tables("params")
+    """Folder ``params/``: tables of models, prices and curves."""
+    return _table_folder("params")
 
 
 def figures_dir() -> Path:
-    """Return ``figures/``, the committed paper-profile results."""
+    """Folder ``figures/``: the committed results of the paper profile."""
     return project_root() / "figures"
 
 
 def traces_dir() -> Path:
-    """Return ``traces/``: the registry of public traces and the calibrated tables."""
-    return _tables("traces")
+    """Folder ``traces/``: the registry of public traces and the calibrated tables."""
+    return _table_folder("traces")
 
 
 def build_dir() -> Path:
-    """Return ``build/figures``, where results go unless told otherwise."""
+    """Folder ``build/figures``: the default folder of results."""
     return project_root() / "build" / "figures"
 
 
 def cache_dir() -> Path:
-    """Return the cache folder: ``$REPRO_CACHE_DIR`` or ``~/.cache/repro``."""
+    """Cache folder: ``$REPRO_CACHE_DIR`` or ``~/.cache/repro``."""
     override = os.environ.get(ENV_CACHE)
     return Path(override).expanduser() if override else Path.home() / ".cache" / "repro"
 
 
 def private(folder: Path, top: Path | None = None, variable: str = ENV_CACHE) -> Path:
-    """Make a folder that only this user may write to, and refuse one that others may write to.
+    """Make a folder that only this user may write to; raise if other users may write to it.
 
-    What is loaded from a cache can run code: whoever may write there runs programs as this user.
-    Looked at are the folders from ``top`` down; ``variable`` is the one that names another place.
-    Windows has no such permissions, and nothing is refused there.
+    Files loaded from a cache can run code, so a user with write access could run programs as this
+    user. The check covers all folders from ``top`` down to ``folder``. The message names
+    ``variable``, which sets another folder. Windows has no such permissions and no check.
     """
     top = top or folder
     between = folder.relative_to(top).parts
     for depth in range(len(between) + 1):
-        step = top.joinpath(*between[:depth])
-        step.mkdir(mode=0o700, parents=True, exist_ok=True)
+        parent = top.joinpath(*between[:depth])
+        parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not hasattr(os, "getuid"):
             continue
-        status = step.stat()
+        status = parent.stat()
         mode = stat.S_IMODE(status.st_mode)
-        theirs = status.st_uid not in (os.getuid(), 0)
-        if theirs or mode & (stat.S_IWGRP | stat.S_IWOTH):
-            reason = f"belongs to user {status.st_uid}" if theirs else f"has mode {mode:o}"
-            mend = "" if theirs else f"`chmod -R go-w {top}`, or "
+        is_foreign = status.st_uid not in (os.getuid(), 0)
+        if is_foreign or mode & (stat.S_IWGRP | stat.S_IWOTH):
+            reason = f"belongs to user {status.st_uid}" if is_foreign else f"has mode {mode:o}"
+            remedy = "" if is_foreign else f"`chmod -R go-w {top}`, or "
             raise ParamError(
-                f"cache folder {step}: others can write to it (it {reason}), and what is loaded "
-                f"from it can run code; {mend}set {variable} to a folder of your own"
+                f"cache folder {parent}: others can write to it (it {reason}), and files loaded "
+                f"from it can run code; {remedy}set {variable} to a folder of your own"
             )
     return folder
 
 
 def mirror_dir() -> Path | None:
-    """Return the off-line mirror ``$REPRO_TRACE_MIRROR`` (``<owner>+<repo>/<path>``) or None."""
+    """Off-line mirror ``$REPRO_TRACE_MIRROR`` (``<owner>+<repo>/<path>``), or None."""
     override = os.environ.get(ENV_MIRROR)
     return Path(override).expanduser() if override else None

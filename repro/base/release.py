@@ -1,7 +1,7 @@
-"""Which version this is, and when this process began to read it."""
+"""Version of the package, and the time at which this process imported it."""
 
 import time
 
 VERSION = "0.3.0"
-#: Sources that are newer than this are not what this process runs.
+#: Seconds since 1970. Sources changed later differ from the code that this process runs.
 STARTED = time.time()

@@ -1,4 +1,4 @@
-"""Arrays by what they hold."""
+"""Types of NumPy arrays by their elements."""
 
 import numpy as np
 import numpy.typing as npt

@@ -14,9 +14,9 @@ from repro.base.errors import ParamError, PolicyError, ReproError
 from repro.base.release import VERSION
 from repro.cli.lines import complain, join_pairs, warnings_in_lines
 
-#: What a shell reports of a command that Ctrl-C has ended.
+#: Exit code of a command that Ctrl-C ended, as shells have it.
 INTERRUPTED = 130
-# Typer may bring a click of its own, so the base of its errors is taken from one of them.
+# Typer may ship its own copy of click, so the base of its errors is found from one of them.
 _CLICK_ERROR: type[typer.BadParameter] = next(
     base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException"
 )
@@ -24,14 +24,14 @@ _HELP = {"help_option_names": ["--help", "-h"]}
 
 
 class OnceCommand(TyperCommand):
-    """Command that refuses a second value of an option that has one."""
+    """Command that refuses a second value of an option that takes one value."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Count the options before the parser keeps the last of each."""
+        """Refuse repeated options, of which the parser would keep the last."""
         if not ctx.resilient_parsing:
             order = self.make_parser(ctx).parse_args(args=list(args))[2]
             for param, times in Counter(order).items():
-                # a switch says the same twice
+                # a repeated switch changes nothing
                 single = not getattr(param, "multiple", False) and not _is_switch(param)
                 if single and times > 1:
                     raise ParamError(
@@ -47,30 +47,30 @@ def _is_switch(param: Any) -> bool:
 
 
 class LazyGroup(TyperGroup):
-    """Commands of which only the one asked for is imported."""
+    """Commands that are imported when they run."""
 
-    #: package of the modules
+    #: Package of the modules.
     home: ClassVar[str] = "repro.cli"
-    #: name -> ("module:function", the line that the help says of it)
-    places: ClassVar[Mapping[str, tuple[str, str]]] = {}
+    #: Name -> ("module:function", line of the help).
+    targets: ClassVar[Mapping[str, tuple[str, str]]] = {}
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        first = {
+        listed = {
             name: TyperCommand(name, help=line, rich_markup_mode=None)
-            for name, (_, line) in self.places.items()
+            for name, (_, line) in self.targets.items()
         }
-        self.commands = {**first, **self.commands}
+        self.commands = {**listed, **self.commands}
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Show the help where no command is given."""
+        """Show the help if no command is given."""
         return super().parse_args(ctx, args if args or ctx.resilient_parsing else ["--help"])
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Import the command that is asked for."""
+        """Import the command that is to run."""
         name, command, rest = super().resolve_command(ctx, args)
-        if name is not None and name in self.places:
-            module, _, function = self.places[name][0].partition(":")
+        if name is not None and name in self.targets:
+            module, _, function = self.targets[name][0].partition(":")
             app = typer.Typer(
                 add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
             )
@@ -82,34 +82,34 @@ class LazyGroup(TyperGroup):
 
 
 class Commands(LazyGroup):
-    """What stands directly after ``repro``."""
+    """Commands directly after ``repro``."""
 
-    places: ClassVar = {
+    targets: ClassVar = {
         "list": ("figures:list_", "List the figures and tables that can be regenerated."),
         "run": (
-            "run:run",
+            "run:run_figures",
             "Regenerate figures and tables; write the gallery page; exit 1 if a notebook failed.",
         ),
         "check": (
-            "figures:check",
+            "figures:check_figures",
             "Print the verdicts of the last results; exit 1 on a miss without a recorded "
             "deviation.",
         ),
         "report": (
             "figures:report",
-            "Write the gallery page beside the last results and print its path.",
+            "Write the gallery page next to the last results and print its path.",
         ),
         "simulate": (
-            "simulate:simulate",
+            "simulate:simulate_trace",
             "Simulate a trace on a cluster under a policy and print the headline numbers.",
         ),
         "place": (
-            "place:place",
+            "place:place_jobs",
             "Place jobs on a cluster in one decision: nodes, costs, scores, run times.",
         ),
         "front": (
-            "front:front",
-            "Search for configurations of PCS that no other beats in what is preferred.",
+            "front:search_front",
+            "Search for the Pareto front of PCS's configurations in the preferred metrics.",
         ),
         "policies": ("policies:policies_", "List the scheduling policies with their parameters."),
         "new-policy": (
@@ -144,22 +144,25 @@ class Commands(LazyGroup):
 
 
 class TraceCommands(LazyGroup):
-    """What stands after ``repro trace``."""
+    """Commands after ``repro trace``."""
 
-    places: ClassVar = {
-        "list": ("trace:list_", "List the public files, and which of them are here."),
+    targets: ClassVar = {
+        "list": ("trace:list_", "List the public files, and whether each is in mirror or cache."),
         "formats": (
             "trace:formats",
-            "List the formats of traces: what each reads, its columns and options.",
+            "List the formats of traces with their files, columns and options.",
         ),
-        "fetch": ("trace:fetch", "Bring public files here, verified; print where each is."),
+        "fetch": (
+            "trace:fetch_files",
+            "Fetch public files, verify their checksums and print their paths.",
+        ),
         "info": (
             "trace:info",
             "Print jobs, span, GPU mix, duration quantiles and offered load of a trace.",
         ),
         "convert": (
             "trace:convert",
-            "Write a trace as CSV in the package's own columns, validated.",
+            "Validate a trace and write it as CSV in the package's own columns.",
         ),
     }
 
@@ -175,14 +178,14 @@ trace = typer.Typer(cls=TraceCommands, context_settings=_HELP, rich_markup_mode=
 app.add_typer(trace, name="trace")
 
 
-def _print_version(asked: bool) -> None:
-    if asked:
+def _print_version(is_set: bool) -> None:
+    if is_set:
         typer.echo(f"repro {VERSION}")
         raise typer.Exit
 
 
 @app.callback()
-def _top(
+def _repro_options(
     version: Annotated[
         bool,
         typer.Option(
@@ -194,33 +197,33 @@ def _top(
 
 
 @trace.callback()
-def _trace() -> None:
-    """Public and own traces: list, fetch, look at, convert."""
+def _trace_options() -> None:
+    """List, fetch, describe and convert traces."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; return 0 fine, 1 a check failed, 2 bad input, 130 interrupted."""
+    """Run the command line; its exit code is 0, 1 (failed check), 2 (bad input) or 130 (Ctrl-C)."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words
     words = [word for word in words if word != "--debug"]
     try:
         with warnings_in_lines():
-            given = {"args": join_pairs(words), "prog_name": "repro", "obj": {"debug": debug}}
-            code = app(standalone_mode=False, **given)
+            settings = {"args": join_pairs(words), "prog_name": "repro", "obj": {"debug": debug}}
+            code = app(standalone_mode=False, **settings)
         if code == INTERRUPTED:
             complain("interrupted")
         return code if isinstance(code, int) else 0
     except BrokenPipeError:
-        # The reader (head, less) has seen enough.
+        # A reader such as head has closed the pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except (ReproError, OSError) as error:
         if debug:
             raise
-        # of an error in a policy's own code
-        more = isinstance(error, PolicyError) and error.__cause__ is not None
+        # an error in the code of a policy has a cause
+        in_policy = isinstance(error, PolicyError) and error.__cause__ is not None
         first, *items = error.args if isinstance(error, ReproError) else [str(error)]
-        complain(f"{first}{'; --debug shows the traceback' if more else ''}", *items)
+        complain(f"{first}{'; --debug shows the traceback' if in_policy else ''}", *items)
         return 2
     except typer.Abort:
         complain("interrupted")

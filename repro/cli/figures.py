@@ -1,4 +1,4 @@
-"""``repro list``, ``check`` and ``report``: which figures there are, and what came of them."""
+"""``repro list``, ``check`` and ``report``: the figures, and the verdicts of their results."""
 
 import json
 import webbrowser
@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from repro.base.errors import ParamError, ReproError
-from repro.batch import against as others
+from repro.batch import against as comparison
 from repro.batch import check as checks
 from repro.batch.report import write_report
 from repro.cli.lines import complain, say
@@ -35,22 +35,22 @@ Against = Annotated[
     typer.Option(
         "--against",
         metavar="DIR",
-        help="Other results to compare with, such as figures: what moved, what got worse.",
+        help="Folder of other results to compare with, such as figures.",
     ),
 ]
 
 
 def list_(
-    only: Annotated[
+    paper_name: Annotated[
         str | None, typer.Argument(metavar="PAPER", help="Only this paper, as --paper.")
     ] = None,
     paper: Paper = None,
     as_json: Json = False,
 ) -> None:
     """List the figures and tables that can be regenerated."""
-    if only is not None and paper not in (None, only):
-        raise ParamError(f"two papers, {only} and --paper {paper}; give one")
-    specs, broken = params.loaded(params.select([], params.discover(), paper=only or paper))
+    if paper_name is not None and paper not in (None, paper_name):
+        raise ParamError(f"two papers, {paper_name} and --paper {paper}; give one")
+    specs, broken = params.loaded(params.select([], params.discover(), paper=paper_name or paper))
     if broken and not specs:
         raise next(iter(broken.values()))
     if as_json:
@@ -71,7 +71,7 @@ def list_(
         complain(str(error))
 
 
-def check(
+def check_figures(
     ids: Ids = None,
     paper: Paper = None,
     out: Out = None,
@@ -80,40 +80,42 @@ def check(
 ) -> None:
     """Print the verdicts of the last results; exit 1 on a miss without a recorded deviation.
 
-    A parameter file that cannot be read counts as a miss. With --against, exit 1 also where a point
+    A parameter file that cannot be read counts as a miss. With --against, exit 1 also if a point
     left its tolerance or a verdict got worse.
     """
     entries = params.select(ids or [], params.discover(), paper=paper)
     specs, broken = params.loaded(entries)
     if broken and (ids or not specs):
         raise next(iter(broken.values()))
-    folder, found = checks.last_results(entries, out)
-    absent = [entry.id for entry in entries if entry not in [one.entry for one in found]]
+    folder, results = checks.last_results(entries, out)
+    with_result = [result.entry for result in results]
+    absent = [entry.id for entry in entries if entry not in with_result]
     if ids and absent:
         raise ReproError(f"no result of {', '.join(absent)} in {folder}; `repro run` makes it")
-    changes = _changes(entries, folder, found, against)
+    changes = _changes(entries, folder, results, against)
     if as_json:
-        told = checks.as_json(folder, found)
-        told |= {"against": [asdict(one) for one in changes]} if against else {}
-        typer.echo(json.dumps(told, indent=2, ensure_ascii=False))
+        document = checks.as_json(folder, results)
+        if against:
+            document["against"] = [asdict(change) for change in changes]
+        typer.echo(json.dumps(document, indent=2, ensure_ascii=False))
     else:
-        for line in checks.lines(found):
+        for line in checks.lines(results):
             say(line)
-        for line in checks.headline_lines(found):
+        for line in checks.headline_lines(results):
             typer.echo(line)
-        typer.echo(f"{len(found)} figures in {folder}: {checks.tally_line(found)}")
+        typer.echo(f"{len(results)} figures in {folder}: {checks.tally_line(results)}")
         if absent:
             typer.echo(f"{len(absent)} figures have no result yet")
         if out is None and (note := checks.elsewhere(entries, folder)):
             typer.echo(note)
-        for one in changes:
-            for line in one.lines():
-                say(f"{one.id}  {line}")
+        for change in changes:
+            for line in change.lines():
+                say(f"{change.id}  {line}")
         if against:
-            typer.echo(f"against {against}: {others.totals(changes)}")
+            typer.echo(f"against {against}: {comparison.totals(changes)}")
     for error in broken.values():
         complain(str(error))
-    if broken or not checks.is_fine(found) or any(one.worse for one in changes):
+    if broken or not checks.is_fine(results) or any(change.worse for change in changes):
         raise typer.Exit(1)
 
 
@@ -122,11 +124,11 @@ def report(
     against: Against = None,
     open_: Annotated[bool, typer.Option("--open", help="Show it in the browser.")] = False,
 ) -> None:
-    """Write the gallery page beside the last results and print its path."""
+    """Write the gallery page next to the last results and print its path."""
     entries = params.discover()
-    folder, found = checks.last_results(entries, out)
-    changes = _changes(entries, folder, found, against)
-    page = write_report(folder, found, {one.id: one.lines() for one in changes})
+    folder, results = checks.last_results(entries, out)
+    changes = _changes(entries, folder, results, against)
+    page = write_report(folder, results, {change.id: change.lines() for change in changes})
     typer.echo(str(page))
     if out is None and (note := checks.elsewhere(entries, folder)):
         typer.echo(f"repro: {note}", err=True)
@@ -137,15 +139,17 @@ def report(
 def _changes(
     entries: Sequence[params.FigureEntry],
     folder: Path,
-    found: Sequence[checks.Stored],
+    results: Sequence[checks.Stored],
     against: Path | None,
-) -> list[others.Change]:
-    """Return how results differ from those in the folder ``against``, if there is one."""
+) -> list[comparison.Change]:
+    """Compare results with those in the folder ``against``; empty without it."""
     if against is None:
         return []
     if against.resolve() == folder.resolve():
-        raise ParamError(f"--against {against}: these are the results to judge; --out names others")
-    there = checks.stored(entries, against)
-    if not any(one.result for one in there):
-        raise ReproError(f"--against {against}: no results there; give a folder that has some")
-    return others.compare(found, there, params.loaded(entries)[0])
+        raise ParamError(
+            f"--against {against}: this is the folder of the results themselves; give another one"
+        )
+    earlier = checks.stored(entries, against)
+    if not any(stored.result for stored in earlier):
+        raise ReproError(f"--against {against}: no results there; give a folder with results")
+    return comparison.compare(results, earlier, params.loaded(entries)[0])

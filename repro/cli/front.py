@@ -1,4 +1,4 @@
-"""``repro front``: configurations of PCS that nothing beats, by what an operator prefers."""
+"""``repro front``: Pareto front of PCS's configurations in the metrics an operator prefers."""
 
 import contextlib
 import io
@@ -23,10 +23,10 @@ from repro.papers.pcs.preferences import CONFIGURATION, Preferences
 from repro.perf.speedup import load_speedups
 from repro.trace.load import load
 
-_FORM = "give METRIC=avg or METRIC=PERCENTILE, and :LIMIT if more is not wanted"
+_FORM = "give METRIC=avg or METRIC=PERCENTILE, with :LIMIT for an upper limit"
 
 
-def front(
+def search_front(
     trace: Annotated[
         str, typer.Option(metavar="FILE|NAME", help="A file, a generator or a public trace.")
     ],
@@ -48,7 +48,7 @@ def front(
     ] = "spea2",
     budget: Annotated[int, typer.Option(metavar="N", help="Configurations to simulate.")] = 370,
     population: Annotated[
-        int, typer.Option(metavar="N", help="Of them, those to begin with.")
+        int, typer.Option(metavar="N", help="Configurations to begin with.")
     ] = 70,
     heuristics: Annotated[
         bool, typer.Option(help="Cut classes by two numbers, or search each bound and weight.")
@@ -61,48 +61,49 @@ def front(
         typer.Option("--set", metavar="K=V", help="Option of the trace format."),
     ] = None,
     drop_bad_rows: DropOption = False,
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of what is drawn.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of random numbers.")] = 0,
     jobs: Annotated[
         int | None, typer.Option("-j", metavar="N", help="Processes; by default one per CPU.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, nothing else.")] = False,
     out: Annotated[Path | None, typer.Option(metavar="FRONT.csv", help="Write the front.")] = None,
 ) -> None:
-    """Search for configurations of PCS that no other beats in what is preferred."""
+    """Search for the Pareto front of PCS's configurations in the preferred metrics."""
     if seed < 0:
         raise ParamError(f"--seed {seed}: give a whole number of 0 or more")
     if jobs is not None and jobs < 1:
         raise ParamError(f"-j {jobs}: give a whole number of 1 or more")
     if out is not None and not out.parent.is_dir():
-        # said before the search, not after it
+        # the search takes long, so this is checked before it
         raise ParamError(f"--out {out}: no folder {out.parent}; make it first")
-    wishes = parse([_objective(text) for text in prefer])
-    how = Method(method, budget, population)
+    objectives = parse([_objective(text) for text in prefer])
+    search = Method(method, budget, population)
     reading = parse_settings(settings or [], elsewhere=())
     reading |= {"drop_bad_rows": True} if drop_bad_rows else {}
-    frame = _trace(trace, format, speedups, seed, reading)
+    frame = _open_jobs(trace, format, speedups, seed, reading)
     curves = None if speedups is None else load_speedups(speedups)
     pcs = Preferences(frame, cluster, train=train, perf=curves, workers=jobs)
-    pcs.set_preference(wishes)
-    names = [one.name for one in wishes]
+    pcs.set_preference(objectives)
+    names = [objective.name for objective in objectives]
     with contextlib.redirect_stdout(io.StringIO() if as_json else sys.stderr):
-        found = pcs.pareto_front(
-            how, seed=seed, heuristics=heuristics, watch=lambda table: _progress(table, names)
+        points = pcs.pareto_front(
+            search, seed=seed, heuristics=heuristics, watch=lambda table: _progress(table, names)
         )
         if len(pcs.test):
-            tested = pcs.evaluate(found)[names].add_prefix("test_")
-            found = pd.concat([found[names], tested, found[list(CONFIGURATION)]], axis=1)
-    shown = found.assign(
-        **{name: [" ".join(map(repr, one)) for one in found[name]] for name in CONFIGURATION[:2]}
-    )
+            tested = pcs.evaluate(points)[names].add_prefix("test_")
+            points = pd.concat([points[names], tested, points[list(CONFIGURATION)]], axis=1)
+    texts = {
+        name: [" ".join(map(repr, values)) for values in points[name]] for name in CONFIGURATION[:2]
+    }
     if out is not None:
-        write_whole(out, shown.to_csv(index=False, lineterminator="\n").encode(), parents=False)
-    rows = json.loads(found.to_json(orient="records", double_precision=15))
+        table = points.assign(**texts).to_csv(index=False, lineterminator="\n")
+        write_whole(out, table.encode(), parents=False)
+    rows = json.loads(points.to_json(orient="records", double_precision=15))
     report = {"objectives": names, "evaluations": budget, "front": rows}
-    typer.echo(to_json(report).decode().rstrip() if as_json else _text(found))
+    typer.echo(to_json(report).decode().rstrip() if as_json else _front_lines(points))
 
 
-def _trace(
+def _open_jobs(
     name: str, form: str | None, speedups: str | None, seed: int, reading: dict[str, Any]
 ) -> pd.DataFrame:
     """Open a file, a public trace or a generator; ``reading`` are options of the reader."""
@@ -120,37 +121,37 @@ def _trace(
 
 
 def _objective(text: str) -> Objective:
-    """Return the objective of METRIC=MEASURE[:LIMIT]."""
+    """Objective of the text METRIC=MEASURE[:LIMIT]."""
     metric, equals, rest = text.partition("=")
     measure, colon, limit = rest.partition(":")
     try:
-        parts: tuple[Any, ...] = (
-            measure if measure == "avg" else float(measure),
-            float(limit) if colon else None,
-        )
+        level = measure if measure == "avg" else float(measure)
+        most = float(limit) if colon else None
     except ValueError:
         raise ParamError(f"--prefer {text}: {_FORM}, such as pred_err=99:20") from None
     if not equals:
         raise ParamError(f"--prefer {text}: {_FORM}, such as pred_err=99:20")
-    return Objective(metric, *parts)
+    return Objective(metric, level, most)
 
 
 def _progress(table: pd.DataFrame, names: list[str]) -> None:
-    """Say how far the search is and how the front grows."""
+    """Print the number of evaluations and the best value of each objective."""
     front = table[table["front"]]
     least = ", ".join(f"{name} {front[name].min():,.6g}" for name in names)
     print(f"{len(table)} evaluated, {len(front)} on the front; least {least}", flush=True)
 
 
-def _text(front: pd.DataFrame) -> str:
-    """Return a front as lines, each with the settings of ``repro simulate --policy pcs``."""
+def _front_lines(front: pd.DataFrame) -> str:
+    """Front as text: a line per point, with its settings for ``repro simulate --policy pcs``."""
     lines = []
     for row in front.to_dict("records"):
-        parts = {str(name): value for name, value in row.items()}
-        given = [parts.pop(name) for name in CONFIGURATION]
-        lists = [",".join(f"{one:.6g}" for one in np.atleast_1d(values)) for values in given]
-        how = [f"--set {name}={text}" for name, text in zip(CONFIGURATION, lists, strict=True)]
-        values = [f"{name} {value:,.6g}" for name, value in parts.items()]
-        # one class has no threshold
-        lines.append("  ".join([*values, " ".join(one for one in how if not one.endswith("="))]))
+        metrics = {str(name): value for name, value in row.items() if name not in CONFIGURATION}
+        values = [f"{name} {value:,.6g}" for name, value in metrics.items()]
+        settings = []
+        for name in CONFIGURATION:
+            text = ",".join(f"{number:.6g}" for number in np.atleast_1d(row[name]))
+            # a configuration with one class has no threshold
+            if text:
+                settings.append(f"--set {name}={text}")
+        lines.append("  ".join([*values, " ".join(settings)]))
     return "\n".join(lines)

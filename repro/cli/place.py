@@ -27,7 +27,7 @@ _OPTIONAL = ("gpu_mem_mb", "bandwidth_mb_s", "tasks", "model", "batch_size", "nu
 _TYPES = "GPU types of the cluster"
 
 
-def place(
+def place_jobs(
     cluster: Annotated[str, typer.Option(metavar="SPEC", help="8x4, or a YAML file of nodes.")],
     jobs: Annotated[
         str,
@@ -37,7 +37,10 @@ def place(
         ),
     ],
     policy: Annotated[
-        str, typer.Option(metavar="NAME", help="Of Liquid's; given scores the tasks of the file.")
+        str,
+        typer.Option(
+            metavar="NAME", help="A policy of Liquid, or given: score the tasks of the file."
+        ),
     ],
     settings: Annotated[
         list[str] | None,
@@ -47,7 +50,7 @@ def place(
         str | None, typer.Option(metavar="NAME", help="Run times: measured, k80 or t4.")
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(metavar="N", help="Seed of policies that draw; by default 0.")
+        int | None, typer.Option(metavar="N", help="Seed of random policies; by default 0.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, nothing else.")] = False,
 ) -> None:
@@ -56,47 +59,47 @@ def place(
         raise ParamError(f"--seed {seed}: give a whole number of 0 or more")
     machines = Cluster.parse(cluster)
     site = Site(machines)
-    rows = _Jobs(jobs, None if times is None else named(times))
+    rows = _JobRows(jobs, None if times is None else named(times))
     chosen = parse_settings(settings or [], (*ELSEWHERE, "times"))
-    draws = False
+    is_random = False
     if policy == GIVEN:
         refuse_unknown("policy 'given' has no parameter", chosen, ("lambda", "score"))
-        how = Scoring(chosen.get("lambda", 0.5), chosen.get("score", "paper"))
+        scoring = Scoring(chosen.get("lambda", 0.5), chosen.get("score", "paper"))
         plans: list[Plan | None] = rows.given(site)
     else:
         placer = _placer(policy, chosen)
-        draws = placer.draws
+        is_random = placer.draws
         rows.check_room(site, placer.per_node())
-        how = Scoring(getattr(placer, "lambda_", 0.5), getattr(placer, "score", "paper"))
+        scoring = Scoring(getattr(placer, "lambda_", 0.5), getattr(placer, "score", "paper"))
         shown = policy == "liquid-batch" and not as_json and sys.stderr.isatty()
         watched = {"watch": _show_generation} if shown else {}
         plans = placer.place(Site(machines), rows.gangs, placer.generator(seed or 0), **watched)
-    report = _report(site, rows, plans, how)
+    report = _report(site, rows, plans, scoring)
     unused = rows.unused(policy)
-    _tell_ignored(unused, list(machines.gpu_types))
+    _print_ignored(unused, list(machines.gpu_types))
     options = [_TYPES] if machines.gpu_types else []
-    if seed is not None and not draws:
+    if seed is not None and not is_random:
         complain(f"not used: --seed {seed} (policy {policy} draws nothing)")
         options.append("--seed")
     ignored = {"file_columns": list(unused), "options": options}
-    told = {name: names for name, names in ignored.items() if names}
-    head = {"policy": policy, "cluster": str(machines), "ignored": told}
-    typer.echo(to_json(head | report).decode().rstrip() if as_json else _text(report))
+    ignored = {name: names for name, names in ignored.items() if names}
+    head = {"policy": policy, "cluster": str(machines), "ignored": ignored}
+    typer.echo(to_json(head | report).decode().rstrip() if as_json else _report_lines(report))
 
 
 def _placer(policy: str, settings: dict[str, Any]) -> Containers:
-    """Return a policy that places containers."""
-    made = make(policy, **settings)
-    if isinstance(made, Containers):
-        return made
+    """Policy that places containers; ParamError for another policy."""
+    placer = make(policy, **settings)
+    if isinstance(placer, Containers):
+        return placer
     placers = [name for name in policies if issubclass(policies[name], Containers)]
     raise ParamError(
         f"policy {policy!r} does not place containers; accepted: {', '.join(placers)}, {GIVEN}"
     )
 
 
-class _Jobs:
-    """The rows of a file of jobs, with the sizes that a model of run times needs."""
+class _JobRows:
+    """Rows of a file of jobs, with the batch sizes and numbers that a run-time model needs."""
 
     def __init__(self, path: str, model: PlanTimes | None) -> None:
         self.path = Path(path)
@@ -107,12 +110,14 @@ class _Jobs:
         servers, workers = (table.whole(name) for name in _REQUIRED[1:])
         table.refuse(servers + workers < 1, "num_workers", "no container", "a job has at least one")
         needs = {
-            name: table.numbers(name, f"{what} above 0", low=1e-9)
-            for name, what in {"gpu_mem_mb": "MB of GPU memory", "bandwidth_mb_s": "MB/s"}.items()
+            name: table.numbers(name, f"{unit} above 0", low=1e-9)
+            for name, unit in {"gpu_mem_mb": "MB of GPU memory", "bandwidth_mb_s": "MB/s"}.items()
             if name in table
         }
         self.gangs = [
-            Gang(int(ps), int(count), **{name: float(held[row]) for name, held in needs.items()})
+            Gang(
+                int(ps), int(count), **{name: float(values[row]) for name, values in needs.items()}
+            )
             for row, (ps, count) in enumerate(zip(servers, workers, strict=True))
         ]
         self.model = model
@@ -121,45 +126,50 @@ class _Jobs:
             return
         sizes = () if model.sizeless else ("batch_size", "num_batches")
         if absent := [name for name in ("model", *sizes) if name not in table]:
-            found = "".join(f", found {name!r}" for name in renames(absent, table.header).values())
+            similar = renames(absent, table.header).values()
+            hint = "".join(f", found {name!r}" for name in similar)
             raise TraceError(
-                f"{path}:1: --times needs the column {', '.join(absent)}{found}; name them, or "
+                f"{path}:1: --times needs the column {', '.join(absent)}{hint}; name them, or "
                 f"leave --times out"
             )
         if sizes:
             self.sizes = [table.whole(name, 1) for name in sizes]
 
     def _line(self, row: int) -> int:
-        """Return the line of the file that holds a job; blank rows are no jobs."""
+        """Line number of a job in the file, which may have blank rows."""
         return self.table.line(int(self.table.frame.index[row]))
 
     def _check_ids(self) -> None:
-        """Refuse a job without an id, and a second one with the same."""
+        """Refuse a missing id and a repeated id."""
         ids = self.table.frame["job_id"]
         missing = ids.isna().to_numpy(bool)
         self.table.refuse(missing, "job_id", "missing value", "every job has an id")
-        again = ids.duplicated().to_numpy(bool)
-        self.table.refuse(again, "job_id", "appears twice", "every job has an id of its own")
+        repeated = ids.duplicated().to_numpy(bool)
+        self.table.refuse(repeated, "job_id", "appears twice", "every job has an id of its own")
 
     def unused(self, policy: str) -> dict[str, str]:
-        """Columns with values that no plan depends on, each with a reason or ''."""
+        """Columns with values that no plan depends on, each with a reason or an empty text."""
         frame = self.table.frame
-        why = {"gpu_type": "a container goes on a GPU of any type"}
+        reasons = {"gpu_type": "a container goes on a GPU of any type"}
         if policy != GIVEN:
-            why["tasks"] = f"policy {GIVEN} reads it"
+            reasons["tasks"] = f"policy {GIVEN} reads it"
         if self.model is None:
-            why |= dict.fromkeys(("model", "batch_size", "num_batches"), "--times reads it")
+            reasons |= dict.fromkeys(("model", "batch_size", "num_batches"), "--times reads it")
         elif self.model.sizeless:
-            why |= dict.fromkeys(("batch_size", "num_batches"), "--times measured knows one size")
-        known = (*_REQUIRED, *_OPTIONAL)
+            reasons |= dict.fromkeys(
+                ("batch_size", "num_batches"), "--times measured knows one size"
+            )
+        accepted = (*_REQUIRED, *_OPTIONAL)
+        absent = [name for name in accepted if name not in self.table]
         for name in self.table.header:
-            if name not in known and name not in why:
-                alike = renames([other for other in known if other not in self.table], [name])
-                why[name] = "".join(f"did you mean {wanted!r}?" for wanted in alike)
-        return {name: why[name] for name in frame if name in why and frame[name].notna().any()}
+            if name not in accepted and name not in reasons:
+                similar = renames(absent, [name])
+                reasons[name] = "".join(f"did you mean {wanted!r}?" for wanted in similar)
+        unused = [name for name in frame if name in reasons and frame[name].notna().any()]
+        return {name: reasons[name] for name in unused}
 
     def run_s(self, row: int, plan: Plan) -> float | None:
-        """Return the run time of a plan (s) if a model of run times is given."""
+        """Run time of a plan (s); None without a run-time model."""
         if self.model is None:
             return None
         name = str(self.table.frame["model"].iloc[row])
@@ -181,10 +191,10 @@ class _Jobs:
                 )
 
     def given(self, site: Site) -> list[Plan | None]:
-        """Return the plans of the column ``tasks``; an empty one waits."""
+        """Plans of the column ``tasks``; a job with an empty cell waits."""
         if "tasks" not in self.table:
             raise TraceError(f"{self.path}:1: policy given needs the column tasks, such as 0 0 3")
-        left = site.idle.copy()
+        idle = site.idle.copy()
         plans = list[Plan | None]()
         for row, (text, gang) in enumerate(zip(self.table.frame["tasks"], self.gangs, strict=True)):
             words = text.split() if isinstance(text, str) else []
@@ -193,12 +203,12 @@ class _Jobs:
             if words and len(words) != gang.size:
                 raise TraceError(f"{where}: {len(words)} nodes for {gang.size} containers")
             for word, node in zip(words, nodes, strict=True):
-                if not 0 <= node < len(left):
+                if not 0 <= node < len(idle):
                     raise TraceError(
-                        f"{where}: no node {word[:20]!r}; nodes are 0 to {len(left) - 1}"
+                        f"{where}: no node {word[:20]!r}; nodes are 0 to {len(idle) - 1}"
                     )
-                left[node] -= 1
-                if left[node] < 0:
+                idle[node] -= 1
+                if idle[node] < 0:
                     raise TraceError(
                         f"{where}: node {node} is full; {site.idle[node]} GPUs are for jobs"
                     )
@@ -206,45 +216,47 @@ class _Jobs:
         return plans
 
 
-def _tell_ignored(columns: dict[str, str], types: Sequence[str]) -> None:
+def _print_ignored(columns: dict[str, str], types: Sequence[str]) -> None:
     """Print the columns and GPU types that no plan depends on."""
     if columns:
-        shown = [f"{name} ({why})" if why else name for name, why in columns.items()]
-        complain(f"not used: columns of the file {', '.join(shown)}")
+        texts = [f"{name} ({reason})" if reason else name for name, reason in columns.items()]
+        complain(f"not used: columns of the file {', '.join(texts)}")
     if types:
         complain(f"not used: {_TYPES} {', '.join(types)} (all GPUs are alike)")
 
 
-def _report(site: Site, rows: _Jobs, plans: Sequence[Plan | None], how: Scoring) -> dict[str, Any]:
-    """Return what each job, and all together, come to; each sees the GPUs of those before it."""
-    found: list[dict[str, Any]] = []
+def _report(
+    site: Site, rows: _JobRows, plans: Sequence[Plan | None], scoring: Scoring
+) -> dict[str, Any]:
+    """Cost, score and run time (s) per job, and totals; jobs are placed in order."""
+    jobs: list[dict[str, Any]] = []
     for row, (plan, gang) in enumerate(zip(plans, rows.gangs, strict=True)):
-        told = {"job_id": rows.ids[row], "tasks": None, "cost": None, "score": None, "run_s": None}
+        job = {"job_id": rows.ids[row], "tasks": None, "cost": None, "score": None, "run_s": None}
         if plan is not None:
-            cost = site.cost(plan, gang.num_ps, how.formula)
-            score = site.score(plan, gang, how)
-            told |= {"tasks": list(plan), "cost": cost, "score": score}
-            told["run_s"] = rows.run_s(row, plan)
+            cost = site.cost(plan, gang.num_ps, scoring.formula)
+            score = site.score(plan, gang, scoring)
+            job |= {"tasks": list(plan), "cost": cost, "score": score}
+            job["run_s"] = rows.run_s(row, plan)
             site.hold(plan, gang)
-        found.append(told)
-    score = float(sum(told["score"] for told in found if told["score"] is not None))
+        jobs.append(job)
+    score = float(sum(job["score"] for job in jobs if job["score"] is not None))
     nodes = len({node for plan in plans for node in plan or ()})
-    return {"jobs": found, "sum_score": score, "num_nodes": nodes, "objective": score + nodes}
+    return {"jobs": jobs, "sum_score": score, "num_nodes": nodes, "objective": score + nodes}
 
 
-def _text(report: dict[str, Any]) -> str:
-    """Return a report as lines for people."""
+def _report_lines(report: dict[str, Any]) -> str:
+    """Report as text: a line per job, then the totals."""
     lines = []
-    for told in report["jobs"]:
-        line = f"{told['job_id']}  waits"
-        if told["tasks"] is not None:
-            nodes = " ".join(map(str, told["tasks"]))
-            line = "{job_id}  nodes {}  cost {cost:g}  score {score:g}".format(nodes, **told)
-        lines.append(line if told["run_s"] is None else f"{line}  {told['run_s']:,.1f} s")
+    for job in report["jobs"]:
+        line = f"{job['job_id']}  waits"
+        if job["tasks"] is not None:
+            nodes = " ".join(map(str, job["tasks"]))
+            line = "{job_id}  nodes {}  cost {cost:g}  score {score:g}".format(nodes, **job)
+        lines.append(line if job["run_s"] is None else f"{line}  {job['run_s']:,.1f} s")
     total = "sum of scores {sum_score:g}, {num_nodes} nodes, objective {objective:g}"
     return "\n".join([*lines, total.format(**report)])
 
 
 def _show_generation(number: int, best: float) -> None:
-    """Show on a terminal how far the search is."""
+    """Show the progress of the search on a terminal."""
     print(f"\rgeneration {number}: objective {best:g}", end="", file=sys.stderr, flush=True)

@@ -34,7 +34,7 @@ def policies_(
     if name is not None:
         _show(name, as_json)
         return
-    rows = [_row(name) for name in policies]
+    rows = [_policy_row(name) for name in policies]
     if as_json:
         typer.echo(json.dumps(rows, indent=2, ensure_ascii=False))
         return
@@ -47,8 +47,8 @@ def policies_(
 
 
 def _show(name: str, as_json: bool) -> None:
-    """Print one policy: its line, its paper, a line for each parameter."""
-    row = _row(name) | {"paper": _paper(policies[name])}
+    """Print one policy: its summary, its paper and a line for each parameter."""
+    row = _policy_row(name) | {"paper": _paper_of(policies[name])}
     if as_json:
         typer.echo(json.dumps(row, indent=2, ensure_ascii=False))
         return
@@ -58,13 +58,14 @@ def _show(name: str, as_json: bool) -> None:
         typer.echo(f"{'':<{len(name)}}  --set {parameter}={value}")
 
 
-def _paper(policy: type) -> str:
-    """Paper of the package that a policy is in, or the name of a package of somebody else's."""
+def _paper_of(policy: type) -> str:
+    """Paper of the package that a policy is in, or else the name of that package."""
     package = policy.__module__.rpartition(".")[0] or policy.__module__
     return str(getattr(importlib.import_module(package), "PAPER", package))
 
 
-def _row(name: str) -> dict[str, Any]:
+def _policy_row(name: str) -> dict[str, Any]:
+    """Name, summary, parameters, needs and placement of a policy."""
     cls = policies[name]
     summary = (cls.__doc__ or "").strip().splitlines()
     return {
@@ -80,6 +81,7 @@ def _row(name: str) -> dict[str, Any]:
 
 
 def _default(field: dataclasses.Field[Any]) -> str:
+    """Default of a parameter as text; ``…`` if it has none."""
     if field.default is not dataclasses.MISSING:
         return repr(field.default)
     return "…" if field.default_factory is dataclasses.MISSING else repr(field.default_factory())
@@ -96,8 +98,8 @@ def new_policy(
 ) -> None:
     """Write repro/policies/PAPER/NAME.py, an ordering policy, and its test.
 
-    Both run as they are. With --package, and outside a checkout, the folder NAME is a package of
-    its own. Once the package is installed, repro finds its policy by name.
+    Both run without changes. With --package, and outside a checkout, the folder NAME becomes a
+    package. Once the package is installed, repro finds its policy by name.
     """
     if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name) or keyword.iskeyword(name):
         raise ParamError(
@@ -106,7 +108,7 @@ def new_policy(
         )
     refuse_unknown("unknown folder of policies", [paper], PAPERS)
     root = paths.checkout()
-    # a package that was installed does not read the files of a checkout
+    # an installed package does not read the files of a checkout
     if not package and root is not None and root == paths.PACKAGE.parent:
         _write_module(name, paper, root)
     elif paper != PAPERS[0]:
@@ -121,10 +123,10 @@ def _write_module(name: str, paper: str, root: Path) -> None:
     home = root / "repro" / "policies" / paper
     tests = root / "tests" / "unit" / "policies" / paper
     files = {home / f"{module}.py": "policy.py", tests / f"test_{module}.py": "test.py"}
-    _refuse_known(name, files)
+    _refuse_taken(name, files)
     if not (home / "__init__.py").exists():
         files = {home / "__init__.py": "init.py", **files}
-    _write(name, files, f"repro.policies.{paper}.", root)
+    _write_files(name, files, f"repro.policies.{paper}.", root)
     typer.echo(f"next: change the key and the test, then pytest -k {module}")
 
 
@@ -136,20 +138,20 @@ def _write_package(name: str, here: Path) -> None:
         here / name / f"test_{module}.py": "test.py",
         here / name / "pyproject.toml": "pyproject.toml",
     }
-    _refuse_known(name, files)
-    _write(name, files, "", here)
+    _refuse_taken(name, files)
+    _write_files(name, files, "", here)
     typer.echo(f"next: change the key and the test, then pip install -e ./{name} and pytest {name}")
 
 
-def _refuse_known(name: str, files: Iterable[Path]) -> None:
-    """Refuse the name of a registered policy, and names whose files exist."""
+def _refuse_taken(name: str, files: Iterable[Path]) -> None:
+    """Refuse the name of a registered policy, and a name whose files exist."""
     if name in policies or any(path.exists() for path in files):
         raise ParamError(f"policy {name!r} exists already; choose another name")
 
 
-def _write(name: str, files: Mapping[Path, str], package: str, root: Path) -> None:
+def _write_files(name: str, files: Mapping[Path, str], package: str, root: Path) -> None:
     """Write files from their templates and print their paths below ``root``."""
-    words = {
+    fields = {
         "name": name,
         "module": name.replace("-", "_"),
         "package": package,
@@ -158,5 +160,5 @@ def _write(name: str, files: Mapping[Path, str], package: str, root: Path) -> No
     }
     for path, template in files.items():
         text = (_TEMPLATES / f"{template}.txt").read_text("utf-8")
-        write_whole(path, text.format(**words).encode())
+        write_whole(path, text.format(**fields).encode())
         typer.echo(f"wrote {path.relative_to(root)}")

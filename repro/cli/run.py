@@ -25,7 +25,7 @@ from repro.figures.saved import ERROR, read_error
 from repro.files.strict_yaml import parse_value
 
 
-def run(
+def run_figures(
     context: typer.Context,
     ids: Annotated[
         list[str] | None, typer.Argument(metavar="[ID]...", help="Figure ids or unique prefixes.")
@@ -47,7 +47,9 @@ def run(
     scheduler: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help="Address of a dask scheduler.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Run also what is current.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Also run figures that are current.")
+    ] = False,
 ) -> None:
     """Regenerate figures and tables; write the gallery page; exit 1 if a notebook failed."""
     if not ids and not everything and paper is None:
@@ -60,12 +62,12 @@ def run(
         raise ParamError("--scheduler needs --backend dask")
     if jobs is not None and jobs < 1:
         raise ParamError(f"-j {jobs}: give a number of notebooks of 1 or more")
-    everywhere = params.discover()
-    entries = params.select(ids or [], everywhere, paper=paper)
+    all_entries = params.discover()
+    entries = params.select(ids or [], all_entries, paper=paper)
     folder = paths.build_dir() if out is None else out.expanduser().resolve()
     split = (pair.partition("=") for pair in pairs or [])
-    given = {name.strip(): parse_value(value) for name, _, value in split}
-    # A folder that cannot be made only means that nothing is remembered.
+    parameters = {name.strip(): parse_value(value) for name, _, value in split}
+    # Without a cache folder the run goes on, only nothing is cached.
     with suppress(OSError):
         paths.private(paths.cache_dir())
     with plan.scratch_folder() as scratch:
@@ -73,46 +75,47 @@ def run(
             entries,
             profile=profile,
             out=folder,
-            given=given,
+            given=parameters,
             force=force,
             scratch=scratch,
             named=bool(ids),
         )
         cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
         workers = jobs or (None if scheduler else min(cpus or 1, max(1, len(tasks))))
-        told = Told(tasks, len(entries), debug=context.obj["debug"])
-        for line in told.before(outcomes):
+        messages = RunMessages(tasks, len(entries), debug=context.obj["debug"])
+        for line in messages.before(outcomes):
             say(line)
         # A shell that starts a job in the background makes it ignore Ctrl-C.
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.default_int_handler)
         try:
-            for done in _executed(tasks, told, jobs=workers, backend=backend, scheduler=scheduler):
-                outcomes.append(done)
+            run_options = {"jobs": workers, "backend": backend, "scheduler": scheduler}
+            for outcome in _run_tasks(tasks, messages, **run_options):
+                outcomes.append(outcome)
         except KeyboardInterrupt:
-            _stop(len(outcomes), len(entries), scratch)
-    page = write_report(folder, check.stored(everywhere, folder))
+            _exit_at_once(len(outcomes), len(entries), scratch)
+    page = write_report(folder, check.stored(all_entries, folder))
     typer.echo(f"verdicts: {check.tally_line(check.stored(entries, folder))}")
     typer.echo(f"gallery:  {page}")
     if any(outcome.status == FAILED for outcome in outcomes):
         raise typer.Exit(1)
 
 
-def _executed(tasks: Sequence[Task], told: Told, **how: Any) -> Iterator[Outcome]:
-    """Run notebooks, and show how far they are."""
+def _run_tasks(tasks: Sequence[Task], messages: RunMessages, **options: Any) -> Iterator[Outcome]:
+    """Run notebooks and show their progress; yield outcomes as they end."""
     if not tasks:
         return
-    # takes longer to import than it takes to see that all figures are current
+    # slow to import, and not needed if all figures are current
     from repro.batch.execute import run
 
-    with _shown(told) as (watch, show):
-        for done in run(tasks, watch=watch, **how):
-            show(done)
-            yield done
+    with _progress(messages) as (watch, show):
+        for outcome in run(tasks, watch=watch, **options):
+            show(outcome)
+            yield outcome
 
 
-def _stop(done: int, total: int, scratch: Path) -> None:
-    """Leave at once: no thread, kernel or worker is waited for."""
+def _exit_at_once(done: int, total: int, scratch: Path) -> None:
+    """Exit without waiting for threads, kernels or workers."""
     plan.kill_children()
     shutil.rmtree(scratch, ignore_errors=True)
     line = f"repro: interrupted, {done} of {total} figures done; the same command goes on from here"
@@ -121,18 +124,18 @@ def _stop(done: int, total: int, scratch: Path) -> None:
     os._exit(130)
 
 
-class Told:
-    """What has been said of a batch of ``total`` figures, of which ``tasks`` are to run."""
+class RunMessages:
+    """Messages about a batch of ``total`` figures, of which ``tasks`` are to run."""
 
     def __init__(self, tasks: Sequence[Task], total: int, *, debug: bool) -> None:
         self._tasks = {task.id: task for task in tasks}
         self.total = total
         self._debug = debug
         self.count = total - len(tasks)
-        self._said: set[str] = set()
+        self._printed_warnings: set[str] = set()
 
     def before(self, outcomes: Sequence[Outcome]) -> list[str]:
-        """Return how many figures are current, and those that cannot be run."""
+        """Lines with the number of current figures, and the figures that cannot run."""
         current = sum(not outcome.error for outcome in outcomes)
         lines = [f"{current} of {self.total} figures are current"] if current else []
         return lines + [
@@ -140,39 +143,40 @@ class Told:
         ]
 
     def of(self, outcome: Outcome) -> list[str]:
-        """Return the lines of a figure, and of the warnings that no figure has given yet."""
+        """Lines of a figure that ended, with its warnings that have not been printed yet."""
         self.count += 1
-        text = check.verdicts([{"verdict": one} for one in outcome.verdicts]) or "no claims"
+        text = check.verdicts([{"verdict": verdict} for verdict in outcome.verdicts]) or "no claims"
         if outcome.error:
             where = "" if outcome.cell is None else f" in cell [{outcome.cell}]"
             text = f"failed{where}: {outcome.error}"
-        place = f"[{self.count:>{len(str(self.total))}}/{self.total}]"
-        first = f"{place} {outcome.id}: {text} ({outcome.wall_s:.1f} s)"
-        fresh = [warning for warning in outcome.warnings if warning not in self._said]
-        self._said.update(fresh)
-        more = self._of_failure(self._tasks[outcome.id]) if outcome.error else []
-        return [first, *more, *(f"  warning: {warning}" for warning in fresh)]
+        counter = f"[{self.count:>{len(str(self.total))}}/{self.total}]"
+        first = f"{counter} {outcome.id}: {text} ({outcome.wall_s:.1f} s)"
+        fresh = [warning for warning in outcome.warnings if warning not in self._printed_warnings]
+        self._printed_warnings.update(fresh)
+        advice = self._of_failure(self._tasks[outcome.id]) if outcome.error else []
+        return [first, *advice, *(f"  warning: {warning}" for warning in fresh)]
 
     def _of_failure(self, task: Task) -> list[str]:
-        """Return where to look, or the traceback itself."""
+        """Lines with the files to look at, and with --debug the traceback."""
         here = Path.cwd()
-        places = [path for path in (task.folder / ERROR, task.entry.executed) if path.is_file()]
-        found = " and ".join(
-            str(path.relative_to(here) if path.is_relative_to(here) else path) for path in places
+        candidates = (task.folder / ERROR, task.entry.executed)
+        existing = [path for path in candidates if path.is_file()]
+        files = " and ".join(
+            str(path.relative_to(here) if path.is_relative_to(here) else path) for path in existing
         )
         if not self._debug:
-            return [f"  see {found}; --debug shows the traceback here"]
+            return [f"  see {files}; --debug shows the traceback here"]
         trace = read_error(task.folder)[0].get("traceback", "")
-        return [f"  see {found}", *(f"  {line}".rstrip() for line in trace.splitlines())]
+        return [f"  see {files}", *(f"  {line}".rstrip() for line in trace.splitlines())]
 
 
 @contextmanager
-def _shown(told: Told) -> Iterator[tuple[Watch | None, Callable[[Outcome], None]]]:
-    """Give what shows the figures that run, if anything does, and what prints those that ended."""
-    if told.count == told.total or not sys.stdout.isatty():
+def _progress(messages: RunMessages) -> Iterator[tuple[Watch | None, Callable[[Outcome], None]]]:
+    """Yield the progress display of running figures (or None) and the printer of ended figures."""
+    if messages.count == messages.total or not sys.stdout.isatty():
 
         def plain(outcome: Outcome) -> None:
-            say("\n".join(told.of(outcome)))
+            say("\n".join(messages.of(outcome)))
             sys.stdout.flush()
 
         yield None, plain
@@ -185,7 +189,10 @@ def _shown(told: Told) -> Iterator[tuple[Watch | None, Callable[[Outcome], None]
     )
     with Progress(*columns, transient=True) as progress:
         whole = progress.add_task(
-            "figures", total=told.total, completed=told.count, count=f"{told.count}/{told.total}"
+            "figures",
+            total=messages.total,
+            completed=messages.count,
+            count=f"{messages.count}/{messages.total}",
         )
         rows: dict[Task, TaskID] = {}
 
@@ -205,8 +212,9 @@ def _shown(told: Told) -> Iterator[tuple[Watch | None, Callable[[Outcome], None]
                 )
 
         def bar(outcome: Outcome) -> None:
-            for line in told.of(outcome):
+            for line in messages.of(outcome):
                 progress.console.print(visible(line), markup=False, highlight=False)
-            progress.update(whole, completed=told.count, count=f"{told.count}/{told.total}")
+            count = f"{messages.count}/{messages.total}"
+            progress.update(whole, completed=messages.count, count=count)
 
         yield watch, bar

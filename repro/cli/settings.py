@@ -1,4 +1,4 @@
-"""``--set K=V``: values as they are written on a command line, for a policy and its rounds."""
+"""``--set K=V``: parameters of a policy, its rounds and the trace format from the command line."""
 
 import dataclasses
 import inspect
@@ -17,21 +17,21 @@ DropOption = Annotated[
     typer.Option("--drop-bad-rows", help="Leave out rows that break a rule, counted by reason."),
 ]
 _WORDS = {"true": True, "false": False, "none": None}
-#: Parameters that `repro simulate` has options for.
+#: Parameters that `repro simulate` has options of its own for.
 ELSEWHERE = ("name", "rules", "throughputs")
 _LARGEST = 2.0**53  # whole numbers beyond are not exact
 
 
 def parse_settings(pairs: list[str], elsewhere: Collection[str] = ELSEWHERE) -> dict[str, Any]:
-    """Parameters by name from ``K=V`` texts; ``elsewhere`` are those with options of their own.
+    """Parameters by name from texts ``K=V``; names in ``elsewhere`` have their own options.
 
-    Values are whole numbers, numbers (``inf`` too), true, false, none, or text; a comma makes a
+    A value is a whole number, a number (also ``inf``), true, false, none, or text. A comma makes a
     tuple.
 
     >>> parse_settings(["thresholds=3250,7200", "promote_knob=inf", "exact=true"])
     {'thresholds': (3250, 7200), 'promote_knob': inf, 'exact': True}
     """
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         name = name.strip()
@@ -39,27 +39,27 @@ def parse_settings(pairs: list[str], elsewhere: Collection[str] = ELSEWHERE) -> 
             raise ParamError(f"--set {pair}: expected K=V, such as thresholds=3250,7200")
         if name in elsewhere:
             raise ParamError(f"--set {pair}: use --{'policy' if name == 'name' else name} instead")
-        parts = [part for part in value.split(",") if part.strip() or "," not in value]
-        if not parts:
-            raise ParamError(f"--set {pair}: names no value; give some, or leave it out")
-        items = tuple(_scalar(part.strip(), pair) for part in parts)
-        found[name] = items if "," in value else items[0]
-    return found
+        texts = [text for text in value.split(",") if text.strip() or "," not in value]
+        if not texts:
+            raise ParamError(f"--set {pair}: has no value; give values, or leave it out")
+        items = tuple(_scalar(text.strip(), pair) for text in texts)
+        settings[name] = items if "," in value else items[0]
+    return settings
 
 
 def format_settings(
     policy: str, form: str | None, settings: dict[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Split settings into those of policy and rounds, and those of the trace format alone."""
+    """Split settings into those of policy and rounds, and those of the trace format only."""
     if form is None or form not in FORMATS:
         return settings, {}
     own = {
         *spellings(policies[policy]),
         *(field.name for field in dataclasses.fields(RoundSettings)),
     }
-    theirs = {*list(inspect.signature(FORMATS[form]).parameters)[1:]} - own
-    rest = {key: value for key, value in settings.items() if key not in theirs}
-    return rest, {key: value for key, value in settings.items() if key in theirs}
+    of_format = {*list(inspect.signature(FORMATS[form]).parameters)[1:]} - own
+    remaining = {key: value for key, value in settings.items() if key not in of_format}
+    return remaining, {key: value for key, value in settings.items() if key in of_format}
 
 
 def round_settings(policy: str, settings: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -68,14 +68,14 @@ def round_settings(policy: str, settings: dict[str, Any]) -> tuple[dict[str, Any
     if issubclass(cls, Order):
         return settings, {}
     own = spellings(cls)
-    theirs = [field.name for field in dataclasses.fields(RoundSettings) if field.name not in own]
-    refuse_unknown(f"policy {policy!r} and its rounds have no parameter", settings, [*own, *theirs])
-    rounds = {key: value for key, value in settings.items() if key in theirs}
+    names = [field.name for field in dataclasses.fields(RoundSettings) if field.name not in own]
+    refuse_unknown(f"policy {policy!r} and its rounds have no parameter", settings, [*own, *names])
+    rounds = {key: value for key, value in settings.items() if key in names}
     return {key: value for key, value in settings.items() if key in own}, rounds
 
 
 def _scalar(text: str, pair: str) -> Any:
-    """Return a word, a whole number, a number or text; a number must be one a float can hold."""
+    """Value of a text: true, false or none, a number, or the text; numbers are at most 2^53."""
     if text.lower() in _WORDS:
         return _WORDS[text.lower()]
     if not text.isascii():

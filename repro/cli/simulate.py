@@ -31,7 +31,7 @@ from repro.perf.throughput_files import load_throughputs, throughputs_of
 from repro.trace import synth
 from repro.trace.load import load
 
-#: Options of a run that a trace format takes too.
+#: Trace format -> options of ``repro simulate`` that it reads too.
 _SPEEDS = {"gavel": ("throughputs", "reference_gpu"), "pcs": ("speedups",)}
 COLUMNS = ("job_id", "submit_time", "start_time", "end_time", "jct", "num_gpus", "predicted_jct")
 _BOUNDS = ("predicted_jct_low", "predicted_jct_high")
@@ -41,7 +41,7 @@ SetOption = typer.Option(
 )
 
 
-def simulate(
+def simulate_trace(
     trace: Annotated[
         str, typer.Option(metavar="FILE|NAME", help="A file, a generator or a public trace.")
     ],
@@ -54,10 +54,10 @@ def simulate(
         str | None, typer.Option(metavar="FILE|NAME", help="Steps per second by GPU type.")
     ] = None,
     reference_gpu: Annotated[
-        str | None, typer.Option(metavar="TYPE", help="GPU type on which durations are meant.")
+        str | None, typer.Option(metavar="TYPE", help="GPU type that durations refer to.")
     ] = None,
     placement_sensitive: Annotated[
-        bool, typer.Option(help="Gangs on more nodes than they need are slower (yarn places).")
+        bool, typer.Option(help="Slow down spread gangs; default placement yarn.")
     ] = False,
     settings: Annotated[list[str] | None, SetOption] = None,
     placement: Annotated[str | None, typer.Option(metavar="NAME", help="Placement rule.")] = None,
@@ -65,14 +65,14 @@ def simulate(
         float | None, typer.Option(metavar="S", help="Decide only every S seconds.")
     ] = None,
     rules: Annotated[str, typer.Option(help="paper, or a public simulator's rules.")] = "paper",
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of what is drawn.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of random numbers.")] = 0,
     predict: Annotated[
         int | None,
-        typer.Option(metavar="N", help="Predict so many jobs at their arrival; all under pcs."),
+        typer.Option(metavar="N", help="Predict the JCT of N jobs on arrival; all jobs under pcs."),
     ] = None,
     predict_interval: Annotated[
         float | None,
-        typer.Option(metavar="P", help="Bounds that hold a predicted JCT with probability P."),
+        typer.Option(metavar="P", help="Bounds that contain the JCT with probability P."),
     ] = None,
     speedups: Annotated[
         str | None, typer.Option(metavar="FILE", help="Speed-up curves of divisible jobs.")
@@ -88,18 +88,20 @@ def simulate(
 ) -> None:
     """Simulate a trace on a cluster under a policy and print the headline numbers."""
     _check_single(policy)
-    _check_given({"seed": seed, "predict": predict}, out)
+    _check_numbers({"seed": seed, "predict": predict}, out)
     _check_named({"placement": placement, "throughputs": throughputs, "speedups": speedups})
     machines = Cluster.parse(cluster)
-    given, reading = format_settings(policy, _format(trace, format), parse_settings(settings or []))
-    own, rounds = round_settings(policy, given)
+    parameters, reading = format_settings(
+        policy, _format(trace, format), parse_settings(settings or [])
+    )
+    own, rounds = round_settings(policy, parameters)
     chosen = make(policy, rules, **own)
-    speeds = _given(throughputs=throughputs, reference_gpu=reference_gpu, speedups=speedups)
+    speeds = _present(throughputs=throughputs, reference_gpu=reference_gpu, speedups=speedups)
     curves = _curves(speedups, chosen)
     reading |= {"drop_bad_rows": True} if drop_bad_rows else {}
     # a job of divisible GPUs may ask for more than there are
     gpus = None if chosen.elastic else machines.num_gpus
-    opened = _trace(trace, format, gpus, seed, speeds, reading)
+    opened = _open_jobs(trace, format, gpus, seed, speeds, reading)
     perf = curves or _performance(opened, machines, speeds, placement_sensitive, rules)
     if not stand_in:
         _check_stand_ins(stand_ins(opened.frame, perf, chosen), rules)
@@ -118,11 +120,11 @@ def simulate(
     )
     if out is not None:
         write_whole(out, jobs_csv(result.jobs).encode(), parents=False)
-    _tell(result.summary(), as_json, opened.drew)
+    _print_summary(result.summary(), as_json, opened.seeded)
 
 
 def _check_single(policy: str) -> None:
-    """Refuse a list of policies, with the loop that runs them."""
+    """Refuse a list of policies; the message has the shell loop that runs them."""
     names = [name.strip() for name in policy.split(",") if name.strip()]
     if len(names) > 1:
         raise ParamError(
@@ -132,31 +134,31 @@ def _check_single(policy: str) -> None:
 
 
 def _format(trace: str, named: str | None) -> str | None:
-    """Return the format of a trace: the one named, or that of a public trace."""
+    """Format of a trace: ``named``, or that of a public trace."""
     return named or (public.entry(trace).format if public.is_known(trace) else None)
 
 
-def _given(**options: str | None) -> dict[str, str]:
-    """Return the options that have a value."""
+def _present(**options: str | None) -> dict[str, str]:
+    """Options that have a value."""
     return {option: value for option, value in options.items() if value is not None}
 
 
-def _simulated(frame: pd.DataFrame, machines: Cluster, policy: Policy, **how: Any) -> Result:
-    """Simulate; say on a terminal what is compiled."""
+def _simulated(frame: pd.DataFrame, machines: Cluster, policy: Policy, **options: Any) -> Result:
+    """Simulate; a terminal shows that loops are compiled."""
     with compile_watch(compiling_line()), warnings.catch_warnings():
-        # the notes of the result hold the same lines
+        # the notes of the result have the same lines
         warnings.simplefilter("ignore", InputWarning)
-        return repro.simulate(frame, machines, policy, **how)
+        return repro.simulate(frame, machines, policy, **options)
 
 
 def _check_named(names: dict[str, str | None]) -> None:
-    """Refuse options that are given and name nothing."""
+    """Refuse options with an empty value."""
     if empty := [option for option, name in names.items() if name == ""]:
         raise ParamError(f"--{empty[0]}: is empty; name one or leave it out")
 
 
-def _check_given(numbers: dict[str, int | None], out: Path | None) -> None:
-    """Refuse numbers below 0, and a file that could not be written, before the run, not after."""
+def _check_numbers(numbers: dict[str, int | None], out: Path | None) -> None:
+    """Refuse numbers below 0 and an output file without a folder, before the run."""
     for option, number in numbers.items():
         if number is not None and number < 0:
             raise ParamError(f"--{option} {number}: give a whole number of 0 or more")
@@ -175,36 +177,36 @@ def _check_stand_ins(found: list[str], rules: str) -> None:
         )
 
 
-def _tell(summary: dict[str, Any], as_json: bool, drew: bool) -> None:
-    """Print the headline numbers, and what the run was given and did not use."""
-    # the trace was drawn with it
-    if drew and "seed" in summary["ignored"].get("options", ()):
+def _print_summary(summary: dict[str, Any], as_json: bool, seeded: bool) -> None:
+    """Print the headline numbers, and the inputs that the run did not use."""
+    # the generator of the trace used the seed
+    if seeded and "seed" in summary["ignored"].get("options", ()):
         summary["ignored"]["options"].remove("seed")
     for line in [*summary["notes"], *ignored_lines(summary["ignored"])]:
         complain(line)
-    text = to_json(summary).decode().rstrip() if as_json else "\n".join(_table(summary))
+    text = to_json(summary).decode().rstrip() if as_json else "\n".join(_headline_lines(summary))
     typer.echo(text)
 
 
 def jobs_csv(jobs: pd.DataFrame) -> str:
-    """Return the jobs of a run as CSV, as `safe_cells` says, whole numbers without a point."""
-    held = [name for name in (*COLUMNS, *_BOUNDS) if name in jobs]
-    cells = safe_cells(jobs.loc[:, held])
-    for name in held:
+    """Jobs of a run as CSV with `safe_cells`; whole numbers have no decimal point."""
+    columns = [name for name in (*COLUMNS, *_BOUNDS) if name in jobs]
+    cells = safe_cells(jobs.loc[:, columns])
+    for name in columns:
         if cells[name].dtype.kind == "f":
-            cells[name] = [_number(value) for value in cells[name].tolist()]
+            cells[name] = [_csv_number(value) for value in cells[name].tolist()]
     return str(cells.to_csv(index=False, lineterminator="\n"))
 
 
 class _Opened(NamedTuple):
-    """A trace, the options it used itself, and whether it was drawn with the seed."""
+    """A trace, the options that its reader used, and whether a generator used the seed."""
 
     frame: pd.DataFrame
     used: frozenset[str]
-    drew: bool
+    seeded: bool
 
 
-def _trace(
+def _open_jobs(
     name: str,
     form: str | None,
     gpus: int | None,
@@ -212,27 +214,28 @@ def _trace(
     speeds: dict[str, str],
     reading: dict[str, Any],
 ) -> _Opened:
-    """Open a trace; speeds matter to those whose work is given in training steps or GPU-seconds.
+    """Read or generate a trace.
 
-    ``reading`` are further options of the reader.
+    ``speeds`` are options for traces whose work is in training steps or GPU-seconds. ``reading``
+    are further options of the reader.
     """
     if Path(name).exists() or name not in synth.generators:
         of_format = _SPEEDS.get(_format(name, form) or "", ())
         options = {key: speeds[key] for key in speeds if key in of_format}
-        given: dict[str, Any] = options | reading
-        frame = load(name, form, cluster_gpus=gpus, **given)
+        all_options: dict[str, Any] = options | reading
+        frame = load(name, form, cluster_gpus=gpus, **all_options)
         return _Opened(frame, frozenset(options), False)
     if form is not None:
         raise ParamError(f"--format {form}: {name!r} is a generator, not a file")
     if reading:
         raise ParamError(f"--drop-bad-rows: {name!r} is a generator, which has no bad rows")
-    taken = inspect.signature(synth.generators[name]).parameters
-    options = {key: speeds[key] for key in speeds if key in taken}
+    accepted = inspect.signature(synth.generators[name]).parameters
+    options = {key: speeds[key] for key in speeds if key in accepted}
     return _Opened(open_trace(name, seed, **options)[0], frozenset(options), True)
 
 
 def _curves(path: str | None, policy: Policy) -> SpeedUp | None:
-    """Return the speed-up curves of a file, which only divisible GPUs have a use for."""
+    """Speed-up curves of a file; only policies that divide GPUs accept them."""
     if path is not None and not policy.elastic:
         raise ParamError(
             f"--speedups {path}: policy {policy.name!r} gives a job the GPUs it asks for or none; "
@@ -244,7 +247,7 @@ def _curves(path: str | None, policy: Policy) -> SpeedUp | None:
 def _performance(
     opened: _Opened, machines: Cluster, speeds: dict[str, str], sensitive: bool, rules: str
 ) -> ThroughputTable | None:
-    """Return the table of the run if one was given; by default it is that of the trace."""
+    """Throughput table of the run; None if the trace's own is used."""
     frame = opened.frame
     if sensitive:
         _check_sensitive(machines, rules)
@@ -252,8 +255,8 @@ def _performance(
         _check_speeds_used(opened, machines, speeds)
         return None
     reference = speeds.get("reference_gpu") or frame.attrs.get("reference_gpu", "v100")
-    named = speeds.get("throughputs")
-    table = throughputs_of(frame) if named is None else load_throughputs(named, reference)
+    source = speeds.get("throughputs")
+    table = throughputs_of(frame) if source is None else load_throughputs(source, reference)
     if sensitive and table is None:
         raise ParamError("--placement-sensitive: give the speeds of both placements, --throughputs")
     if sensitive and table is not None:
@@ -262,41 +265,43 @@ def _performance(
 
 
 def _check_speeds_used(opened: _Opened, machines: Cluster, speeds: dict[str, str]) -> None:
-    """Refuse options on speeds that neither the trace nor the cluster has a use for."""
+    """Refuse options on speeds that neither the trace nor the cluster uses."""
     for option in speeds:
         if option not in opened.used:
-            why = "is only used with --throughputs"
+            reason = "is only used with --throughputs"
             if not machines.gpu_types:
-                why = f"has no use here, {machines} names no GPU types (such as 9x4:v100)"
+                reason = f"has no use here, {machines} names no GPU types (such as 9x4:v100)"
             raise ParamError(
-                f"--{option.replace('_', '-')} {speeds[option]}: {why}, nor does the trace need "
+                f"--{option.replace('_', '-')} {speeds[option]}: {reason}, nor does the trace need "
                 "it; leave it out"
             )
 
 
 def _check_sensitive(machines: Cluster, rules: str) -> None:
+    """Refuse ``--placement-sensitive`` without GPU types or under rules gavel."""
     if not machines.gpu_types:
         raise ParamError(
             f"--placement-sensitive: {machines} names no GPU types; give one such as 9x4:v100"
         )
     if rules == "gavel":
         raise ParamError(
-            "--placement-sensitive: rules gavel count whole steps wherever a gang stands, as the "
+            "--placement-sensitive: rules gavel count the same steps under any placement, as the "
             "public simulator does; use --rules paper"
         )
 
 
-def _number(value: float) -> str:
+def _csv_number(value: float) -> str:
+    """Write a number as CSV text; empty for NaN."""
     if value != value:
         return ""
     return str(int(value)) if value == int(value) else repr(value)
 
 
-def _table(summary: dict[str, Any]) -> list[str]:
+def _headline_lines(summary: dict[str, Any]) -> list[str]:
     """Lines of the headline numbers; a metric without a value has no line."""
-    told = ("ignored", "notes") if summary["stand_in"] else ("ignored", "notes", "stand_in")
+    hidden = ("ignored", "notes") if summary["stand_in"] else ("ignored", "notes", "stand_in")
     numbers = {name: value for name, value in summary.items() if isinstance(value, float)}
-    rows = {name: str(value) for name, value in summary.items() if name not in told}
+    rows = {name: str(value) for name, value in summary.items() if name not in hidden}
     if "stand_in" in rows:
         rows["stand_in"] = ", ".join(summary["stand_in"])
     for name, value in numbers.items():

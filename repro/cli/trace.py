@@ -32,16 +32,16 @@ JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object, nothi
 
 
 def list_(
-    tables: Annotated[bool, typer.Option("--tables", help="Also tables, not only traces.")] = False,
+    tables: Annotated[bool, typer.Option("--tables", help="List tables too.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """List the public files, and which of them are here."""
+    """List the public files, and whether each is in mirror or cache."""
     items = [item for item in public.entries().values() if tables or item.format in FORMATS]
     if as_json:
-        held = [
+        rows = [
             vars(item) | {"url": item.url, "here": public.available(item.name)} for item in items
         ]
-        typer.echo(json.dumps(held, indent=2))
+        typer.echo(json.dumps(rows, indent=2))
         return
     width = max(len(item.name) for item in items)
     for item in items:
@@ -53,8 +53,8 @@ def list_(
 
 
 def formats(as_json: JsonOption = False) -> None:
-    """List the formats of traces: what each reads, its columns and options."""
-    rows = [_format(name) for name in FORMATS]
+    """List the formats of traces with their files, columns and options."""
+    rows = [_format_row(name) for name in FORMATS]
     if as_json:
         typer.echo(json.dumps(rows, indent=2, ensure_ascii=False))
         return
@@ -66,25 +66,25 @@ def formats(as_json: JsonOption = False) -> None:
             say(f"{first:<{width}}  {line}")
 
 
-def _format(name: str) -> dict[str, Any]:
-    """Return what the docstring of a format says of it: first line, and where columns are named."""
-    first = (inspect.getdoc(FORMATS[name]) or "").split("\n\n")[0]
+def _format_row(name: str) -> dict[str, Any]:
+    """Name, first line, columns and options of a format, from its docstring and signature."""
+    summary = (inspect.getdoc(FORMATS[name]) or "").split("\n\n")[0]
     options = list(inspect.signature(FORMATS[name]).parameters.values())[1:]
     return {
         "name": name,
-        "reads": " ".join(first.split()),
+        "reads": " ".join(summary.split()),
         "columns": " ".join(documented(name).split()),
         "options": {option.name: option.default for option in options},
     }
 
 
-def fetch(
+def fetch_files(
     names: Annotated[
         list[str] | None, typer.Argument(help="Names from `repro trace list`.")
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Every public file.")] = False,
 ) -> None:
-    """Bring public files here, verified; print where each is."""
+    """Fetch public files, verify their checksums and print their paths."""
     if bool(names) == everything:
         raise ParamError("repro trace fetch takes names from `repro trace list`, or --all")
     for name in names or list(public.entries()):
@@ -122,7 +122,7 @@ def convert(
     drop_bad_rows: DropOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Write a trace as CSV in the package's own columns, validated."""
+    """Validate a trace and write it as CSV in the package's own columns."""
     _refuse_own_file(trace, out)
     frame = _load(trace, format, options, drop_bad_rows)
     written = write(frame, out)
@@ -139,7 +139,7 @@ def convert(
 
 
 def _refuse_own_file(trace: str, out: Path) -> None:
-    """Refuse to write over the trace that is read, by whatever path it is named."""
+    """Refuse to overwrite the trace that is read, also under another path."""
     path = Path(trace)
     if not os.path.isfile(path) and public.is_known(trace):
         path = public.fetch(trace)
@@ -150,6 +150,7 @@ def _refuse_own_file(trace: str, out: Path) -> None:
 def _load(
     trace: str, format: str | None, options: list[str] | None, drop_bad_rows: bool
 ) -> pd.DataFrame:
+    """Read a trace with the options of ``--set``."""
     settings: dict[str, Any] = {}
     for option in options or []:
         key, equals, value = option.partition("=")
@@ -160,6 +161,7 @@ def _load(
 
 
 def _lines(facts: dict[str, Any]) -> list[str]:
+    """Lines of the facts of `describe`, names aligned."""
     total = facts["jobs"]
     mix = ", ".join(f"{g}: {n:,} ({n / total:.1%})" for g, n in facts["gpus"].items())
     times = ", ".join(f"{key} {_amount(value)}" for key, value in facts["duration_s"].items())
@@ -183,7 +185,7 @@ def _lines(facts: dict[str, Any]) -> list[str]:
         rows |= _load_lines(facts)
     elif facts["demand_over_time"] is not None:
         rows["GPUs over time"] = _over_time(facts["demand_over_time"], ",.1f")
-    rows |= {f"dropped, {why}": f"{count:,}" for why, count in facts["dropped"].items()}
+    rows |= {f"dropped, {reason}": f"{count:,}" for reason, count in facts["dropped"].items()}
     more = {"notes": "; ".join(facts["notes"]), "not used": ", ".join(facts["unread"])}
     rows |= {key: text for key, text in more.items() if text}
     width = max(map(len, rows))
@@ -191,33 +193,33 @@ def _lines(facts: dict[str, Any]) -> list[str]:
 
 
 def _load_lines(facts: dict[str, Any]) -> dict[str, str]:
-    """Rows about the load on a cluster: in all, by GPU type, over time, and what never fits."""
+    """Rows about the load on a cluster: total, by GPU type, over time, and jobs that never fit."""
     load = facts["offered_load"]
-    shown = "undefined, all jobs arrive at once" if load is None else f"{load:.3f}"
-    rows = {"offered load": f"{shown} on {facts['cluster_gpus']:,} GPUs"}
+    text = "undefined, all jobs arrive at once" if load is None else f"{load:.3f}"
+    rows = {"offered load": f"{text} on {facts['cluster_gpus']:,} GPUs"}
     for name, of_type in (facts["load_by_type"] or {}).items():
         load = of_type["offered_load"]
-        part = "-" if load is None else f"{load:.1%}"
-        text = f"{part} on {of_type['gpus']:,} GPUs, {of_type['jobs']:,} jobs"
+        percentage = "-" if load is None else f"{load:.1%}"
+        text = f"{percentage} on {of_type['gpus']:,} GPUs, {of_type['jobs']:,} jobs"
         if of_type["never_fit"]:
             text += f", {of_type['never_fit']:,} of them never fit"
         rows[f"load on {name}"] = text
     if facts["load_over_time"] is not None:
         rows["load over time"] = _over_time(facts["load_over_time"], ".3f")
-    texts = {
+    reasons = {
         "never_fit": f"more than {facts['cluster_gpus']:,} GPUs",
         "wider_than_any_type": "more GPUs than there are of any one type",
     }
-    for key, text in texts.items():
+    for key, reason in reasons.items():
         if jobs := facts[key]:
-            rows[key.replace("_", " ")] = f"{jobs:,} job{'' if jobs == 1 else 's'} with {text}"
+            rows[key.replace("_", " ")] = f"{jobs:,} job{'' if jobs == 1 else 's'} with {reason}"
     return rows
 
 
 def _over_time(values: list[float], form: str) -> str:
-    """Values of each tenth of the span, and the largest."""
-    shown = " ".join(f"{value:{form}}" for value in values)
-    return f"{shown} (tenths of the span; peak {max(values):{form}})"
+    """Values by tenth of the span, and the largest value."""
+    text = " ".join(f"{value:{form}}" for value in values)
+    return f"{text} (tenths of the span; peak {max(values):{form}})"
 
 
 def _amount(value: float) -> str:

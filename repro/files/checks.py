@@ -1,4 +1,4 @@
-"""Vectorised rules on one column, and the one-line error that says where they are broken."""
+"""Rules on a whole column, and the one-line error that names the first cell that breaks one."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from repro.base.errors import TraceError
 from repro.base.typing import Flags, Floats
 from repro.files.guess import ADD_COLUMNS, NO_UNITS, rename_hint
 
-# control characters, characters without width, ends of lines, marks that turn the direction of
-# text, halves of characters; scripts of Asia need the joiners U+200C and U+200D
+# Control characters, zero-width characters, line ends, direction marks and lone surrogates.
+# The joiners U+200C and U+200D are not among them: scripts of Asia need these.
 _HIDDEN = re.compile(
     "[\x00-\x1f\x7f-\x9f\u00ad\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
 )
-# blanks that look like a space and are none
+# Blanks that look like a space but are other characters.
 _BLANK = re.compile("[\u00a0\u2000-\u200a\u202f\u205f\u3000]")
-_LONGEST = 1000
+_MAX_TEXT = 1000
 _NUMBER = re.compile(
     r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?inf(?:inity)?", re.I
 )
 
 
 class BadRows(TraceError):
-    """Rows of the file ``source`` that break a rule, with the reason for each by its number."""
+    """Rows of the file ``source`` that break a rule; ``reasons`` maps row numbers to reasons."""
 
     def __init__(
         self, message: str, reasons: Mapping[int, str] | None = None, source: str = ""
@@ -40,8 +40,8 @@ class BadRows(TraceError):
 
     @classmethod
     def together(cls, errors: Sequence[BadRows]) -> BadRows:
-        """Join the errors of single rows; the message is the first one's."""
-        reasons = {row: why for error in errors for row, why in error.reasons.items()}
+        """Join the errors of single rows under the message of the first error."""
+        reasons = {row: reason for error in errors for row, reason in error.reasons.items()}
         more = len(reasons) - len(errors[0].reasons)
         message = f"{errors[0]}{f' ({more:,} more bad rows)' if more else ''}"
         return cls(message, reasons, errors[0].source)
@@ -49,7 +49,7 @@ class BadRows(TraceError):
 
 @dataclass(frozen=True)
 class Origin:
-    """Where the rows of a table came from, so that an error can point into the file."""
+    """File that the rows of a table came from, so that an error can point into it."""
 
     name: str
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class Origin:
     cell: Callable[[int, str], str | None] | None = None
 
     def where(self, label: int) -> str:
-        """Return the line of the file that holds row ``label``, or ``row label``."""
+        """Line number of row ``label`` in the file, or ``row label`` where there are no lines."""
         return str(self.line(label)) if self.line else f"row {label}"
 
     def error(
@@ -69,15 +69,15 @@ class Origin:
         accepted: str,
         rows: Sequence[int] = (),
     ) -> BadRows:
-        """Return ``file:line:column: rule (value); accepted`` as an exception.
+        """Error ``file:line:column: rule (value); accepted`` for row ``label``.
 
-        ``rows`` are all rows that break the rule, by default the one that is named.
+        ``rows`` are all rows that break the rule, by default row ``label`` alone.
         """
         name = self.columns.get(column, column)
-        found = self.cell(label, name) if self.cell else None
+        cell_text = self.cell(label, name) if self.cell else None
         message = (
             f"{self.name}:{self.where(label)}:{name}: {rule} "
-            f"({shown(value if found is None else found)}); {accepted}"
+            f"({shown(value if cell_text is None else cell_text)}); {accepted}"
         )
         reasons = dict.fromkeys(rows or (label,), f"{name}: {rule}")
         return BadRows(message, reasons, self.name)
@@ -90,7 +90,7 @@ class Origin:
         units: Mapping[str, str] = NO_UNITS,
         line: int = 1,
     ) -> TraceError:
-        """Return the error for missing columns, with advice on those that nothing resembles."""
+        """Error for missing columns; ``advice`` is on columns that no present column resembles."""
         where = f"{line}:" if self.line else ""
         hint = _printable(rename_hint(columns, present, advice, units))
         return TraceError(
@@ -100,7 +100,7 @@ class Origin:
 
 
 def shown(value: object, limit: int = 60) -> str:
-    r"""Return a value as a message shows it: on one line, cut, hidden characters spelt out.
+    r"""Value as a message shows it: on one line, cut, hidden characters spelt out.
 
     >>> shown(" 7"), shown("7\u200b"), shown(" ")
     ("' 7'", '7\\u200b', 'empty')
@@ -117,27 +117,27 @@ def shown(value: object, limit: int = 60) -> str:
 
 
 def _printable(text: str) -> str:
-    """Put text on one line, with hidden characters and unusual blanks spelt out."""
-    spelt = _BLANK.sub(_spell, text)
-    return _HIDDEN.sub(_spell, " ".join(spelt.split()))
+    """Put text on one line, with hidden characters and unusual blanks as escapes."""
+    escaped = _BLANK.sub(_escape, text)
+    return _HIDDEN.sub(_escape, " ".join(escaped.split()))
 
 
-def _spell(match: re.Match[str]) -> str:
+def _escape(match: re.Match[str]) -> str:
     return match[0].encode("unicode_escape").decode("ascii")
 
 
 def is_plain(text: str) -> bool:
-    """Tell whether a text has neither control characters nor marks that hide or turn text."""
+    """Whether a text is free of control characters and of marks that hide or reverse text."""
     return text.isprintable() or _HIDDEN.search(text) is None
 
 
 def refuse_strange(series: pd.Series[Any], column: str, origin: Origin, accepted: str) -> None:
-    """Raise for the first text with control characters, or longer than 1,000 characters."""
+    """Raise for the first text that has control characters or more than 1,000 characters."""
     texts = series.dropna().unique().tolist()
-    if max(map(len, texts), default=0) > _LONGEST:
+    if max(map(len, texts), default=0) > _MAX_TEXT:
         rule = "too long"
-        hint = f"{accepted}, of at most {_LONGEST:,} characters"
-        bad = (series.str.len() > _LONGEST).fillna(value=False)
+        hint = f"{accepted}, of at most {_MAX_TEXT:,} characters"
+        bad = (series.str.len() > _MAX_TEXT).fillna(value=False)
         refuse(bad.to_numpy(bool), series, column, origin, rule, hint)
     if not is_plain("".join(texts)):
         bad = series.map(lambda text: not is_plain(text), na_action="ignore").fillna(value=False)
@@ -148,7 +148,7 @@ def refuse_strange(series: pd.Series[Any], column: str, origin: Origin, accepted
 def refuse(
     bad: Flags, series: pd.Series[Any], column: str, origin: Origin, rule: str, accepted: str
 ) -> None:
-    """Raise for the first row marked in ``bad``; say how many more there are."""
+    """Raise for the first row flagged in ``bad``, with the number of further rows."""
     if not bad.any():
         return
     first = int(bad.argmax())
@@ -164,23 +164,23 @@ def refuse(
 def numbers(
     series: pd.Series[Any], column: str, origin: Origin, accepted: str, *, required: bool = True
 ) -> Floats:
-    """Column as float64; what is no real number, infinity and (if required) gaps are errors."""
+    """Column as float64; text, infinite values and (if ``required``) gaps raise."""
     if pd.api.types.is_bool_dtype(series.dtype) or pd.api.types.is_complex_dtype(series.dtype):
         refuse(np.ones(len(series), bool), series, column, origin, "not a number", accepted)
     if pd.api.types.is_numeric_dtype(series.dtype):
         values = series.to_numpy(dtype=np.float64, na_value=np.nan)
     else:
-        values = np.array([_number(value) for value in series.tolist()], dtype=np.float64)
-        held = series.notna().to_numpy() & (series.astype(str).str.strip() != "").to_numpy()
-        refuse(np.isnan(values) & held, series, column, origin, "not a number", accepted)
+        values = np.array([_as_float(value) for value in series.tolist()], dtype=np.float64)
+        filled = series.notna().to_numpy() & (series.astype(str).str.strip() != "").to_numpy()
+        refuse(np.isnan(values) & filled, series, column, origin, "not a number", accepted)
     if required:
         refuse(np.isnan(values), series, column, origin, "missing value", accepted)
     refuse(np.isinf(values), series, column, origin, "not finite", accepted)
     return values
 
 
-def _number(value: object) -> float:
-    """Return a value as float, NaN if it is no plain decimal number in ASCII (or no number)."""
+def _as_float(value: object) -> float:
+    """Value as float; NaN unless it is a number or a plain decimal number in ASCII."""
     if isinstance(value, str):
         text = value.strip(" \t")
         return float(text) if _NUMBER.fullmatch(text) else math.nan

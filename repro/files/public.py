@@ -1,4 +1,4 @@
-"""Public traces: which file of which commit, and how to have it here with the right checksum."""
+"""Public files: their commits and checksums, and how to fetch them into mirror or cache."""
 
 import csv
 import hashlib
@@ -22,7 +22,7 @@ _SIZE = re.compile("[0-9]{1,15}")
 
 
 @dataclass(frozen=True)
-class Entry:
+class PublicFile:
     """One public file: a row of ``traces/registry.csv``."""
 
     name: str
@@ -41,37 +41,37 @@ class Entry:
         return f"{HOST}/{self.repository}/{self.commit}/{quote(self.path)}"
 
     @property
-    def below(self) -> Path:
+    def relative_path(self) -> Path:
         """Path of the file inside the mirror and the cache."""
         return Path(self.repository.replace("/", "+")) / self.path
 
 
 @cache
-def _read_registry(path: Path, changed_ns: int) -> dict[str, Entry]:
-    """Return name → entry; ``changed_ns`` makes an edited file be read again."""
+def _read_registry(path: Path, changed_ns: int) -> dict[str, PublicFile]:
+    """Public files by name; another ``changed_ns`` makes an edited registry be read again."""
     text = read_small(path, _MOST_BYTES, TraceError)
-    wanted = [column.name for column in fields(Entry)]
-    held: dict[str, Entry] = {}
+    columns = [column.name for column in fields(PublicFile)]
+    files: dict[str, PublicFile] = {}
     reader = csv.reader(io.StringIO(text, newline=""))
     try:
-        if next(reader, []) != wanted:
-            raise TraceError(f"{path}:1: the trace registry has the columns {', '.join(wanted)}")
+        if next(reader, []) != columns:
+            raise TraceError(f"{path}:1: the trace registry has the columns {', '.join(columns)}")
         for row in filter(None, reader):
-            values = dict(zip(wanted, row, strict=False))
+            values = dict(zip(columns, row, strict=False))
             size = values.get("bytes", "")
-            if len(row) != len(wanted) or not _SIZE.fullmatch(size) or row[0] in held:
+            if len(row) != len(columns) or not _SIZE.fullmatch(size) or row[0] in files:
                 raise TraceError(
                     f"{path}:{reader.line_num}: not a row of the trace registry: a name of its "
-                    f"own, then {', '.join(wanted[1:])}, with bytes a whole number"
+                    f"own, then {', '.join(columns[1:])}, with bytes a whole number"
                 )
-            held[row[0]] = Entry(**{**values, "bytes": int(size)})  # type: ignore[arg-type]
+            files[row[0]] = PublicFile(**{**values, "bytes": int(size)})  # type: ignore[arg-type]
     except csv.Error as error:
         raise TraceError(f"{path}:{reader.line_num}: not a readable row ({error})") from None
-    return held
+    return files
 
 
-def entries() -> dict[str, Entry]:
-    """Return the public files by name."""
+def entries() -> dict[str, PublicFile]:
+    """All public files by name."""
     path = paths.traces_dir() / "registry.csv"
     try:
         return _read_registry(path, path.stat().st_mtime_ns)
@@ -80,30 +80,30 @@ def entries() -> dict[str, Entry]:
 
 
 def is_known(name: str) -> bool:
-    """Tell whether a public file has this name."""
+    """Whether a public file has this name."""
     return name in entries()
 
 
 def unknown(name: str) -> str:
-    """Return ``a public trace; did you mean …?`` for an error about ``name``."""
+    """Words ``a public trace; did you mean …?`` for an error about ``name``."""
     return f"a public trace{near(name, entries())} (see repro trace list)"
 
 
-def entry(name: str) -> Entry:
-    """Return the public file called ``name``."""
+def entry(name: str) -> PublicFile:
+    """Public file ``name``; DataMissingError if there is none."""
     if name not in entries():
         raise DataMissingError(f"{name!r} is not the name of {unknown(name)}")
     return entries()[name]
 
 
 def available(name: str) -> bool:
-    """Tell whether a public file is here, in mirror or cache, with the right checksum."""
+    """Whether a public file is in mirror or cache with the right checksum."""
     item = entry(name)
     return _fault(_in_mirror(item) or _in_cache(item), item) is None
 
 
 def fetch(name: str) -> Path:
-    """Return the path of a public file, from the mirror, the cache, or the network."""
+    """Path of a public file: from the mirror, the cache, or downloaded into the cache."""
     item = entry(name)
     mirrored = _in_mirror(item)
     if mirrored is not None:
@@ -118,18 +118,18 @@ def fetch(name: str) -> Path:
     return cached
 
 
-def _in_mirror(item: Entry) -> Path | None:
+def _in_mirror(item: PublicFile) -> Path | None:
     mirror = paths.mirror_dir()
-    path = mirror / item.below if mirror else None
+    path = mirror / item.relative_path if mirror else None
     return path if path and path.exists() else None
 
 
-def _in_cache(item: Entry) -> Path:
-    return paths.cache_dir() / "traces" / item.below
+def _in_cache(item: PublicFile) -> Path:
+    return paths.cache_dir() / "traces" / item.relative_path
 
 
-def _fault(path: Path, item: Entry) -> str | None:
-    """Return what is wrong with a file, or None if it is the registered one."""
+def _fault(path: Path, item: PublicFile) -> str | None:
+    """Reason why a file is not the registered public file; None if it is."""
     if path.exists() and not path.is_file() and not path.is_dir():
         return "is a pipe or device, not a file"
     try:
@@ -140,8 +140,8 @@ def _fault(path: Path, item: Entry) -> str | None:
         return f"is a folder, not the file {item.path}"
     except OSError as error:
         return f"cannot be read ({error.strerror})"
-    found = hashlib.sha256(raw).hexdigest()
-    if found == item.sha256:
+    checksum = hashlib.sha256(raw).hexdigest()
+    if checksum == item.sha256:
         return None
     if not raw:
         return f"empty file (expected {item.bytes:,} bytes)"
@@ -149,12 +149,12 @@ def _fault(path: Path, item: Entry) -> str | None:
         return "an HTML page instead of the data"
     if len(raw) < item.bytes:
         return f"truncated: {len(raw):,} of {item.bytes:,} bytes"
-    return f"wrong checksum: sha256 {found[:12]}…, registered {item.sha256[:12]}…"
+    return f"wrong checksum: sha256 {checksum[:12]}…, registered {item.sha256[:12]}…"
 
 
-def _download(item: Entry, target: Path) -> None:
-    """Download to a temporary file beside ``target`` and move it there once it is verified."""
-    hint = f"check the network, or set {paths.ENV_MIRROR} to a folder with {item.below}"
+def _download(item: PublicFile, target: Path) -> None:
+    """Download into the folder of ``target`` and move it there once it is verified."""
+    hint = f"check the network, or set {paths.ENV_MIRROR} to a folder with {item.relative_path}"
     try:
         paths.private(paths.cache_dir())
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -172,7 +172,7 @@ def _download(item: Entry, target: Path) -> None:
 
 
 def _retrieve(url: str, path: Path) -> None:
-    """Bring ``url`` to ``path``; network trouble is an OSError (as requests' errors are)."""
+    """Download ``url`` to ``path``; network errors are OSErrors, as those of requests are."""
     import pooch  # slow to import, and needed for downloads only
 
     pooch.HTTPDownloader(progressbar=False, timeout=TIMEOUT_S)(url, str(path), None)

@@ -1,4 +1,4 @@
-"""JSON files read strictly: what is broken is one line that names file, line and column."""
+"""JSON files read strictly: an error is one line that names file, line and column."""
 
 import json
 import re
@@ -11,18 +11,18 @@ from repro.files.guess import is_json_lines
 from repro.files.table import Document
 
 _SPACE = re.compile(r"[ \t\r\n]*")
-_DIGITS = 300  # a number beyond is infinite as a float
+_DIGITS = 300  # of a whole number; more are infinite as a float
 
 
 def parse(document: Document) -> Any:
-    """Return the value of a JSON file."""
+    """Value of a JSON file."""
     value, end = _value(document, _skip(document, 0))
     _check_end(document, end)
     return value
 
 
 def elements(document: Document, kind: str) -> Iterator[tuple[int, Any]]:
-    """Yield the elements of a JSON list, one after the other."""
+    """Yield (line, element) for each element of a JSON list; messages call an element ``kind``."""
     text = document.text
     line = 1
     last = 0
@@ -49,23 +49,23 @@ def elements(document: Document, kind: str) -> Iterator[tuple[int, Any]]:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object; KeyError for a key that it has twice."""
-    held = dict(pairs)
-    if len(held) < len(pairs):
+    """Object of these pairs; KeyError for a repeated key."""
+    by_key = dict(pairs)
+    if len(by_key) < len(pairs):
         names = [name for name, _ in pairs]
-        raise KeyError(next(name for name in held if names.count(name) > 1))
-    return held
+        raise KeyError(next(name for name in by_key if names.count(name) > 1))
+    return by_key
 
 
 _DECODER = json.JSONDecoder(
     object_pairs_hook=_unique,
-    # the interpreter would refuse the text of a longer one
+    # Python refuses to convert the text of a longer whole number
     parse_int=lambda digits: int(digits) if len(digits) <= _DIGITS else float(digits),
 )
 
 
 def _value(document: Document, start: int) -> tuple[Any, int]:
-    """Return the value that begins at ``start``, and where it ends."""
+    """Value that begins at offset ``start``, and the offset where it ends."""
     try:
         return _DECODER.raw_decode(document.text, start)
     except json.JSONDecodeError as error:
@@ -74,21 +74,22 @@ def _value(document: Document, start: int) -> tuple[Any, int]:
     except RecursionError:
         raise _error(document, start, "JSON nested too deeply; fetch the file again") from None
     except KeyError as error:
-        why = f"the key {shown(error.args[0])} stands twice in one JSON object; give it once"
+        why = f"the key {shown(error.args[0])} is twice in one JSON object; give it once"
         raise _error(document, start, why) from None
 
 
 def _skip(document: Document, start: int) -> int:
+    """Offset of the first character from ``start`` on that is not a blank."""
     return _SPACE.match(document.text, start).end()  # type: ignore[union-attr]
 
 
 def _check_end(document: Document, start: int) -> None:
     at = _skip(document, start)
     if at < len(document.text):
-        raise _error(document, at, "more text after the JSON; keep one list or object in a file")
+        raise _error(document, at, "more text after the JSON; a file holds one list or object")
 
 
-def _error(document: Document, at: int, why: str) -> TraceError:
+def _error(document: Document, at: int, reason: str) -> TraceError:
     line = 1 + document.text.count("\n", 0, at)
     column = at - document.text.rfind("\n", 0, at)
-    return TraceError(f"{document.name}:{line}:{column}: {why}")
+    return TraceError(f"{document.name}:{line}:{column}: {reason}")

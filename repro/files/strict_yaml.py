@@ -1,4 +1,4 @@
-"""YAML by the rules of version 1.2: ``1e3`` is a number, ``on`` a word; no key may be repeated."""
+"""YAML 1.2: ``1e3`` is a number, ``on`` is a word, and a repeated key is an error."""
 
 import itertools
 import math
@@ -24,13 +24,13 @@ _LEADING_ZERO = re.compile(r"[-+]?0[0-9_]")
 
 @dataclass(frozen=True)
 class Located:
-    """A parsed document that remembers the line of each key."""
+    """A parsed document with the line of each key."""
 
     value: Any
     lines: Mapping[KeyPath, int]
 
     def line(self, keys: KeyPath) -> int:
-        """Return the line of the deepest known part of a key path, counted from 1."""
+        """Line, from 1, of a key path, or of its longest beginning that the document has."""
         for end in range(len(keys), -1, -1):
             if keys[:end] in self.lines:
                 return self.lines[keys[:end]]
@@ -38,17 +38,17 @@ class Located:
 
 
 class _Refused(Exception):
-    """What is wrong with a text, on which line, under which key."""
+    """Error in a YAML text: its line, its reason and its key."""
 
-    def __init__(self, line: int, what: str, keys: KeyPath = ()) -> None:
-        super().__init__(what)
+    def __init__(self, line: int, reason: str, keys: KeyPath = ()) -> None:
+        super().__init__(reason)
         self.line = line
-        self.what = what
+        self.reason = reason
         self.key = ".".join(map(str, keys))
 
 
 class _Loader(yaml.SafeLoader):
-    """SafeLoader with the scalar rules of YAML 1.2 (no ``1e3`` as text, no base 60, no dates)."""
+    """SafeLoader with the scalars of YAML 1.2: ``1e3`` is a number; no base 60, no dates."""
 
     levels = 0
 
@@ -65,7 +65,7 @@ class _Loader(yaml.SafeLoader):
         return node
 
 
-# SafeLoader's table is shared by all its subclasses, so this one gets its own.
+# All subclasses of SafeLoader share its table, so this class gets a table of its own.
 _Loader.yaml_implicit_resolvers = {}
 for _kind, _pattern, _first in (
     ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
@@ -90,23 +90,23 @@ _Loader.add_constructor(f"{_TAG}int", _whole_number)
 
 
 def parse_value(text: str) -> Any:
-    """Read one value from the command line by the rules of the parameter files."""
+    """Value of a command-line text by the rules of the parameter files."""
     try:
         return _parse(text).value
     except _Refused as refused:
         shown = text if len(text) <= 60 else f"{text[:57]}..."
         raise ParamError(
-            f"value {shown!r}: {refused.what}; give a number, a word or a list such as [0,1]"
+            f"value {shown!r}: {refused.reason}; give a number, a word or a list such as [0,1]"
         ) from None
 
 
 def parse_yaml(text: str, name: str, error: type[ReproError]) -> Located:
-    """Return the value of the text of a YAML file, and the line of each of its keys."""
+    """Value of a YAML text and the lines of its keys; messages call the file ``name``."""
     try:
         return _parse(text)
     except _Refused as refused:
         key = f"{refused.key}: " if refused.key else " "
-        raise error(f"{name}:{refused.line}:{key}{refused.what}") from None
+        raise error(f"{name}:{refused.line}:{key}{refused.reason}") from None
 
 
 def _parse(text: str) -> Located:
@@ -117,7 +117,7 @@ def _parse(text: str) -> Located:
         node = loader.get_single_node()
         if node is None:
             return Located(None, lines)
-        _measure(node, {})
+        _expanded_size(node, {})
         _note_lines(loader, node, (), lines)
         return Located(loader.construct_document(node), lines)
     except yaml.reader.ReaderError as error:
@@ -125,11 +125,11 @@ def _parse(text: str) -> Located:
         raise _Refused(line, f"character U+{error.character:04X} is not accepted") from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        parts = [getattr(error, name, None) for name in ("context", "problem")]
-        what = ", ".join(filter(None, parts)) or "cannot be parsed"
-        raise _Refused(mark.line + 1 if mark else 1, f"not valid YAML: {what}") from None
+        texts = [getattr(error, name, None) for name in ("context", "problem")]
+        reason = ", ".join(filter(None, texts)) or "cannot be parsed"
+        raise _Refused(mark.line + 1 if mark else 1, f"not valid YAML: {reason}") from None
     except (ValueError, OverflowError):
-        # An escape such as "\UFFFFFFFF", which PyYAML hands to chr() unchecked.
+        # PyYAML passes an escape such as "\UFFFFFFFF" to chr() unchecked.
         line = loader.line + 1 if loader else 1
         raise _Refused(line, "not valid YAML: there is no such character") from None
     finally:
@@ -137,27 +137,29 @@ def _parse(text: str) -> Located:
             loader.dispose()
 
 
-def _measure(node: yaml.Node, known: dict[int, tuple[int, int] | None]) -> tuple[int, int]:
-    """Return values and levels below a node with every alias written out; refuse too many."""
-    if id(node) not in known:
-        known[id(node)] = None
+def _expanded_size(node: yaml.Node, sizes: dict[int, tuple[int, int] | None]) -> tuple[int, int]:
+    """Values and levels below a node with every alias written out; too many raise."""
+    if id(node) not in sizes:
+        # None marks a node whose size is being counted
+        sizes[id(node)] = None
         children: Any = () if isinstance(node, yaml.ScalarNode) else node.value
         if isinstance(node, yaml.MappingNode):
             children = itertools.chain.from_iterable(children)
-        parts = [_measure(child, known) for child in children]
-        size = 1 + sum(size for size, _ in parts)
-        levels = 1 + max((levels for _, levels in parts), default=0)
-        known[id(node)] = size, levels
+        below = [_expanded_size(child, sizes) for child in children]
+        size = 1 + sum(size for size, _ in below)
+        levels = 1 + max((levels for _, levels in below), default=0)
+        sizes[id(node)] = size, levels
         if size > MAX_NODES or levels > MAX_LEVELS:
             limits = f"{MAX_NODES:,} values or {MAX_LEVELS} levels"
             raise _Refused(node.start_mark.line + 1, f"aliases written out make more than {limits}")
-    found = known[id(node)]
-    if found is None:
+    expanded = sizes[id(node)]
+    if expanded is None:
         raise _Refused(node.start_mark.line + 1, "not valid YAML: an alias refers to itself")
-    return found
+    return expanded
 
 
 def _note_lines(loader: _Loader, node: yaml.Node, keys: KeyPath, lines: dict[KeyPath, int]) -> None:
+    """Enter the line of each key below a node into ``lines``; bad keys and scalars raise."""
     line = node.start_mark.line + 1
     if isinstance(node, yaml.MappingNode):
         seen: dict[Any, int] = {}
@@ -168,7 +170,7 @@ def _note_lines(loader: _Loader, node: yaml.Node, keys: KeyPath, lines: dict[Key
             key = (*keys, key_node.value)
             _check_scalar(key_node, key)
             if key_node.tag != f"{_TAG}merge":
-                # 1, 1.0 and true are one key, though they are written differently.
+                # 1, 1.0 and true are equal as keys of a dictionary
                 value = loader.construct_object(key_node)
                 if value in seen:
                     raise _Refused(line, f"given twice (first on line {seen[value]})", key)
@@ -187,9 +189,9 @@ def _note_lines(loader: _Loader, node: yaml.Node, keys: KeyPath, lines: dict[Key
 def _check_scalar(node: yaml.Node, keys: KeyPath) -> None:
     text = node.value
     line = node.start_mark.line + 1
-    if found := _UNPRINTABLE.search(text):
+    if match := _UNPRINTABLE.search(text):
         keys = tuple(_UNPRINTABLE.sub("?", str(key)) for key in keys)
-        raise _Refused(line, f"character U+{ord(found[0]):04X} is not accepted in a text", keys)
+        raise _Refused(line, f"character U+{ord(match[0]):04X} is not accepted in a text", keys)
     if node.tag not in (f"{_TAG}int", f"{_TAG}float"):
         return
     shown = text if len(text) <= 40 else f"{text[:37]}..."

@@ -1,4 +1,4 @@
-"""Tables of the checkout, read once: facts in ``params/``, measured quantiles in ``traces/``."""
+"""Tables of the checkout, each read once: ``params/`` (facts), ``traces/`` (quantiles)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from repro.base import paths
 from repro.base.errors import DataMissingError, ParamError, ReproError, TraceError
 from repro.base.typing import Floats
 
-#: Columns of each table of ``traces/`` that must be there, units in the names.
+#: Required columns of each table of ``traces/``; their names end with units.
 MEASURED = {
     "philly_hours": ("hour", "week", "hour_of_week", "jobs", "probes"),
     "philly_gaps": ("jobs_per_hour", "level", "gap_s"),
@@ -32,31 +32,31 @@ _REMEASURE = f"{_RESTORE} or write it anew with python -m tools.calibrate"
 
 @dataclass(frozen=True)
 class ModelTable:
-    """A table in ``params/``: one row per model or GPU type, below one line about its sources."""
+    """A table in ``params/``: a line about its sources, then a row per model or GPU type."""
 
     file: str
     columns: tuple[str, ...]
 
     @property
     def path(self) -> Path:
-        """Where the table is."""
+        """Path of the table."""
         return paths.params_dir() / self.file
 
     @property
     def frame(self) -> pd.DataFrame:
-        """A copy of the table; ParamError if it is missing or has lost a column."""
+        """Copy of the table; ParamError if the table or a column is missing."""
         if not self.path.is_file():
             raise ParamError(f"{self.path}: the table of models is missing; {_RESTORE}")
-        return _read(self.path, self.columns, ParamError, _RESTORE).copy()
+        return _read_table(self.path, self.columns, ParamError, _RESTORE).copy()
 
     def column(self, name: str) -> dict[str, float]:
-        """Return a column of numbers by model."""
+        """Numbers of a column by model."""
         table = self.frame
         return dict(zip(table["model"].astype(str), table[name].astype(float), strict=True))
 
     def lists(self, name: str, fits: Callable[[Floats], bool], accepted: str) -> list[Floats]:
-        """Return the numbers of each cell of a column, finite ones of which ``fits`` holds."""
-        found = []
+        """List of numbers of each cell; a cell not finite, or that ``fits`` refuses, raises."""
+        cells = []
         for line, text in enumerate(self.frame[name].astype(str), start=3):
             try:
                 numbers = np.array([float(part) for part in text.split()])
@@ -64,26 +64,27 @@ class ModelTable:
                 numbers = np.array([np.nan])
             if not (np.isfinite(numbers).all() and fits(numbers)):
                 raise ParamError(f"{self.path}:{line}: {name} is {text!r}; give {accepted}")
-            found.append(numbers)
-        return found
+            cells.append(numbers)
+        return cells
 
 
 def measured(name: str) -> pd.DataFrame:
-    """Return a table of ``traces/`` (a key of ``MEASURED``); treat it as read-only."""
+    """Table of ``traces/`` by its key in ``MEASURED``; callers share it, so it is read-only."""
     path = paths.traces_dir() / f"{name}.csv"
     if not path.is_file():
         raise DataMissingError(f"{path}: the calibrated table is missing; {_REMEASURE}")
-    return _read(path, MEASURED[name], TraceError, _REMEASURE)
+    return _read_table(path, MEASURED[name], TraceError, _REMEASURE)
 
 
 @lru_cache(maxsize=64)
-def _read(
+def _read_table(
     path: Path, columns: tuple[str, ...], error: type[ReproError], remedy: str
 ) -> pd.DataFrame:
+    """Read a table of the checkout; ``error`` if it is broken or lacks a column."""
     try:
         table = pd.read_csv(path, comment="#")
     except (ValueError, pd.errors.ParserError) as problem:
         raise error(f"{path}: not a table ({problem}); {remedy}") from None
-    if lost := [column for column in columns if column not in table]:
-        raise error(f"{path}: no column {', '.join(lost)}; {remedy}")
+    if missing := [column for column in columns if column not in table]:
+        raise error(f"{path}: no column {', '.join(missing)}; {remedy}")
     return table

@@ -1,1 +1,1 @@
-"""Traces: jobs from files in published formats (`load`), or drawn by generators (`synth`)."""
+"""Traces: jobs read from files in published formats (`load`) or generated (`synth`)."""

@@ -1,4 +1,4 @@
-"""Service-time histories: the total GPU-time of past jobs, which Gittins-style policies read."""
+"""Histories: total GPU-time of past jobs (GPU-seconds), which Gittins-style policies read."""
 
 import warnings
 from collections.abc import Sequence
@@ -12,14 +12,14 @@ from repro.files import public
 from repro.trace import synth
 from repro.trace.synth.gpu_time import history_quantiles
 
-#: sample of the Microsoft trace published with the Tiresias simulator (1,001 quantiles)
+#: Sample of the Microsoft trace published with the Tiresias simulator: 1,001 quantiles.
 PUBLIC_SAMPLE = "tiresias-history-1000"
 
 
 def history(source: str | Sequence[float]) -> Floats:
-    """Return a sorted sample of total service times (GPU-seconds), public by name or as given."""
+    """Total service times of past jobs, ascending (GPU-seconds), from a public name or numbers."""
     if isinstance(source, str):
-        return _public(source)
+        return _public_history(source)
     values = np.sort(np.atleast_1d(np.asarray(source, dtype=float)))
     if values.size == 0 or not np.isfinite(values).all() or values[0] <= 0:
         raise ParamError("history needs at least one positive number of GPU-seconds")
@@ -27,19 +27,21 @@ def history(source: str | Sequence[float]) -> Floats:
 
 
 def is_stand_in(name: str) -> bool:
-    """Tell whether published quantiles take the place of a public history that is not available."""
+    """Whether published quantiles replace a public history that is not available."""
     return not public.available(name) and synth.stand_in_for(name)[0] is not None
 
 
 @lru_cache(maxsize=8)
-def _public(name: str) -> Floats:
+def _public_history(name: str) -> Floats:
+    """Public history ``name``, or its published quantiles where the file is not available."""
     if public.is_known(name) and (kind := public.entry(name).format) != "history":
-        known = ", ".join(one for one, item in public.entries().items() if item.format == "history")
-        raise ParamError(f"{name!r} is no history but {kind!r}; histories are {known}")
+        items = public.entries().items()
+        histories = ", ".join(other for other, item in items if item.format == "history")
+        raise ParamError(f"{name!r} is no history but {kind!r}; histories are {histories}")
     if is_stand_in(name):
         warnings.warn(
-            f"history {name!r} is not at hand (repro trace fetch {name}); using its published "
-            f"quantiles, a synthetic stand-in",
+            f"history {name!r} is not available (repro trace fetch {name}); its published "
+            f"quantiles are a stand-in for it",
             stacklevel=3,
         )
         return history(tuple(history_quantiles()))

@@ -1,4 +1,4 @@
-"""Traces from and to files: read in any published format, write in the package's own, describe."""
+"""Read traces in any published format, write them in the package's own, describe them."""
 
 import inspect
 import os
@@ -26,7 +26,6 @@ TENTHS = 10
 ANY_TYPE = "any type"
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 
-
 DROP_HINT = "--drop-bad-rows (drop_bad_rows=True) leaves such rows out and counts them"
 
 
@@ -38,15 +37,15 @@ def load(
     drop_bad_rows: bool = False,
     **options: Any,
 ) -> pd.DataFrame:
-    r"""Read a trace and validate it; what breaks a rule raises ``file:line:column: rule (value)``.
+    r"""Read and validate a trace; a broken rule raises ``file:line:column: rule (value)``.
 
     Parameters
     ----------
     path : str or Path
         A file, or the name of a public trace (``repro trace list``) when no such file exists.
     format : str, optional
-        One of ``FORMATS``; may be left out for a public trace, and for a file whose header has the
-        columns job_id, submit_time, duration and num_gpus, which is of format ``repro``.
+        One of ``FORMATS``. A public trace needs none. A file whose header has the columns job_id,
+        submit_time, duration and num_gpus is of format ``repro`` by default.
     cluster_gpus : int, optional
         GPUs of the cluster; a job that needs more is an error.
     drop_bad_rows : bool
@@ -57,10 +56,10 @@ def load(
     Returns
     -------
     DataFrame
-        Columns of the schema, sorted by submit time; equal ones keep the order of the file.
-        ``attrs`` hold name, format, sha256 (of the file as it is, packed or not), synthetic
-        (False), dropped ({reason: rows}), notes, unread (columns of the file that nothing is made
-        from), and what the format adds.
+        Columns of the schema, sorted by submit time; jobs with equal times keep the order of the
+        file. ``attrs`` hold name, format, sha256 (of the file, still packed if it is), synthetic
+        (False), dropped ({reason: rows}), notes, unread (columns of the file that are not used),
+        and the entries of the format.
 
     Examples
     --------
@@ -72,7 +71,7 @@ def load(
     [4]
     """
     name = Path(path).name
-    # the functions of os.path, as a name may be too long for the file system
+    # os.path instead of Path: a name may be too long for the file system
     if not os.path.isfile(path):
         if public.is_known(str(path)):
             entry = public.entry(str(path))
@@ -103,13 +102,13 @@ def load(
             break
         except BadRows as error:
             if error.source != document.name:
-                # of a table that the format reads beside the trace
+                # the bad rows are in a second table that the format reads
                 raise
             if not drop_bad_rows:
                 raise TraceError(f"{error}; {DROP_HINT}") from None
             if error.reasons.keys() <= document.left_out.keys():
                 raise
-            # read again, as what is made of a row may depend on others
+            # read again, as the values of a row may depend on other rows
             document = document.without(error.reasons)
     dropped = Counter(parsed.dropped)
     dropped.update(document.left_out.values())
@@ -126,12 +125,12 @@ def load(
 
 
 def _format_of(document: Document) -> str:
-    """Name of the package's own format if the header has its columns; else what the file is.
+    """``repro`` if the header has the columns of the package's own format.
 
     Raises
     ------
     TraceError
-        With the format that fits, or with what the package's own format says of the file.
+        Names the formats that fit, or else the error of the package's own format.
     """
     line, header = header_of(document)
     if set(REQUIRED) <= set(header):
@@ -139,7 +138,7 @@ def _format_of(document: Document) -> str:
     fitting = _fitting(document, header)
     if fitting:
         raise TraceError(
-            f"{document.name}:{line}: of which format? looks like format {' or '.join(fitting)}: "
+            f"{document.name}:{line}: which format? looks like format {' or '.join(fitting)}: "
             f"{add_format(*fitting)}"
         )
     FORMATS["repro"](document)
@@ -147,25 +146,24 @@ def _format_of(document: Document) -> str:
 
 
 def _fitting(document: Document, header: list[str]) -> list[str]:
-    """Names of the formats whose columns a file has."""
+    """Select the formats whose required columns a file has."""
     lines = (line for line in document.text.splitlines() if line.strip())
     if is_gavel(next(lines, "")):
         return ["gavel"]
-    needed = {name: set(required_columns(name)) for name in FORMATS}
-    fitting = {name: names for name, names in needed.items() if names and names <= set(header)}
-    # a format with more columns says more
+    required = {name: set(required_columns(name)) for name in FORMATS}
+    fitting = {name: columns for name, columns in required.items() if columns <= set(header)}
+    # a format with more required columns fits better
     return [
         name
-        for name, names in fitting.items()
-        if not any(names < others for others in fitting.values())
+        for name, columns in fitting.items()
+        if columns and not any(columns < others for others in fitting.values())
     ]
 
 
 def write(frame: pd.DataFrame, path: str | Path) -> Path:
-    """Write a trace in the package's own CSV (format ``repro``), all of it or nothing.
+    """Write a trace as the package's own CSV (format ``repro``), all of it or nothing.
 
-    Text that a spreadsheet would run as a formula gets a ``'`` in front, which :func:`load` takes
-    off again.
+    Text that a spreadsheet would run as a formula gets a ``'`` in front. :func:`load` removes it.
 
     Parameters
     ----------
@@ -176,8 +174,8 @@ def write(frame: pd.DataFrame, path: str | Path) -> Path:
     """
     path = Path(path)
     checked = validate(frame, str(frame.attrs.get("name", "trace")))
-    held = [name for name in COLUMNS if name in checked]
-    text = safe_cells(checked[held]).to_csv(index=False, lineterminator="\n")
+    columns = [name for name in COLUMNS if name in checked]
+    text = safe_cells(checked[columns]).to_csv(index=False, lineterminator="\n")
     try:
         write_whole(path, text.encode(), parents=False)
     except ReproError as error:
@@ -190,19 +188,19 @@ def describe(
     cluster_gpus: int | None = None,
     gpus_by_type: Mapping[str, int] | None = None,
 ) -> dict[str, Any]:
-    """Return what one wants to know of a trace before simulating it.
+    """Size, load and contents of a trace, to look at before a simulation.
 
     Keys: name, format, sha256, synthetic, jobs, first_submit_s, span_s (first to last submission),
     gpus ({GPUs: jobs}), duration_s (mean, min, p10 … p99, max), mean_interarrival_s, gpu_seconds,
     mean_gpus_demanded (gpu_seconds / span), demand_over_time (GPUs demanded by the jobs of each
-    tenth of the span), cluster_gpus, offered_load and load_over_time (those two over the cluster's
-    GPUs), load_by_type, never_fit (jobs with more GPUs than the cluster has),
-    wider_than_any_type (than it has of any one type), dropped, notes, unread. Undefined figures (a
-    span of 0 s, no cluster) are None.
+    tenth of the span), cluster_gpus, offered_load (mean_gpus_demanded / cluster_gpus),
+    load_over_time (demand_over_time / cluster_gpus), load_by_type, never_fit (jobs with more GPUs
+    than the cluster), wider_than_any_type (jobs with more GPUs than any GPU type), dropped, notes,
+    unread. Values are None where they are undefined: a span of 0 s, no cluster.
 
-    ``load_by_type`` is there where the trace has a ``gpu_type`` and the cluster has types: of each
-    type, or choice of types as ``A|B``, the jobs, gpu_seconds, gpus of the cluster, offered_load
-    and never_fit.
+    ``load_by_type`` needs a trace with ``gpu_type`` and a cluster with GPU types. For each type, or
+    choice of types such as ``A|B``, it has jobs, gpu_seconds, gpus of the cluster, offered_load and
+    never_fit.
 
     Parameters
     ----------
@@ -227,18 +225,21 @@ def describe(
     total = float(work.sum())
     demand = total / span if span > 0 else None
     tenths = _tenths(submit, work, span) if span > 0 else None
+    load_over_time = None
+    if tenths is not None and cluster_gpus:
+        load_over_time = [gpus / cluster_gpus for gpus in tenths]
     mix = frame["num_gpus"].value_counts().sort_index()
-    marks = np.quantile(duration, QUANTILES).tolist()
-    quantiles = {f"p{round(100 * q)}": mark for q, mark in zip(QUANTILES, marks, strict=True)}
+    levels = np.quantile(duration, QUANTILES).tolist()
+    quantiles = {f"p{round(100 * q)}": level for q, level in zip(QUANTILES, levels, strict=True)}
     extremes = {"min": float(duration.min()), **quantiles, "max": float(duration.max())}
-    held = frame.attrs
+    attrs = frame.attrs
     by_type = None
     if gpus_by_type and "gpu_type" in frame:
         by_type = _load_by_type(frame, work, span, gpus_by_type)
     largest = max(gpus_by_type.values()) if gpus_by_type else None
-    notes = [*held.get("notes", []), *_case_notes(frame, gpus_by_type or {})]
+    notes = [*attrs.get("notes", []), *_case_notes(frame, gpus_by_type or {})]
     return {
-        **{name: held.get(name) for name in ("name", "format", "sha256", "synthetic")},
+        **{name: attrs.get(name) for name in ("name", "format", "sha256", "synthetic")},
         "jobs": len(frame),
         "first_submit_s": float(submit.min()),
         "span_s": span,
@@ -250,27 +251,25 @@ def describe(
         "demand_over_time": tenths,
         "cluster_gpus": cluster_gpus,
         "offered_load": demand / cluster_gpus if demand is not None and cluster_gpus else None,
-        "load_over_time": [gpus / cluster_gpus for gpus in tenths]
-        if tenths is not None and cluster_gpus
-        else None,
+        "load_over_time": load_over_time,
         "load_by_type": by_type,
         "never_fit": _wider(frame, cluster_gpus),
         "wider_than_any_type": _wider(frame, largest),
-        "dropped": dict(held.get("dropped", {})),
+        "dropped": dict(attrs.get("dropped", {})),
         "notes": notes,
-        "unread": list(held.get("unread", [])),
+        "unread": list(attrs.get("unread", [])),
     }
 
 
 def _case_notes(frame: pd.DataFrame, gpus_by_type: Mapping[str, int]) -> list[str]:
-    """Note on GPU types that differ from those of the cluster in upper and lower case alone."""
+    """Note on GPU types of trace and cluster that differ in upper and lower case alone."""
     if "gpu_type" not in frame:
         return []
-    asked = {part for name in frame["gpu_type"].dropna().unique() for part in name.split("|")}
+    demanded = {gpu for name in frame["gpu_type"].dropna().unique() for gpu in name.split("|")}
     by_letters = {name.casefold(): name for name in gpus_by_type}
     pairs = [
         f"{name} of the trace and {by_letters[name.casefold()]} of the cluster"
-        for name in sorted(asked - gpus_by_type.keys())
+        for name in sorted(demanded - gpus_by_type.keys())
         if name.casefold() in by_letters
     ]
     if not pairs:
@@ -279,7 +278,7 @@ def _case_notes(frame: pd.DataFrame, gpus_by_type: Mapping[str, int]) -> list[st
 
 
 def _wider(frame: pd.DataFrame, gpus: int | None) -> int | None:
-    """Count the jobs that ask for more GPUs."""
+    """Count the jobs that ask for more than ``gpus`` GPUs; None without a number."""
     return None if gpus is None else int((frame["num_gpus"] > gpus).sum())
 
 
@@ -294,23 +293,24 @@ def _load_by_type(
     frame: pd.DataFrame, work: Floats, span: float, gpus_by_type: Mapping[str, int]
 ) -> dict[str, dict[str, Any]]:
     """Jobs, work and load of each GPU type that jobs ask for."""
-    every = sum(gpus_by_type.values())
-    asked = frame["gpu_type"].astype(object).where(frame["gpu_type"].notna(), ANY_TYPE)
+    all_gpus = sum(gpus_by_type.values())
+    demanded = frame["gpu_type"].astype(object).where(frame["gpu_type"].notna(), ANY_TYPE)
     loads = {}
-    for name in sorted(asked.unique()):
-        held = (asked == name).to_numpy()
-        # a pod may take any of several types
-        types = [part for part in dict.fromkeys(name.split("|")) if part in gpus_by_type]
-        gpus = every if name == ANY_TYPE else sum(gpus_by_type[part] for part in types)
-        largest = (
-            every if name == ANY_TYPE else max((gpus_by_type[part] for part in types), default=0)
-        )
-        seconds = float(work[held].sum())
+    for name in sorted(demanded.unique()):
+        rows = (demanded == name).to_numpy()
+        gpus = all_gpus
+        largest = all_gpus
+        if name != ANY_TYPE:
+            # a pod may take any of several types
+            counts = [gpus_by_type.get(gpu_type, 0) for gpu_type in dict.fromkeys(name.split("|"))]
+            gpus = sum(counts)
+            largest = max(counts)
+        seconds = float(work[rows].sum())
         loads[name] = {
-            "jobs": int(held.sum()),
+            "jobs": int(rows.sum()),
             "gpu_seconds": seconds,
             "gpus": gpus,
             "offered_load": seconds / span / gpus if span > 0 and gpus else None,
-            "never_fit": int((frame["num_gpus"].to_numpy()[held] > largest).sum()),
+            "never_fit": int((frame["num_gpus"].to_numpy()[rows] > largest).sum()),
         }
     return loads

@@ -1,7 +1,7 @@
-"""Run times from recorded dates, in the same way for the job logs of every format.
+"""Run times (end - start) from recorded dates, in one way for the job logs of every format.
 
-A run time is end - start. Rows without a run are dropped and counted by reason. Attempts of one job
-are joined, which conserves their GPU-seconds. Notes count contradictions.
+Rows without a run are dropped and counted by reason. Attempts of one job are joined, which
+conserves their GPU-seconds. Notes count contradictions.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from repro.base.typing import Flags, Floats
 from repro.files.table import Parsed
 from repro.trace.schema import refuse_repeats
 
-#: A recorded duration within a second of end - start is rounded, not wrong.
+#: Largest difference (s) of a recorded duration from end - start that rounding explains.
 ROUNDING_S = 1.0
 HOUR_S = 3600.0
 DAY_S = 86_400.0
-#: A log that begins twenty years after 1970 has no jobs of 1970.
+#: Least gap (s) between 1970-01-01 and all other dates that makes 1970-01-01 a missing date.
 EPOCH_GAP_S = 20 * 365 * DAY_S
 NO_GPU = "no GPU"
 NO_SUBMIT = "no submit time"
@@ -38,7 +38,7 @@ _WAITING_STATES = ("PENDING", "PD", "QUEUED", "WAITING", "CONFIGURING", "CF")
 
 
 class Attempt(NamedTuple):
-    """One attempt of a job: start and end in seconds (NaN if missing), names of the GPUs held."""
+    """One attempt of a job: start and end (s), NaN if missing, and names of the GPUs held."""
 
     start: float
     end: float
@@ -46,11 +46,11 @@ class Attempt(NamedTuple):
 
 
 class Rigid(NamedTuple):
-    """The attempts of one job as a job with a fixed number of GPUs.
+    """The attempts of one job, joined into a job with a fixed number of GPUs.
 
-    ``start`` is the first start (s), NaN if the job never ran. ``run_s`` is the run time (s): NaN
-    if the job still runs, negative if every attempt ends before it starts. ``gpus`` is 0 if no
-    attempt held any GPU.
+    ``gpus`` is 0 if no attempt held a GPU. ``start`` is the first start (s), NaN if the job never
+    ran. ``run_s`` is the run time (s): NaN if the job still runs, negative if every attempt ends
+    before it starts.
     """
 
     gpus: int
@@ -60,7 +60,7 @@ class Rigid(NamedTuple):
 
 @dataclass
 class Attempts:
-    """Joins the attempts of jobs and counts contradictions."""
+    """Joins the attempts of jobs, and counts attempts left out and contradictions."""
 
     counts: Counter[str] = field(default_factory=Counter)
 
@@ -69,10 +69,10 @@ class Attempts:
         started = [attempt for attempt in attempts if not math.isnan(attempt.start)]
         timed = [attempt for attempt in started if not math.isnan(attempt.end)]
         forward = [attempt for attempt in timed if attempt.end >= attempt.start]
-        held = [attempt for attempt in forward if attempt.gpus]
+        with_gpus = [attempt for attempt in forward if attempt.gpus]
         self.counts["untimed"] += len(attempts) - len(timed)
         self.counts["backwards"] += len(timed) - len(forward)
-        self.counts["bare"] += len(forward) - len(held)
+        self.counts["bare"] += len(forward) - len(with_gpus)
         width = max((len(attempt.gpus) for attempt in attempts), default=0)
         if not started:
             return Rigid(width, math.nan, math.nan)
@@ -81,19 +81,20 @@ class Attempts:
             return Rigid(width, first, math.nan)
         if not forward:
             return Rigid(width, first, -math.inf)
-        if not held:
+        if not with_gpus:
             return Rigid(0, first, 0.0)
-        return Rigid(*self._run(held))
+        return Rigid(*self._run(with_gpus))
 
     def _run(self, attempts: Sequence[Attempt]) -> tuple[int, float, float]:
-        """GPUs held longest, first start (s), and GPU-seconds over that number of GPUs (s)."""
+        """Most used number of GPUs, first start (s), GPU-seconds over that number (s)."""
         ordered = sorted(attempts, key=lambda attempt: attempt.start)
         widths = {len(attempt.gpus) for attempt in ordered}
-        apart = all(one.end <= another.start for one, another in pairwise(ordered))
+        disjoint = all(earlier.end <= later.start for earlier, later in pairwise(ordered))
         start = ordered[0].start
-        if len(widths) == 1 and apart:
-            return widths.pop(), start, math.fsum(one.end - one.start for one in ordered)
-        self.counts["overlapping"] += not apart
+        if len(widths) == 1 and disjoint:
+            run_s = math.fsum(attempt.end - attempt.start for attempt in ordered)
+            return widths.pop(), start, run_s
+        self.counts["overlapping"] += not disjoint
         self.counts["of several widths"] += len(widths) > 1
         seconds = _seconds_by_width(ordered)
         if not seconds:
@@ -103,32 +104,32 @@ class Attempts:
         return gpus, start, work / gpus
 
     def notes(self) -> list[str]:
-        """Word the contradictions, a line for each sort."""
+        """One line for each kind of contradiction."""
         texts = {
             "untimed": "{} without start or end time left out",
             "backwards": "{} left out because the end is before the start",
             "bare": "{} without GPUs left out",
         }
         notes = [
-            text.format(_counted(self.counts[name], "attempt"))
+            text.format(_quantity(self.counts[name], "attempt"))
             for name, text in texts.items()
             if self.counts[name]
         ]
         if jobs := self.counts["overlapping"]:
             notes.append(
-                f"{_counted(jobs, 'job')} with overlapping attempts: these are merged, the time of "
-                "a GPU counts once"
+                f"{_quantity(jobs, 'job')} with overlapping attempts: these are merged, the time "
+                "of a GPU counts once"
             )
         if jobs := self.counts["of several widths"]:
             notes.append(
-                f"{_counted(jobs, 'job')} with attempts on different numbers of GPUs: such a job "
+                f"{_quantity(jobs, 'job')} with attempts on different numbers of GPUs: such a job "
                 "asks for the number held longest and runs for its GPU-seconds over that number"
             )
         return notes
 
 
 def _seconds_by_width(attempts: Sequence[Attempt]) -> dict[int, float]:
-    """Seconds for which each number of distinct GPUs was held."""
+    """Seconds for which each number of different GPUs was held."""
     changes = [(attempt.start, 1, attempt.gpus) for attempt in attempts]
     changes += [(attempt.end, -1, attempt.gpus) for attempt in attempts]
     changes.sort(key=lambda change: change[0])
@@ -147,14 +148,14 @@ def _seconds_by_width(attempts: Sequence[Attempt]) -> dict[int, float]:
 
 
 def without_epoch(dates: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
-    """Take out the dates that stand for none: 1970-01-01 where all others are decades later.
+    """Replace 1970-01-01 by NaT where all other dates are decades later.
 
     Parameters
     ----------
     dates : DataFrame
         Columns of UTC dates, NaT where missing.
     notes : list of str
-        Gets a line with their number.
+        Gets a line with the number of such dates.
     """
     start = pd.Timestamp(0, tz="UTC")
     seconds = dates.apply(lambda column: (column - start).dt.total_seconds())
@@ -164,7 +165,7 @@ def without_epoch(dates: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
 
 
 def is_unset(seconds: Floats) -> Flags:
-    """Mark times in the first day of 1970, unless there are others within decades of it."""
+    """Flag the times on 1970-01-01 if all other times are decades later."""
     epoch = (seconds >= 0) & (seconds < DAY_S)
     others = seconds[~epoch & ~np.isnan(seconds)]
     decades_later = len(others) > 0 and others.min() >= EPOCH_GAP_S
@@ -172,9 +173,9 @@ def is_unset(seconds: Floats) -> Flags:
 
 
 def note_unset(number: int, notes: list[str]) -> None:
-    """Note how many dates in the first day of 1970 were taken for none."""
+    """Note how many dates of 1970-01-01 were read as missing."""
     if number:
-        notes.append(f"{_counted(number, 'date')} of 1970-01-01 taken as not set")
+        notes.append(f"{_quantity(number, 'date')} of 1970-01-01 taken as not set")
 
 
 def take_runs(
@@ -191,13 +192,13 @@ def take_runs(
     parsed : Parsed
         Rows with ``job_id`` and ``num_gpus``.
     times : DataFrame
-        Of every row ``submitted``, ``started`` and ``ended`` (or ``run``) in seconds, NaN where
-        missing; where the file has them ``recorded`` (its own durations) and ``state``.
+        ``submitted``, ``started`` and ``ended`` (or ``run``) of every row (s), NaN where missing.
+        Optional: ``recorded`` (durations in the file) and ``state``.
     others : mapping of str to flags
-        Further reasons to drop a row, which go first.
+        Further reasons to drop a row, which come first.
     attempts : {"refuse", "join"}, optional
-        Treatment of a second row of an id, in formats that record attempts as rows: an error, or
-        another attempt of the job.
+        Treatment of a second row of an id, in formats that record attempts as rows: ``refuse``
+        raises, ``join`` makes the row another attempt of the job.
     """
     parsed.drop(others)
     times = times.loc[parsed.frame.index].copy()
@@ -222,25 +223,25 @@ def take_runs(
     }
     parsed.drop(
         {
-            why: rows.reindex(parsed.rows, fill_value=False).to_numpy()
-            for why, rows in reasons.items()
+            reason: flags.reindex(parsed.rows, fill_value=False).to_numpy()
+            for reason, flags in reasons.items()
         }
     )
     _note_contradictions(parsed, times.loc[parsed.frame.index])
 
 
-def _in_state(states: pd.Series[Any], known: Collection[str]) -> Flags:
-    """Mark the rows in a known state, of which the first word counts (CANCELLED by 1000)."""
-    met = [
+def _in_state(states: pd.Series[Any], names: Collection[str]) -> Flags:
+    """Flag rows in one of these states; the first word counts, as in CANCELLED by 1000."""
+    matching = [
         state
         for state in states.dropna().unique()
-        if str(state).split() and str(state).split()[0].upper() in known
+        if str(state).split() and str(state).split()[0].upper() in names
     ]
-    return states.isin(met).to_numpy(np.bool_)
+    return states.isin(matching).to_numpy(np.bool_)
 
 
 def _join_rows(parsed: Parsed, times: pd.DataFrame) -> None:
-    """Make the first row of an id the job of all rows of that id."""
+    """Join all rows of an id into its first row."""
     frame = parsed.frame
     shared = frame.index[frame["job_id"].duplicated(keep=False)]
     if shared.empty:
@@ -248,8 +249,8 @@ def _join_rows(parsed: Parsed, times: pd.DataFrame) -> None:
     rows: dict[Any, list[int]] = {}
     for label, job in frame.loc[shared, "job_id"].items():
         rows.setdefault(job, []).append(label)
-    held = zip(times["started"], times["ended"], frame["num_gpus"], strict=True)
-    by_row = dict(zip(frame.index, held, strict=True))
+    attempts = zip(times["started"], times["ended"], frame["num_gpus"], strict=True)
+    by_row = dict(zip(frame.index, attempts, strict=True))
     joiner = Attempts()
     for labels in rows.values():
         first = labels[0]
@@ -261,23 +262,23 @@ def _join_rows(parsed: Parsed, times: pd.DataFrame) -> None:
         if "recorded" in times:
             times.loc[first, "recorded"] = np.nan
     parsed.frame = frame[~frame["job_id"].duplicated()].copy()
-    jobs = _counted(len(rows), "job")
-    parsed.notes.append(f"{_counted(len(shared), 'record')} joined into {jobs}")
+    jobs = _quantity(len(rows), "job")
+    parsed.notes.append(f"{_quantity(len(shared), 'record')} joined into {jobs}")
     parsed.notes += joiner.notes()
 
 
 def _note_contradictions(parsed: Parsed, times: pd.DataFrame) -> None:
-    """Note starts before the submission, and durations of the file that are not end - start."""
+    """Note starts before the submission, and recorded durations that are not end - start."""
     if early := int((times["started"] < times["submitted"]).sum()):
         parsed.notes.append(
-            f"{_counted(early, 'job')} with a start before the submission: submit time as recorded"
+            f"{_quantity(early, 'job')} with a start before the submission: submit time as recorded"
         )
     if "recorded" in times:
         recorded = times["recorded"]
         seconds = pd.to_numeric(recorded, errors="coerce")
         written = recorded.notna() & (recorded.astype(str).str.strip() != "")
-        apart = ~((seconds - times["run"]).abs() <= ROUNDING_S) & written
-        if wrong := int(apart.sum()):
+        differs = ~((seconds - times["run"]).abs() <= ROUNDING_S) & written
+        if wrong := int(differs.sum()):
             note = (
                 f"duration contradicts end - start in {wrong:,} of {len(times):,} rows: "
                 "run time is end - start"
@@ -288,5 +289,6 @@ def _note_contradictions(parsed: Parsed, times: pd.DataFrame) -> None:
             parsed.notes.append(note)
 
 
-def _counted(number: int, noun: str) -> str:
+def _quantity(number: int, noun: str) -> str:
+    """Write a number and its noun, in the plural unless the number is 1."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,4 +1,4 @@
-"""The columns of a trace, their types and limits, and the one function that enforces them."""
+"""Columns of a trace with their types and limits, and the function that enforces them."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ from repro.model.jobs import MAX_GPUS_PER_JOB
 MAX_EXACT = 2**53  # whole numbers beyond are not exact as float64
 MAX_TIME_S = 2.0**33  # beyond, a float64 does not resolve a microsecond
 MIN_DURATION_S = 1e-6
-_RESOLVED = 1e-6  # of its duration, in which the end of a job is known
+_RESOLUTION = 1e-6  # largest rounding error of the end of a job, in durations
 _ID = "an id is a whole number or text, used once"
 _NO_ID = "neither whole number nor text"
 _WHOLE = (int, np.integer)
-_SORTS = {"M": "date", "m": "span"}
-_CLASSES: dict[str, tuple[type, ...]] = {
+#: Code of a NumPy dtype -> sort of dates in a column.
+_DATE_DTYPES = {"M": "date", "m": "span"}
+#: Sort of dates -> classes of its objects.
+_DATE_CLASSES: dict[str, tuple[type, ...]] = {
     "date": (date, np.datetime64),
     "span": (timedelta, np.timedelta64),
     "period": (pd.Period,),
@@ -94,12 +96,12 @@ def validate(
     *,
     keep_order: bool = False,
 ) -> pd.DataFrame:
-    """Return the trace typed and sorted by submit time, or raise at the first broken rule.
+    """Trace with typed columns, sorted by submit time; the first broken rule raises.
 
-    ``keep_order``: rows stay in the order they have.
+    With ``keep_order``, rows keep their order.
 
-    Optional columns (see ``COLUMNS``) are checked where present; text and float ones may have
-    gaps, whole-number ones may not. Other columns are passed through untouched.
+    Optional columns (see ``COLUMNS``) are checked where present. Columns of text and floats may
+    have gaps, columns of whole numbers may not. Columns outside the schema are not changed.
     """
     origin = source if isinstance(source, Origin) else Origin(source)
     if not frame.columns.is_unique:
@@ -131,12 +133,12 @@ def validate(
 
 
 def refuse_dates(frame: pd.DataFrame, name: str) -> None:
-    """Raise for dates and time spans in a column of the schema, saying what to turn them into.
+    """Raise for dates and time spans in a column of the schema, with their conversion.
 
     Parameters
     ----------
     frame : DataFrame
-        Not validated yet.
+        Trace before validation.
     name : str
         Name of the trace in the message.
     """
@@ -159,22 +161,22 @@ def refuse_dates(frame: pd.DataFrame, name: str) -> None:
 
 
 def _sort_of_dates(values: pd.Series[Any]) -> str | None:
-    """Name what a column holds if it is dates, time spans or periods."""
-    if values.dtype.kind in _SORTS:
-        return _SORTS[values.dtype.kind]
+    """``date``, ``span`` or ``period`` if a column holds such objects, else None."""
+    if values.dtype.kind in _DATE_DTYPES:
+        return _DATE_DTYPES[values.dtype.kind]
     if isinstance(values.dtype, pd.PeriodDtype):
         return "period"
     if values.dtype != object:
         return None
     kinds = values.dropna().map(type).unique().tolist()
-    for sort, classes in _CLASSES.items():
+    for sort, classes in _DATE_CLASSES.items():
         if any(issubclass(kind, classes) for kind in kinds):
             return sort
     return None
 
 
 def _to_seconds(cells: str, sort: str, objects: bool) -> str:
-    """Write the expression that turns dates, time spans or periods into seconds."""
+    """Python expression that converts dates, time spans or periods into seconds."""
     if sort == "span":
         spans = f"pd.to_timedelta({cells})" if objects else cells
         return f"{spans}.dt.total_seconds()"
@@ -192,12 +194,15 @@ def check_fits(frame: pd.DataFrame, source: str | Origin, cluster_gpus: int) -> 
     over = (frame["num_gpus"] > cluster_gpus).to_numpy()
     if over.any():
         job = frame["job_id"].iloc[int(over.argmax())]
-        never = f"job {job} can never start on {cluster_gpus:,} GPUs"
-        hint = f"{never}: leave it out or take a larger cluster"
+        hint = (
+            f"job {job} can never start on {cluster_gpus:,} GPUs: leave it out or take a larger "
+            "cluster"
+        )
         refuse(over, frame["num_gpus"], "num_gpus", origin, "more GPUs than the cluster has", hint)
 
 
 def _typed(series: pd.Series[Any], name: str, column: Column, origin: Origin) -> pd.Series[Any]:
+    """Column with the type of the schema; values outside its limits raise."""
     if column.kind == "id":
         return _ids(series, name, origin)
     if column.kind == "text":
@@ -208,29 +213,30 @@ def _typed(series: pd.Series[Any], name: str, column: Column, origin: Origin) ->
     whole = column.kind == "int"
     values = numbers(series, name, origin, column.accepts, required=column.required or whole)
 
-    def stop(bad: Flags, rule: str, more: str = "") -> None:
-        refuse(bad, series, name, origin, rule, f"{column.accepts}{more}")
+    def refuse_values(bad: Flags, rule: str, hint: str = "") -> None:
+        refuse(bad, series, name, origin, rule, f"{column.accepts}{hint}")
 
     if whole:
-        stop(values != np.floor(values), "not a whole number")
-        stop(np.abs(values) > MAX_EXACT, "too large")
+        refuse_values(values != np.floor(values), "not a whole number")
+        refuse_values(np.abs(values) > MAX_EXACT, "too large")
     if column.open_low:
-        stop(values <= column.low, "not positive")
+        refuse_values(values <= column.low, "not positive")
     else:
-        stop(values < column.low, "too small" if column.low else "negative")
+        refuse_values(values < column.low, "too small" if column.low else "negative")
     beyond = values > column.high
     unit = epoch_unit(values[int(beyond.argmax())]) if name == "submit_time" else None
-    stop(beyond, "too large", _since_epoch(unit))
+    refuse_values(beyond, "too large", _since_epoch(unit))
     return pd.Series(values.astype(np.int64) if whole else values, index=series.index)
 
 
 def _since_epoch(unit: str | None) -> str:
-    """Say how times in a unit since 1970 become those of a trace."""
+    """Advice to convert submit times in a unit since 1970; empty without a known unit."""
     divisor = {"milliseconds": "1000", "microseconds": "1e6", "nanoseconds": "1e9"}.get(unit or "")
     return f"; looks like {unit} since 1970: divide by {divisor}" if divisor else ""
 
 
 def _ids(series: pd.Series[Any], name: str, origin: Origin) -> pd.Series[Any]:
+    """Ids as int64 or text; gaps and other values raise."""
     if isinstance(series.dtype, pd.CategoricalDtype):
         series = series.astype(series.cat.categories.dtype)
     missing = series.isna().to_numpy()
@@ -241,14 +247,14 @@ def _ids(series: pd.Series[Any], name: str, origin: Origin) -> pd.Series[Any]:
         refuse(broken, series, name, origin, _NO_ID, _ID)
         return series.astype(np.int64)
     if pd.api.types.is_integer_dtype(series.dtype):
-        return _whole_ids(series)
+        return _integer_ids(series)
     if not pd.api.types.is_string_dtype(series.dtype) or series.dtype == object:
         series = series.astype(object)
         kinds = series.map(type)
         strange = [kind for kind in kinds.unique() if not _is_id(kind)]
         refuse(kinds.isin(strange).to_numpy(bool), series, name, origin, _NO_ID, _ID)
         if all(issubclass(kind, _WHOLE) for kind in kinds.unique()):
-            return _whole_ids(series)
+            return _integer_ids(series)
         series = series.map(str).astype("str")
     refuse((series.str.strip() == "").to_numpy(), series, name, origin, "missing value", _ID)
     refuse_strange(series, name, origin, _ID)
@@ -256,51 +262,52 @@ def _ids(series: pd.Series[Any], name: str, origin: Origin) -> pd.Series[Any]:
 
 
 def _is_id(kind: type) -> bool:
-    """Tell whether a type is one of whole numbers or text; a truth value is neither."""
+    """Whether a type is a whole number or text; bool is neither."""
     return issubclass(kind, (str, *_WHOLE)) and not issubclass(kind, bool)
 
 
-def _whole_ids(series: pd.Series[Any]) -> pd.Series[Any]:
-    """Whole numbers as int64, or as text where these do not hold them."""
+def _integer_ids(series: pd.Series[Any]) -> pd.Series[Any]:
+    """Whole numbers as int64, or as text where int64 overflows."""
     in_range = series.min() >= -(2**63) and series.max() < 2**63
     return series.astype(np.int64) if in_range else series.map(str).astype("str")
 
 
 def refuse_repeats(ids: pd.Series[Any], origin: Origin, hint: str = "") -> None:
-    """Raise for the first id that is used a second time; ``hint`` says what else can be done."""
-    again = ids.duplicated().to_numpy()
-    if again.any():
-        first = int((ids == ids.iloc[int(again.argmax())]).to_numpy().argmax())
-        place = f"line {origin.where(int(ids.index[first]))}" if origin.line else f"row {first}"
-        accepted = f"{_ID}; first used on {place}{f'; {hint}' if hint else ''}"
-        refuse(again, ids, "job_id", origin, "duplicate id", accepted)
+    """Raise for the first repeated id; ``hint`` ends the message."""
+    repeated = ids.duplicated().to_numpy()
+    if repeated.any():
+        first = int((ids == ids.iloc[int(repeated.argmax())]).to_numpy().argmax())
+        where = f"line {origin.where(int(ids.index[first]))}" if origin.line else f"row {first}"
+        accepted = f"{_ID}; first used on {where}{f'; {hint}' if hint else ''}"
+        refuse(repeated, ids, "job_id", origin, "duplicate id", accepted)
 
 
 def _check_times(frame: pd.DataFrame, raw: pd.DataFrame, origin: Origin) -> None:
-    """Raise for a job too short for a float64 to tell its end from its start well enough."""
+    """Raise for durations too short to resolve at their submit time in float64."""
     duration = frame["duration"].to_numpy()
     floor = f"a duration is at least {MIN_DURATION_S:g} s"
     refuse(duration < MIN_DURATION_S, raw["duration"], "duration", origin, "too short", floor)
-    step = np.spacing(frame["submit_time"].to_numpy() + duration)
-    lost = step > _RESOLVED * duration
-    if lost.any():
-        first = int(lost.argmax())
+    steps = np.spacing(frame["submit_time"].to_numpy() + duration)
+    unresolved = steps > _RESOLUTION * duration
+    if unresolved.any():
+        first = int(unresolved.argmax())
         hint = (
-            f"times near {shown(frame['submit_time'].iloc[first])} s are told apart in steps of "
-            f"{step[first]:.1g} s, and a duration is at least {1 / _RESOLVED:,.0f} steps: count "
+            f"times near {shown(frame['submit_time'].iloc[first])} s are exact to "
+            f"{steps[first]:.1g} s, and a duration is at least {1 / _RESOLUTION:,.0f} steps: count "
             "submit times from the start of the trace"
         )
-        refuse(lost, raw["duration"], "duration", origin, "too short", hint)
+        refuse(unresolved, raw["duration"], "duration", origin, "too short", hint)
 
 
 def _check_limits(frame: pd.DataFrame, origin: Origin) -> None:
+    """Raise for min_gpus above max_gpus, and for jobs whose stage times are all zero."""
     if "min_gpus" in frame and "max_gpus" in frame:
         crossed = (frame["min_gpus"] > frame["max_gpus"]).to_numpy()
         hint = "min_gpus is at most max_gpus"
         refuse(crossed, frame["min_gpus"], "min_gpus", origin, "above max_gpus", hint)
     stages = [name for name in STAGES if name in frame]
     if stages:
-        # a gap is no zero
+        # a missing stage time is not a zero
         idle = (frame[stages] == 0).all(axis=1).to_numpy()
         names = ", ".join(origin.columns.get(name, name) for name in stages)
         hint = f"an iteration takes time in at least one stage: {names}"

@@ -1,4 +1,4 @@
-"""Trace formats: each a function from a `Document` to `Parsed` rows, not validated yet."""
+"""Trace formats: each is a function from a `Document` to `Parsed` rows before validation."""
 
 import inspect
 import re
@@ -16,13 +16,13 @@ FORMATS: Registry[Format] = Registry(
 
 
 def documented(name: str) -> str:
-    """Paragraph of the docstring of a format that names its columns."""
+    """Paragraph ``Columns: …`` of the docstring of a format."""
     paragraphs = (inspect.getdoc(FORMATS[name]) or "").split("\n\n")
-    return next((part for part in paragraphs if part.startswith("Columns:")), "")
+    return next((text for text in paragraphs if text.startswith("Columns:")), "")
 
 
 def required_columns(name: str) -> tuple[str, ...]:
-    """Columns that a format cannot do without, as its docstring names them.
+    """Read the required columns of a format from its docstring.
 
     >>> required_columns("philly")
     ('timestamp', 'duration', 'num_gpus')

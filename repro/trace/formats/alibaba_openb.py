@@ -1,4 +1,4 @@
-"""Alibaba's GPU-sharing trace of 2023 (openb): pods that ask for a part of a GPU, or several."""
+"""Alibaba's GPU-sharing trace of 2023 (openb): pods that ask for a part of a GPU or for GPUs."""
 
 import numpy as np
 import pandas as pd
@@ -28,9 +28,9 @@ def read(document: Document, running: str = "keep") -> Parsed:
     ``gpu_milli`` / 1000. Dropped and counted: pods without a GPU, without a submit time, never
     scheduled, still running (no end), that end before they start, or that ran for 0 s.
 
-    Options: ``running``, what becomes of pods whose ``pod_phase`` is Running (in upper or lower
-    case), for which the deletion time is the end of the record and no completion: ``keep`` (as jobs
-    that end then; a note says how many, and their share of the GPU time) or ``drop``.
+    Options: ``running`` is the treatment of pods whose ``pod_phase`` is Running, in upper or lower
+    case. Their deletion time is the end of the record, not their completion. ``keep`` makes them
+    jobs that end then; a note has their number and share of the GPU time. ``drop`` leaves them out.
 
     Weng et al., "Beware of Fragmentation: Scheduling GPU-Sharing Workloads with Fragmentation
     Gradient Descent", ATC 2023.
@@ -74,7 +74,7 @@ def _note_running(parsed: Parsed, unfinished: Flags) -> None:
     marked = pd.Series(unfinished, parsed.rows)[frame.index]
     if marked.any():
         work = frame["duration"] * frame["num_gpus"] * frame["gpu_share"]
-        # rows without a share are refused later
+        # validation refuses rows without a share later, so a sum of 0 must not fail here
         share = work[marked].sum() / max(work.sum(), 1e-9)
         parsed.notes.append(
             f"{int(marked.sum()):,} of {len(frame):,} pods ({share:.0%} of the GPU time) are "

@@ -28,7 +28,7 @@ _LONG = (
     "arrival",
 )
 _TEXT = ("job_type", "command", "working_dir", "steps_arg")
-_LOOK = 100
+_FIRST_LINES = 100
 _STEPS = f"a job has 1 to {MAX_EXACT:,} steps"
 
 
@@ -45,16 +45,16 @@ def read(
     steps, arrival, scale_factor.
 
     ``model`` is the job type with its batch size, the key of the throughput tables. Duration is
-    steps over the throughput of (job type, scale factor) on the reference GPU. Types that are not
-    distributed in the table (Recommendation, A3C, CycleGAN) appear on several GPUs in the seven
-    field files, whose step counts do not depend on the scale factor; these take the one-GPU
-    throughput, and a note says how many. A job's id is its line number from 0.
+    steps over the throughput of (job type, scale factor) on the reference GPU. The table has some
+    job types (Recommendation, A3C, CycleGAN) on one GPU only. Files with seven fields have them on
+    several GPUs, and their step counts do not depend on the scale factor. Such jobs take the
+    one-GPU throughput, and a note counts them. A job's id is its line number from 0.
 
     Gavel (OSDI'20), artifact ``scheduler/traces``.
     """
     lines = (line for line in document.text.splitlines() if line.strip())
-    widths = [line.count("\t") + 1 for line in itertools.islice(lines, _LOOK)]
-    # a row that is cut does not tell
+    widths = [line.count("\t") + 1 for line in itertools.islice(lines, _FIRST_LINES)]
+    # a truncated row has another number of fields
     width = next((width for width in widths if width in (len(_SHORT), len(_LONG))), widths[0])
     names = _SHORT if width <= len(_SHORT) else _LONG
     table = Table(document, names, text=_TEXT, delimiter="\t", headed=False)
@@ -83,25 +83,25 @@ def read(
 
 
 def _per_job(parsed: Parsed, gpus: Floats, speed: ThroughputTable) -> Floats:
-    """Return steps per second of each job; note how many take the one-GPU figure."""
+    """Throughput (steps/s) of each job, (jobs,); note how many take the one-GPU throughput."""
     single = 0
-    gpu = speed.reference
+    gpu_type = speed.reference
     rates = np.empty(len(gpus))
     models = parsed.frame["model"]
     faults = []
-    for place, (model, held) in enumerate(zip(models, gpus, strict=True)):
-        known = speed.rows.get((model, int(held)))
-        if known is None:
-            known = speed.rows.get((model, 1), {})
+    for index, (model, num_gpus) in enumerate(zip(models, gpus, strict=True)):
+        by_type = speed.rows.get((model, int(num_gpus)))
+        if by_type is None:
+            by_type = speed.rows.get((model, 1), {})
             single += 1
-        rate = known.get(gpu, 0.0)
+        rate = by_type.get(gpu_type, 0.0)
         if rate <= 0:
-            rule = f"no throughput on {gpu} for this job type on {held:g} GPUs"
+            rule = f"no throughput on {gpu_type} for this job type on {num_gpus:g} GPUs"
             hint = "give a table with it as throughputs=, or another reference_gpu"
-            row = int(models.index[place])
+            row = int(models.index[index])
             faults.append(parsed.origin.error(row, "model", rule, model, hint))
             continue
-        rates[place] = rate
+        rates[index] = rate
     if faults:
         raise BadRows.together(faults)
     if single:

@@ -20,18 +20,20 @@ def read(document: Document, attempts: str = "refuse") -> Parsed:
     Columns: job_id, gpu_num, submit_time, start_time, end_time; optional: duration, state, user,
     vc.
 
-    The run time is ``end_time`` - ``start_time``. A note counts the rows whose ``duration`` says
-    otherwise by more than a second, and the jobs that start before they are submitted. Dates may
-    have an offset from UTC; Unknown, None and an empty cell are no date, nor is 1970-01-01 where
-    all other dates are decades later (a note counts them). Dropped and counted: jobs without a GPU,
-    without a submit time, never run (no start, or pending by ``state``), still running (no end, or
-    running by ``state``), that end before they start, or that ran for 0 s. Submit times count from
-    the earliest job kept.
+    The run time is ``end_time`` - ``start_time``. Notes count the rows whose ``duration`` differs
+    from it by more than a second, and the jobs that start before they are submitted. Dates may have
+    an offset from UTC. Unknown, None and an empty cell are missing dates; so is 1970-01-01 where
+    all other dates are decades later, which a note counts. Submit times count from the earliest job
+    kept.
 
-    Options: ``attempts``, what a second record of an id is: ``refuse`` (an error) or ``join``
-    (another attempt of a requeued job). A joined job arrives at its earliest submission, asks for
-    the number of GPUs held longest and runs for its GPU-seconds over that number. Records that
-    overlap count as on the same GPUs.
+    Dropped and counted: jobs without a GPU, without a submit time, never run (no start, or pending
+    by ``state``), still running (no end, or running by ``state``), that end before they start, or
+    that ran for 0 s.
+
+    Options: ``attempts`` is the treatment of a second record of an id: ``refuse`` (an error) or
+    ``join`` (another attempt of a requeued job). A joined job arrives at its earliest submission,
+    asks for the number of GPUs held longest and runs for its GPU-seconds over that number. Records
+    that overlap count as on the same GPUs.
 
     Hu et al., "Characterization and Prediction of Deep Learning Workloads in Large-Scale GPU
     Datacenters", SC 2021.

@@ -1,4 +1,4 @@
-"""Job lists of Liquid's experiments: what the artifact's launchers submit, all at once."""
+"""Job lists of Liquid's experiments, as the artifact's launchers submit them, all at once."""
 
 import numpy as np
 
@@ -20,9 +20,10 @@ def read(document: Document, case: str | None = None, times: str = "t4") -> Pars
     """Read a list of Liquid's jobs, or the ``case`` of a file with several.
 
     Columns: job, model, batch_size, num_batches, num_ps, num_workers; optional: case, index,
-    gpu_mem_mb. A container has one GPU, ten iterations of warm-up come before the batches, and a
-    duration is the time with all on one node under the performance model ``times`` (t4, k80 or
-    measured). Jobs whose run time nobody knows are left out, and a note names their models.
+    gpu_mem_mb. A container has one GPU. Ten iterations of warm-up come before the batches. A
+    duration is the run time with all containers on one node under the performance model ``times``
+    (t4, k80 or measured). Jobs without a run time there are left out, and a note names their
+    models.
 
     Liquid (TPDS 2022), artifact launchers.
     """
@@ -61,14 +62,14 @@ def read(document: Document, case: str | None = None, times: str = "t4") -> Pars
     rows = zip(frame["model"], frame["num_gpus"], servers, batch, frame["iterations"], strict=True)
     frame["duration"] = [_seconds(model, *row) for row in rows]
     unknown = frame["duration"].isna().to_numpy() | np.isnan(batch + batches)
-    _tell_unknown(parsed, kept & unknown, kept, times)
+    _note_unknown(parsed, kept & unknown, kept, times)
     parsed.drop({"another case": ~kept, f"no run time under times={times}": unknown})
     parsed.frame["batch_size"] = parsed.frame["batch_size"].astype(np.int64)
     return parsed
 
 
-def _tell_unknown(parsed: Parsed, unknown: Flags, kept: Flags, times: str) -> None:
-    """Note the models without a run time; raise if no job of the list has one."""
+def _note_unknown(parsed: Parsed, unknown: Flags, kept: Flags, times: str) -> None:
+    """Note the models without a run time; raise if no job of the list has a run time."""
     models = parsed.frame["model"].astype(object).where(parsed.frame["model"].notna(), "")
     model = named(times)
     known: list[str] = []
@@ -81,11 +82,11 @@ def _tell_unknown(parsed: Parsed, unknown: Flags, kept: Flags, times: str) -> No
         name = str(models[unknown].iloc[0])
         accepted = f"known: {', '.join(known)}{near(name.lower(), known)}"
         refuse(unknown, models, "model", parsed.origin, rule, accepted)
-    strange = models[unknown & ~models.isin(known).to_numpy(bool)].drop_duplicates()
-    lines = [parsed.origin.where(label) for label in strange.index.tolist()]
+    untimed = models[unknown & ~models.isin(known).to_numpy(bool)].drop_duplicates()
+    lines = [parsed.origin.where(label) for label in untimed.index.tolist()]
     texts = [
         f"{shown(name)} on line {line}{near(name.lower(), known)}"
-        for name, line in zip(strange, lines, strict=True)
+        for name, line in zip(untimed, lines, strict=True)
     ]
     if texts:
         parsed.notes.append(f"models with {rule}: {', '.join(texts)}")
@@ -94,7 +95,7 @@ def _tell_unknown(parsed: Parsed, unknown: Flags, kept: Flags, times: str) -> No
 def _seconds(
     model: PlanTimes, name: str, width: int, num_ps: float, batch: float, steps: float
 ) -> float:
-    """Return the time with all containers on one node, NaN if the model does not know it."""
+    """Run time (s) with all containers on one node, NaN if the model has none."""
     try:
         return model.run_s(str(name), (0,) * width, batch, steps, int(num_ps))
     except ParamError:

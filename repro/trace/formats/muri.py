@@ -18,23 +18,24 @@ _TIMES = {
     "stage_gpu": "resource_time_1",
     "stage_network": "resource_time_2",
 }
-#: Stages of public traces sum to at most 1.8 times the iteration.
+#: Largest plausible sum of stage times, in iterations; public traces have at most 1.8.
 _MOST_STAGES = 2
 _REQUIRED = ("job_id", "num_gpu", *_TIMES.values())
 
 
 @FORMATS.register("muri")
 def read(document: Document) -> Parsed:
-    """Read Muri's job CSV; every time is turned from milliseconds into seconds.
+    """Read Muri's job CSV, whose times are in milliseconds.
 
     Columns: job_id, num_gpu, submit_time, duration, iteration_time, resource_time_0,
     resource_time_1, resource_time_2; optional: model_name, batch_size, iterations, priority.
 
-    ``resource_time_0`` is the data stage (storage read plus preprocessing on the CPU or the RL
-    simulation); how it splits is not published, so it becomes ``stage_storage`` and there is no
+    ``resource_time_0`` is the data stage: storage read plus preprocessing on the CPU, or the RL
+    simulation. Its split is not published, so it becomes ``stage_storage`` and there is no
     ``stage_cpu``. ``resource_time_1`` is the GPU, ``resource_time_2`` the network. ``interval``
     (gap in the unfiltered trace) is not used. Notes count the rows whose duration is not
-    ``iterations`` x ``iteration_time``, and those whose stages take more than twice the iteration.
+    ``iterations`` x ``iteration_time``, and the rows whose stages sum to more than twice the
+    iteration time.
 
     Muri (SIGCOMM'22), artifact ``simulator/trace-data``.
     """
@@ -47,34 +48,34 @@ def read(document: Document) -> Parsed:
     for name, column in _TIMES.items():
         parsed.frame[name] = table.numbers(column, "a time in milliseconds") / 1000.0
     if "model" in parsed.frame:
-        known = muri_profiles()["model"].unique().tolist()
+        names = muri_profiles()["model"].unique().tolist()
         models = parsed.frame["model"]
-        strange = (~models.str.lower().isin(known)).to_numpy(bool)
-        first = str(models.iloc[int(np.argmax(strange))])
-        hint = near(first.lower(), known).removeprefix("; ")
-        hint += f" known: {', '.join(known)}; write a file with other models in format repro"
-        refuse(strange, models, "model", parsed.origin, "unknown model", hint.lstrip())
+        is_unknown = (~models.str.lower().isin(names)).to_numpy(bool)
+        first = str(models.iloc[int(np.argmax(is_unknown))])
+        hint = near(first.lower(), names).removeprefix("; ")
+        hint += f" known: {', '.join(names)}; write a file with other models in format repro"
+        refuse(is_unknown, models, "model", parsed.origin, "unknown model", hint.lstrip())
     _note_contradictions(parsed, table)
     return parsed
 
 
 def _note_contradictions(parsed: Parsed, table: Table) -> None:
-    """Note durations that are not the time of all iterations, and stages longer than these."""
+    """Note durations that are not the time of all iterations, and stage times that sum too high."""
     frame = parsed.frame
-    each = frame["iteration_time"].to_numpy(float)
+    iteration_s = frame["iteration_time"].to_numpy(float)
     if "iterations" in table:
         accepted = COLUMNS["iterations"].accepts
-        product = table.numbers("iterations", accepted, required=False) * each
+        product = table.numbers("iterations", accepted, required=False) * iteration_s
         # the last iteration is cut off by the duration
-        slack = each + ROUNDING_S
-        apart = np.abs(frame["duration"].to_numpy(float) - product) > slack
-        if wrong := int(apart.sum()):
+        slack = iteration_s + ROUNDING_S
+        differs = np.abs(frame["duration"].to_numpy(float) - product) > slack
+        if wrong := int(differs.sum()):
             parsed.notes.append(
                 f"duration contradicts iterations x iteration_time in {wrong:,} of {len(frame):,} "
                 "rows: rules paper use duration, rules muri use iterations x iteration_time"
             )
     stages = [name for name in _TIMES if name.startswith("stage_")]
-    long = frame[stages].sum(axis=1).to_numpy(float) > _MOST_STAGES * each
+    long = frame[stages].sum(axis=1).to_numpy(float) > _MOST_STAGES * iteration_s
     if wrong := int(long.sum()):
         parsed.notes.append(
             f"stage times sum to more than {_MOST_STAGES} x iteration_time in {wrong:,} of "

@@ -15,8 +15,8 @@ def read(document: Document) -> Parsed:
     gpu_util, min_gpus, max_gpus, priority, priority_weight, slo, stage_storage, stage_cpu,
     stage_gpu, stage_network.
 
-    Columns the schema does not know are left out. Ids that all look like whole numbers come back
-    as integers. A ``'`` in front of text that would be a formula to a spreadsheet is taken off.
+    Columns outside the schema are left out. Ids become integers if all are whole numbers. A ``'``
+    in front of text that a spreadsheet would run as a formula is removed.
     """
     text = [name for name, column in COLUMNS.items() if column.kind == "text"]
     table = Table(document, REQUIRED, text=text, ids="job_id")

@@ -20,15 +20,15 @@ def read(document: Document, speedups: str | Path | None = None) -> Parsed:
 
     Columns: app_id, service, num_jobs, sleep_time; optional: model_name.
 
-    As in the artifact an app arrives at the running sum of ``sleep_time`` (the first row's counts)
-    and its ``submit_time`` is not looked at: the two differ in the testbed trace. ``num_jobs`` is
-    the number of GPUs: the testbed's apps have that many trials of one GPU each, scheduled as one
-    job. ``service`` is work in single-GPU seconds; duration is ``service / S``, the run time on all
-    GPUs asked for, where S is their speed-up on the curve of ``model_name``, or their number where
-    no model is named.
+    As in the artifact, an app arrives at the running sum of ``sleep_time``, that of the first row
+    included. ``submit_time`` is not used; it differs from this sum in the testbed trace.
+    ``num_jobs`` is the number of GPUs: an app of the testbed has that many trials of one GPU each,
+    scheduled as one job. ``service`` is work in single-GPU seconds. Duration is ``service / S``,
+    the run time on all GPUs asked for. S is their speed-up on the curve of ``model_name``, or their
+    number if there is no such column.
 
-    Options: ``speedups``, a file of curves (:func:`repro.perf.load_speedups`) instead of those of
-    the nine models of the public traces.
+    Options: ``speedups`` is a file of curves (:func:`repro.perf.load_speedups`) in place of those
+    of the nine models of the public traces.
 
     PCS, artifact ``simulation/traces`` and ``testbed/traces``.
     """
@@ -43,30 +43,30 @@ def read(document: Document, speedups: str | Path | None = None) -> Parsed:
         model="model_name",
     )
     table.numbers("sleep_time", _GAP, low=0, high=MAX_TIME_S)
-    # the gap of a row that is left out still goes by, unless it is what is wrong
+    # the gap of a row that is left out still counts, unless the gap itself is wrong
     gaps = pd.to_numeric(table.every["sleep_time"], errors="coerce")
     gaps = gaps.astype(float).where(gaps.between(0, MAX_TIME_S), 0.0)
     service = table.numbers("service", "service is GPU-seconds above 0")
     parsed.frame["submit_time"] = gaps.cumsum()[parsed.frame.index]
     gpus = table.numbers("num_jobs", "an app asks for 1 or more GPUs", low=1)
-    parsed.frame["duration"] = service / _speeds(table, gpus, speedups)
+    parsed.frame["duration"] = service / _app_speedups(table, gpus, speedups)
     return parsed
 
 
-def _speeds(table: Table, gpus: Floats, speedups: str | Path | None) -> Floats:
-    """Return the speed-up of each app on the GPUs it asks for."""
+def _app_speedups(table: Table, gpus: Floats, speedups: str | Path | None) -> Floats:
+    """Speed-up of each app on the GPUs that it asks for, (apps,)."""
     if "model_name" not in table:
         return gpus
-    known = pcs_speedups() if speedups is None else load_speedups(speedups)
+    curves = (pcs_speedups() if speedups is None else load_speedups(speedups)).curves
     models = table.frame["model_name"]
-    ends = models.map({name: len(curve) for name, curve in known.curves.items()}).to_numpy(float)
-    held = ", ".join(f"{m} to {len(c)}" for m, c in known.curves.items())
-    strange = models.notna().to_numpy() & np.isnan(ends)
-    table.refuse(strange, "model_name", "no speed-up curve", f"there are curves of {held}")
-    accepted = f"curves end at a number of GPUs: {held}"
+    ends = models.map({name: len(curve) for name, curve in curves.items()}).to_numpy(float)
+    ranges = ", ".join(f"{name} to {len(curve)}" for name, curve in curves.items())
+    is_unknown = models.notna().to_numpy() & np.isnan(ends)
+    table.refuse(is_unknown, "model_name", "no speed-up curve", f"there are curves of {ranges}")
+    accepted = f"curves end at a number of GPUs: {ranges}"
     table.refuse(gpus > ends, "num_jobs", "beyond its curve", accepted)
-    speeds = gpus.copy()
-    for model, curve in known.curves.items():
+    values = gpus.copy()
+    for model, curve in curves.items():
         rows = (models == model).to_numpy()
-        speeds[rows] = np.array(curve)[gpus[rows].astype(np.int64) - 1]
-    return speeds
+        values[rows] = np.array(curve)[gpus[rows].astype(np.int64) - 1]
+    return values

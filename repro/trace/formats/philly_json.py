@@ -31,6 +31,7 @@ from repro.trace.runs import NO_GPU, Attempt, Attempts, is_unset, note_unset, ta
 _KEYS = ("jobid", "submitted_time", "attempts")
 _USED = (*_KEYS, "vc", "user")
 _RUN = ("start_time", "end_time", "detail")
+_DETAIL = ("ip", "gpus")
 _ZONE = ZoneInfo("America/Los_Angeles")
 _COLUMNS = {"job_id": "jobid", "submit_time": "submitted_time"} | dict.fromkeys(
     ("duration", "num_gpus"), "attempts"
@@ -52,7 +53,7 @@ class _Job(NamedTuple):
         return [self.submitted, *ends]
 
     def without(self, gone: Collection[float]) -> _Job:
-        """Return the job with NaN in place of some times."""
+        """Job with NaN in place of the times in ``gone``."""
 
         def kept(time: float) -> float:
             return math.nan if time in gone else time
@@ -88,14 +89,14 @@ class _Dates:
         return date
 
     def notes(self) -> list[str]:
-        """Note a log of both sorts."""
-        bare = self.by_offset[False]
-        every = self.by_offset.total()
-        if bare in (0, every):
+        """Note a log that has dates with an offset and dates without."""
+        without = self.by_offset[False]
+        total = self.by_offset.total()
+        if without in (0, total):
             return []
         return [
-            f"{bare:,} of {every:,} dates without an offset from UTC: these are local times of Los "
-            "Angeles"
+            f"{without:,} of {total:,} dates without an offset from UTC: these are local times of "
+            "Los Angeles"
         ]
 
 
@@ -108,18 +109,20 @@ def read(document: Document) -> Parsed:
     An attempt is {start_time, end_time, detail: [{ip, gpus: [...]}]}; times may be missing, null
     or the text "None". A job asks for the number of GPUs it held longest and runs for its
     GPU-seconds over that number, which conserves the work of all attempts. Overlapping attempts are
-    merged, so that the time of a GPU counts once. Attempts without both times or without GPUs are
-    left out. Notes count all of these, and jobs that start before they are submitted. Dropped and
-    counted: jobs without GPUs, without a submit time, never run, still running (the last attempt
-    has no end), that end before they start, or that ran for 0 s.
+    merged, so that the time of a GPU counts once. Attempts that lack a time or GPUs are left out.
+    Notes count all of these, and jobs that start before they are submitted.
 
-    Times without an offset from UTC are local times of Los Angeles; a note counts them where others
-    have one. 1970-01-01 is no date where all others are decades later. A time in the hour that
-    occurs twice in November is the first that is not before the time recorded ahead of it.
+    Dropped and counted: jobs without GPUs, without a submit time, never run, still running (the
+    last attempt has no end), that end before they start, or that ran for 0 s.
+
+    Times without an offset from UTC are local times of Los Angeles; a note counts them if other
+    times have an offset. 1970-01-01 is a missing date where all other dates are decades later. The
+    hour from one to two occurs twice in November. A time in it is the earlier of the two, unless
+    that is before the time recorded just before it.
 
     Jeon et al., ATC 2019; schema in the ``philly-traces`` repository.
     """
-    entries, lines = _entries(document)
+    entries, lines = _read_entries(document)
     origin = Origin(document.name, _COLUMNS, lines.__getitem__)
     dates = _Dates(origin)
     jobs = _jobs(entries, origin, dates)
@@ -143,14 +146,14 @@ def read(document: Document) -> Parsed:
     )
     notes += joiner.notes()
     parsed = Parsed(frame, origin, notes=notes, unread=_unread(entries))
-    bare = (frame["num_gpus"] == 0) & times["started"].notna()
-    take_runs(parsed, times, {NO_GPU: bare.to_numpy()})
+    no_gpu = (frame["num_gpus"] == 0) & times["started"].notna()
+    take_runs(parsed, times, {NO_GPU: no_gpu.to_numpy()})
     parsed.frame["submit_time"] -= parsed.frame["submit_time"].min()
     parsed.frame = parsed.frame.dropna(axis="columns", how="all")
     return parsed
 
 
-def _entries(document: Document) -> tuple[dict[int, dict[str, Any]], list[int]]:
+def _read_entries(document: Document) -> tuple[dict[int, dict[str, Any]], list[int]]:
     """Read the jobs by row, and the line on which each row begins."""
     entries = {}
     lines = []
@@ -178,18 +181,18 @@ def _entries(document: Document) -> tuple[dict[int, dict[str, Any]], list[int]]:
 
 
 def _unread(entries: dict[int, dict[str, Any]]) -> list[str]:
-    """Return the keys, of jobs and below, that nothing is made from."""
+    """Keys of jobs and attempts that are not used."""
     jobs: Sequence[dict[str, Any]] = list(entries.values())
     attempts = [attempt for job in jobs for attempt in job["attempts"]]
-    parts = [part for attempt in attempts for part in attempt.get("detail") or []]
+    details = [detail for attempt in attempts for detail in attempt.get("detail") or []]
     keys = {key: key in _USED for job in jobs for key in job}
     keys |= {f"attempts.{key}": key in _RUN for attempt in attempts for key in attempt}
-    keys |= {f"attempts.detail.{key}": key in ("ip", "gpus") for part in parts for key in part}
+    keys |= {f"attempts.detail.{key}": key in _DETAIL for detail in details for key in detail}
     return [shown(key) for key, used in keys.items() if not used]
 
 
 def _jobs(entries: dict[int, dict[str, Any]], origin: Origin, dates: _Dates) -> dict[int, _Job]:
-    """Read every job by its row; what is no job raises, with all such rows."""
+    """Read every job, by its row; one error names all rows that break a rule."""
     jobs = {}
     faults = []
     for row, entry in entries.items():
@@ -203,7 +206,7 @@ def _jobs(entries: dict[int, dict[str, Any]], origin: Origin, dates: _Dates) -> 
 
 
 def _without_epoch(jobs: dict[int, _Job], notes: list[str]) -> dict[int, _Job]:
-    """Take out times that stand for none, and note their number."""
+    """Replace times of 1970-01-01 that mean a missing time by NaN, and note their number."""
     seconds = [time for job in jobs.values() for time in job.times()]
     unset = is_unset(np.array(seconds, np.float64))
     note_unset(int(unset.sum()), notes)
@@ -214,7 +217,7 @@ def _without_epoch(jobs: dict[int, _Job], notes: list[str]) -> dict[int, _Job]:
 
 
 def _job(entry: dict[str, Any], row: int, origin: Origin, dates: _Dates) -> _Job:
-    """Read one job."""
+    """Read one job; an entry that breaks a rule raises."""
     name = entry["jobid"]
     if not (isinstance(name, str) and is_plain(name)) and type(name) is not int:
         hint = "an id is printable text or a whole number"
@@ -241,7 +244,7 @@ def _job(entry: dict[str, Any], row: int, origin: Origin, dates: _Dates) -> _Job
 
 
 def _seconds(date: datetime | None, before: float) -> float:
-    """Turn a date into seconds since 1970, of two possible instants the first not ``before``."""
+    """Seconds since 1970; of two instants of a local time, the first that is not ``before``."""
     if date is None:
         return math.nan
     if date.tzinfo is not None:
@@ -251,15 +254,16 @@ def _seconds(date: datetime | None, before: float) -> float:
 
 
 def _gpus(attempt: Any) -> set[tuple[Any, str]] | None:
-    """Name the GPUs that an attempt held, by machine; None if it is no attempt."""
+    """GPUs that an attempt held, as (machine, name); None if it is not an attempt."""
     detail = attempt.get("detail") if isinstance(attempt, dict) else "none"
     if not isinstance(detail, list | None):
         return None
     held: set[tuple[Any, str]] = set()
-    for place, part in enumerate(detail or []):
-        named = part.get("gpus") if isinstance(part, dict) else None
-        if not isinstance(named, list) or not all(isinstance(gpu, str) for gpu in named):
+    for index, item in enumerate(detail or []):
+        names = item.get("gpus") if isinstance(item, dict) else None
+        if not isinstance(names, list) or not all(isinstance(gpu, str) for gpu in names):
             return None
-        machine = part.get("ip")
-        held.update((machine if isinstance(machine, str) else place, gpu) for gpu in named)
+        address = item.get("ip")
+        machine = address if isinstance(address, str) else index
+        held.update((machine, gpu) for gpu in names)
     return held

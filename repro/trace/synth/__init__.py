@@ -1,7 +1,7 @@
 """Generators of synthetic traces, by name: ``make("testbed", rng)``.
 
-Each draws from the tables in ``traces/`` and from the random generator it is handed, and from
-nothing else: the same generator state gives the same trace.
+A generator reads the tables in ``traces/`` and the random generator passed to it, nothing else. The
+same state of the random generator gives the same trace.
 """
 
 import inspect
@@ -16,13 +16,13 @@ from repro.base.errors import ParamError, refuse_unknown
 from repro.files import public
 from repro.model.registry import Registry
 
-#: A generator: ``(rng, **options) -> trace``; one that repeats the random streams of a public
-#: simulator calls its first argument ``seed`` and gets a whole number instead.
+#: A generator: ``(rng, **options) -> trace``. A generator that repeats the random streams of a
+#: public simulator takes a whole number ``seed`` instead of ``rng``.
 Generator = Callable[..., pd.DataFrame]
 
 generators: Registry[Generator] = Registry("generator", "repro.trace.synth")
 
-#: Jobs of PCS's traces of Philly's virtual clusters.
+#: Number of jobs in PCS's traces of Philly's virtual clusters.
 _PCS_JOBS = {
     "0e4a51": 2465,
     "103959": 2677,
@@ -37,8 +37,8 @@ _PCS_JOBS = {
     "ed69ec": 1400,
     "ee9e8c": 5452,
 }
-#: What replaces public files of a format, or single ones, when they cannot be had. Formats that
-#: carry more than submission, duration and GPUs of a Philly-like cluster have no stand-in.
+#: Format or public file -> generator of its stand-in. Formats with more columns than submission,
+#: duration and GPUs of a Philly-like cluster have no stand-in.
 _STAND_INS = {
     "philly": "philly-like",
     "muri": "muri-like",
@@ -50,7 +50,7 @@ _STAND_INS = {
     "gavel-max-min-fairness": "gavel-physical",
     "gavel-minimize-makespan": "gavel-physical",
 }
-#: Options of the generator that replaces a public file, where its defaults would not do.
+#: Public file -> options of its generator that differ from the defaults.
 _STAND_IN_OPTIONS: dict[str, dict[str, Any]] = {
     "tiresias-60": {"jobs": 60, "gaps": "poisson"},
     "gavel-max-min-fairness": {"at_start": 36, "large_batches": True},
@@ -65,7 +65,7 @@ _STAND_IN_OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def make(name: str, rng: np.random.Generator | int, **options: Any) -> pd.DataFrame:
-    """Draw a trace.
+    """Generate a trace.
 
     Parameters
     ----------
@@ -75,8 +75,8 @@ def make(name: str, rng: np.random.Generator | int, **options: Any) -> pd.DataFr
         The only source of randomness. A generator with whole-number seeds (:func:`takes_seed`)
         draws its seed from a numpy generator.
     **options
-        Passed to the generator; numbers are above 0, or the default. The trace's ``attrs`` keep
-        all of them, defaults included.
+        Passed to the generator; a number is above 0, or the default. ``attrs`` of the trace hold
+        all options, defaults included.
 
     Examples
     --------
@@ -85,42 +85,42 @@ def make(name: str, rng: np.random.Generator | int, **options: Any) -> pd.DataFr
     """
     generator = generators[name]
     accepted = inspect.signature(generator).parameters
-    first, *known = accepted
-    refuse_unknown(f"generator {name!r} has no option", options, known)
+    first, *names = accepted
+    refuse_unknown(f"generator {name!r} has no option", options, names)
     hints = get_type_hints(generator)
     for option, value in options.items():
         if value != accepted[option].default:
-            _check(option, value, {hints[option], *get_args(hints[option])})
+            _check_option(option, value, {hints[option], *get_args(hints[option])})
     source: np.random.Generator | int = np.random.default_rng(rng)
     if first == "seed":
         source = int(rng if isinstance(rng, int | np.integer) else rng.integers(2**32))
     frame = generator(source, **options)
-    defaults = {option: accepted[option].default for option in known}
+    defaults = {option: accepted[option].default for option in names}
     frame.attrs |= {"name": name, "synthetic": True, "options": defaults | options}
     return frame
 
 
-def _check(option: str, value: Any, kinds: set[Any]) -> None:
-    """Refuse what is no flag, or no (whole) number above 0, where the annotation asks for one."""
-    if value is None and NoneType in kinds:
+def _check_option(option: str, value: Any, types: set[Any]) -> None:
+    """Raise unless a value is a flag, or a (whole) number above 0, as the annotation says."""
+    if value is None and NoneType in types:
         return
-    if bool in kinds and not isinstance(value, bool):
+    if bool in types and not isinstance(value, bool):
         raise ParamError(f"{option}={value!r}: give true or false")
-    if kinds & {int, float}:
-        whole = float not in kinds
+    if types & {int, float}:
+        whole = float not in types
         fitting = (int, np.integer) if whole else (int, float, np.integer, np.floating)
         number = isinstance(value, fitting) and not isinstance(value, bool)
         if not number or not 0 < value < np.inf:
-            what = "whole number" if whole else "number"
-            raise ParamError(f"{option}={value!r}: give a {what} above 0")
+            noun = "whole number" if whole else "number"
+            raise ParamError(f"{option}={value!r}: give a {noun} above 0")
 
 
 def takes_seed(name: str) -> bool:
-    """Tell whether a generator draws from the streams of a whole-number seed."""
+    """Whether the first argument of a generator is a whole-number seed."""
     return next(iter(inspect.signature(generators[name]).parameters)) == "seed"
 
 
 def stand_in_for(name: str) -> tuple[str | None, dict[str, Any]]:
-    """Return what replaces a public file that cannot be had, if anything, and its options."""
+    """Name the generator that replaces a public file, or None, and its options."""
     form = public.entry(name).format if public.is_known(name) else ""
     return _STAND_INS.get(name) or _STAND_INS.get(form), _STAND_IN_OPTIONS.get(name, {})

@@ -1,4 +1,4 @@
-"""Gavel's workloads, drawn from the same random streams as its simulator draws them."""
+"""Gavel's workloads, generated from the random streams of its simulator."""
 
 import math
 from itertools import accumulate
@@ -38,25 +38,27 @@ def gavel_single(
     job_table: str = "public",
     throughputs: Source = PUBLIC,
 ) -> pd.DataFrame:
-    """Draw Gavel's continuous-single trace: one-GPU jobs that arrive at random.
+    """Generate Gavel's continuous-single trace: one-GPU jobs with Poisson arrivals.
 
-    The same seed gives the same jobs as the public simulator, and job k is the same whatever
-    ``jobs`` is; another rate stretches the arrivals and leaves the jobs. Durations do not depend on
-    the throughput table; training steps do.
+    The same seed gives the same jobs as the public simulator, and job k is the same for any number
+    of ``jobs``. Another rate stretches the arrivals and does not change the jobs. Training steps
+    depend on the throughput table; durations do not.
 
     Options: ``rate`` in jobs per hour; ``priorities`` gives one job in five the weight 5 instead of
-    1; ``slos`` gives each a deadline of 1.2, 2 or 10 times its duration; ``fixed_duration`` (s)
-    holds for all jobs. ``job_table`` is the order of the job types that jobs are drawn from:
-    ``public``, that of the public simulator, or ``published``, that of the runs behind its stored
-    results, where A3C comes before LM (single-GPU jobs have other types then; with gangs durations
-    differ too, as types without gangs are drawn again). ``throughputs`` is a source of
+    1; ``slos`` gives each job a deadline of 1.2, 2 or 10 times its duration; ``fixed_duration`` (s)
+    holds for all jobs. ``throughputs`` is a source of
     :func:`repro.perf.throughput_files.load_throughputs`.
+
+    ``job_table`` is the order of the job types to sample from. ``public`` is the order of the
+    public simulator. ``published`` is the order of the runs behind its stored results, where A3C
+    comes before LM. It changes the types of single-GPU jobs. With gangs it changes durations too,
+    as a type without gangs is sampled again.
 
     Gavel, OSDI 2020, section 7.1; artifact ``scheduler.py``.
     """
     times = _arrivals(seed, jobs, rate)
-    drawn = _drawn(seed, False, times, priorities, slos, fixed_duration, job_table)
-    return _as_trace(drawn, throughputs)
+    sampled = _sampled_jobs(seed, False, times, priorities, slos, fixed_duration, job_table)
+    return _as_trace(sampled, throughputs)
 
 
 @generators.register("gavel-multiple")
@@ -70,10 +72,10 @@ def gavel_multiple(
     job_table: str = "public",
     throughputs: Source = PUBLIC,
 ) -> pd.DataFrame:
-    """Draw Gavel's continuous-multiple trace: ``gavel-single``'s durations on 1, 2, 4 or 8 GPUs."""
+    """Generate Gavel's continuous-multiple trace: as ``gavel-single``, on 1, 2, 4 or 8 GPUs."""
     times = _arrivals(seed, jobs, rate)
-    drawn = _drawn(seed, True, times, priorities, slos, fixed_duration, job_table)
-    return _as_trace(drawn, throughputs)
+    sampled = _sampled_jobs(seed, True, times, priorities, slos, fixed_duration, job_table)
+    return _as_trace(sampled, throughputs)
 
 
 @generators.register("gavel-static")
@@ -86,10 +88,10 @@ def gavel_static(
     job_table: str = "public",
     throughputs: Source = PUBLIC,
 ) -> pd.DataFrame:
-    """Draw Gavel's static-multiple trace: the jobs of ``gavel-multiple``, all submitted at 0."""
+    """Generate Gavel's static-multiple trace: jobs of ``gavel-multiple``, all submitted at 0."""
     times = _arrivals(seed, jobs, None)
-    drawn = _drawn(seed, True, times, priorities, slos, fixed_duration, job_table)
-    return _as_trace(drawn, throughputs)
+    sampled = _sampled_jobs(seed, True, times, priorities, slos, fixed_duration, job_table)
+    return _as_trace(sampled, throughputs)
 
 
 @generators.register("gavel-physical")
@@ -105,13 +107,15 @@ def gavel_physical(
     large_batches: bool = False,
     throughputs: Source = PUBLIC,
 ) -> pd.DataFrame:
-    """Draw a trace as Gavel's generator for its physical cluster does.
+    """Generate a trace as Gavel's script for its physical cluster does.
+
+    Submit times are whole seconds, and numbers of steps are whole.
 
     Options: ``rate`` in jobs per hour, None if all are submitted at 0; ``at_start`` jobs are
     submitted at 0 before others arrive; with ``multiple``, distributed job types take 1, 2 or 4
-    GPUs (70, 10 and 20 %); ``durations`` different lengths on V100s, evenly spaced from
-    ``min_hours`` to ``max_hours``; with ``large_batches``, only the two largest batch sizes of the
-    distributed models. Submissions are whole seconds, steps whole.
+    GPUs (70, 10 and 20 %); ``durations`` is the number of different durations on V100s, evenly
+    spaced from ``min_hours`` to ``max_hours``; ``large_batches`` keeps only the two largest batch
+    sizes of the distributed models.
 
     Gavel, OSDI 2020, Table 3; artifact ``scripts/utils/generate_trace.py``.
     """
@@ -120,24 +124,27 @@ def gavel_physical(
     kinds = job_types()
     if large_batches:
         kinds = tuple(kind for kind in kinds if kind.distributed)
-        held = [kind.model for kind in kinds]
-        kinds = tuple(k for n, k in enumerate(kinds) if held[n:].count(k.model) <= 2)
+        models = [kind.model for kind in kinds]
+        # batch sizes ascend within a model
+        kinds = tuple(k for n, k in enumerate(kinds) if models[n:].count(k.model) <= 2)
     lengths = np.linspace(min_hours, max_hours, durations).tolist()
-    # the seed is that of the job types; arrivals, durations and gangs have the next three
+    # job types have the seed itself; arrivals, durations and gangs have the next three seeds
     types, gaps, hours, gangs = (Random(seed + offset) for offset in range(4))
     now = 0.0
-    drawn = []
+    sampled = []
     for number in range(jobs):
         kind = types.choice(kinds)
         gpus = _gang_size(gangs.random(), wide=False) if multiple and kind.distributed else 1
-        drawn.append(Job(float(int(now)), kind.name, gpus, 3600.0 * hours.choice(lengths)))
+        sampled.append(
+            GeneratedJob(float(int(now)), kind.name, gpus, 3600.0 * hours.choice(lengths))
+        )
         if rate is not None and number + 1 >= at_start:
             now += _gap(gaps, rate)
-    return _as_trace(drawn, throughputs, whole=True)
+    return _as_trace(sampled, throughputs, whole=True)
 
 
-class Job(NamedTuple):
-    """A drawn job; times in seconds, ``model`` the name of its job type."""
+class GeneratedJob(NamedTuple):
+    """A generated job; times in seconds, ``model`` is the name of its job type."""
 
     submit_time: float
     model: str
@@ -148,14 +155,14 @@ class Job(NamedTuple):
 
 
 def _arrivals(seed: int, jobs: int, rate: float | None) -> list[float]:
-    """Return when so many jobs arrive at so many per hour (None: all at once)."""
+    """Arrival times (s) at ``rate`` jobs per hour (None: all at 0), (jobs,)."""
     if rate is None:
         return [0.0] * jobs
     stream = Random(seed + 3)
     return list(accumulate((_gap(stream, rate) for _ in range(jobs - 1)), initial=0.0))
 
 
-def _drawn(
+def _sampled_jobs(
     seed: int,
     multiple: bool,
     times: list[float],
@@ -163,13 +170,13 @@ def _drawn(
     slos: bool,
     fixed_duration: float | None,
     job_table: str,
-) -> list[Job]:
-    """Return the jobs that arrive at some times."""
+) -> list[GeneratedJob]:
+    """Jobs that arrive at the given times (s), one per time."""
     kinds = job_types() if job_table == "public" else _published_order(job_table)
-    # jobs, arrivals and deadlines are drawn apart
+    # jobs, arrivals and deadlines have separate streams
     stream = Random(seed + 2)
     deadlines = Random(seed + 6)
-    drawn = []
+    sampled = []
     for time in times:
         gpus = _gang_size(stream.random(), wide=True)
         if fixed_duration is None:
@@ -183,57 +190,59 @@ def _drawn(
             kind = stream.choice(kinds)
         weight = 5.0 if priorities and stream.random() <= 0.2 else 1.0
         slo = _slo(deadlines.random()) if slos else math.nan
-        drawn.append(Job(time, kind.name, gpus, duration, weight, slo))
-    return drawn
+        sampled.append(GeneratedJob(time, kind.name, gpus, duration, weight, slo))
+    return sampled
 
 
 def _published_order(job_table: str) -> tuple[JobType, ...]:
-    """Return the job types with A3C before LM, the first to differ in the stored results.
+    """Job types in the order of the runs behind the stored results: A3C before LM.
 
-    Of all orders of the models, only this one gives the mean durations of jobs 4000 to 4999 of
-    three seeds that the stored curves have at light load, and the longest durations among the first
-    100 to 300 jobs that the stored makespans have.
+    Of all orders of the models, only this order fits two stored results. The stored curves at
+    light load give the mean durations of jobs 4000 to 4999 for three seeds. The stored makespans
+    give the longest durations among the first 100 to 300 jobs.
     """
     if job_table != "published":
         raise ParamError(f"job_table={job_table!r}: give public or published")
-    every = job_types()
-    moved = [kind for kind in every if kind.model == "A3C"]
-    others = [kind for kind in every if kind.model != "A3C"]
-    place = [kind.model for kind in others].index("LM")
-    return (*others[:place], *moved, *others[place:])
+    kinds = job_types()
+    moved = [kind for kind in kinds if kind.model == "A3C"]
+    others = [kind for kind in kinds if kind.model != "A3C"]
+    index = [kind.model for kind in others].index("LM")
+    return (*others[:index], *moved, *others[index:])
 
 
-def _gang_size(drawn: float, *, wide: bool) -> int:
-    """Return 1, 2, 4 or (if ``wide``) 8 GPUs for a number drawn from [0, 1)."""
-    if drawn < 0.7:
+def _gang_size(u: float, *, wide: bool) -> int:
+    """1, 2, 4 or (if ``wide``) 8 GPUs for a uniform number from [0, 1)."""
+    if u < 0.7:
         return 1
-    if drawn <= 0.8:
+    if u <= 0.8:
         return 2
-    return 8 if wide and drawn > 0.95 else 4
+    return 8 if wide and u > 0.95 else 4
 
 
-def _slo(drawn: float) -> float:
-    """Return a deadline, in durations, for a number drawn from [0, 1)."""
-    if drawn < 0.33:
+def _slo(u: float) -> float:
+    """Deadline, in durations, for a uniform number from [0, 1)."""
+    if u < 0.33:
         return 1.2
-    return 2.0 if drawn < 0.67 else 10.0
+    return 2.0 if u < 0.67 else 10.0
 
 
 def _gap(stream: Random, rate: float) -> float:
-    """Return the seconds to the next of ``rate`` arrivals per hour."""
-    # divided twice, as the artifact does
+    """Seconds to the next of ``rate`` arrivals per hour."""
+    # the artifact divides twice, which rounds differently
     return -math.log(1.0 - stream.random()) / (1.0 / (3600.0 / rate))
 
 
-def _as_trace(drawn: list[Job], throughputs: Source, *, whole: bool = False) -> pd.DataFrame:
-    """Return the jobs as a trace; with whole steps, durations are what these take."""
+def _as_trace(
+    jobs: list[GeneratedJob], throughputs: Source, *, whole: bool = False
+) -> pd.DataFrame:
+    """Jobs as a trace; with ``whole`` numbers of steps, durations are the time of these steps."""
     table = load_throughputs(throughputs, REFERENCE)
-    frame = pd.DataFrame(drawn).astype({"model": "str"})
-    speeds = [table.steps_per_s(job.model, job.num_gpus, REFERENCE) for job in drawn]
+    frame = pd.DataFrame(jobs).astype({"model": "str"})
+    speeds = [table.steps_per_s(job.model, job.num_gpus, REFERENCE) for job in jobs]
     steps = frame["duration"] * speeds
     if whole:
         steps = steps.astype(int).clip(lower=1).astype(float)
         frame["duration"] = steps / speeds
-    frame = frame.assign(job_id=range(len(drawn)), iterations=steps)[_COLUMNS]
+    frame = frame.assign(job_id=range(len(jobs)), iterations=steps)[_COLUMNS]
     frame.attrs |= provenance(throughputs, REFERENCE)
     return frame

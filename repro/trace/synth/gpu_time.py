@@ -1,4 +1,4 @@
-"""A Microsoft-like workload, and a history, from published quantiles of GPU-time and a GPU mix."""
+"""A Microsoft-like workload and a history, from published quantiles of GPU-time."""
 
 import numpy as np
 import pandas as pd
@@ -14,15 +14,16 @@ from repro.trace.synth.draws import inverse_cdf, jobs_apart, strata
 def philly_gpu_time(
     rng: np.random.Generator, jobs: int = 4_000, num_gpus: int = 80, load: float = 0.5
 ) -> pd.DataFrame:
-    """Draw GPU-times by inverse CDF, GPU counts from the public mix, and Poisson arrivals.
+    """Generate jobs with published GPU-times, the public mix of GPU counts and Poisson arrivals.
 
-    GPU-time and GPU count are independent, and both are stratified: every draw holds the same
-    total work within a per cent or so in spite of the heavy tail.
+    GPU-time and GPU count are independent. Both are stratified, so that total work differs by about
+    a per cent between traces in spite of the heavy tail.
 
-    ``load``, total work / (``num_gpus`` x time from first to last submission), is met exactly; jobs
-    wider than the cluster are left out of the mix.
+    ``load`` is total work / (``num_gpus`` x time from first to last submission) and is met exactly.
+    GPU counts above ``num_gpus`` are left out of the mix.
 
-    Quantiles from the public Tiresias simulator, mix of the Philly jobs of at least 2 minutes.
+    The quantiles are those of the public Tiresias simulator. The mix is that of the Philly jobs of
+    at least 2 minutes.
     """
     mix = measured("philly_gpu_mix")
     mix = mix[mix["num_gpus"] <= num_gpus]
@@ -30,12 +31,12 @@ def philly_gpu_time(
     widths = mix["num_gpus"].to_numpy(np.int64)
     gpus = widths[np.searchsorted(shares / shares[-1], strata(rng, jobs), side="right")]
     duration = np.maximum(gpu_time_at(strata(rng, jobs)) / gpus, 1.0)
-    drawn = jobs_apart(rng.standard_exponential(jobs - 1), duration=duration, num_gpus=gpus)
-    return at_load(drawn, num_gpus, load)
+    sampled = jobs_apart(rng.standard_exponential(jobs - 1), duration=duration, num_gpus=gpus)
+    return at_load(sampled, num_gpus, load)
 
 
 def at_load(frame: pd.DataFrame, num_gpus: int, load: float) -> pd.DataFrame:
-    """Return the trace with all gaps scaled alike to offer a load."""
+    """Trace whose gaps are all scaled by one factor so that it offers ``load``."""
     submit = frame["submit_time"].to_numpy(float)
     span = submit[-1] - submit[0]
     if span <= 0:
@@ -45,14 +46,16 @@ def at_load(frame: pd.DataFrame, num_gpus: int, load: float) -> pd.DataFrame:
 
 
 def gpu_time_at(u: Floats) -> Floats:
-    """Return the GPU-time (GPU-seconds) below which a share ``u`` of past jobs lies."""
-    facts = measured("tiresias_gpu_time_quantiles")
-    return inverse_cdf(u, facts["level"].to_numpy(float), facts["gpu_time_s"].to_numpy(float))
+    """GPU-times (GPU-seconds) below which a share ``u`` of past jobs lies."""
+    quantiles = measured("tiresias_gpu_time_quantiles")
+    return inverse_cdf(
+        u, quantiles["level"].to_numpy(float), quantiles["gpu_time_s"].to_numpy(float)
+    )
 
 
 def history_quantiles() -> Floats:
-    """Return the history of the Tiresias simulator: 1,001 quantiles, whole GPU-seconds, ascending.
+    """History of the Tiresias simulator: 1,001 quantiles, ascending, whole GPU-seconds.
 
-    Rebuilt from those of ``simulator/yarn-gput10000.csv``; jobs under 2 minutes had been dropped.
+    They are rebuilt from ``simulator/yarn-gput10000.csv``, which has no jobs under 2 minutes.
     """
     return np.asarray(np.round(gpu_time_at(np.linspace(0, 1, 1001))))

@@ -1,4 +1,4 @@
-"""Liquid's batch of eight jobs, once or several times over, at once or one after another."""
+"""Liquid's batch of eight jobs, once or repeated, submitted at once or with gaps."""
 
 import numpy as np
 import pandas as pd
@@ -6,8 +6,8 @@ import pandas as pd
 from repro.perf.parameter_server import named
 from repro.trace.synth import generators
 
-#: Model, batch size, batches, in the order in which the artifact's launcher submits them (seed
-#: 2020): four ResNet-50, two Inception V3 and two VGG-16, as section 7.4 counts them.
+#: Model, batch size, batches in the order of the artifact's launcher (seed 2020). Section 7.4 has
+#: the same counts: four ResNet-50, two Inception V3 and two VGG-16.
 BATCH = (
     ("inception3", 12, 250),
     ("resnet50", 28, 850),
@@ -26,11 +26,11 @@ WARM_UP = 10
 def liquid_batch_jobs(
     rng: np.random.Generator, jobs: int = 8, gap_s: float = 0.0, times: str = "t4"
 ) -> pd.DataFrame:
-    """Return the batch of Liquid's Fig 19, each job with a parameter server and two workers.
+    """Generate the batch of Liquid's Fig 19, each job with a parameter server and two workers.
 
-    The list starts over after its eighth job; jobs arrive at once, or with exponential gaps of mean
-    ``gap_s``. A duration is the time with all on one node under a model of
-    `repro.perf.parameter_server`.
+    The list repeats after its eighth job. Jobs arrive at once, or with exponential gaps of mean
+    ``gap_s``. A duration is the run time with all containers on one node, under the model ``times``
+    of `repro.perf.parameter_server`.
     """
     frame = pd.DataFrame(
         [BATCH[job % len(BATCH)] for job in range(jobs)],

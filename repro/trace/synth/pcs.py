@@ -1,4 +1,4 @@
-"""PCS's workloads, drawn from its simulator's random stream, and traces like its Philly ones."""
+"""PCS's workloads from the random stream of its simulator, and traces like its Philly traces."""
 
 import numpy as np
 import pandas as pd
@@ -10,8 +10,8 @@ from repro.perf.speedup import pcs_speedups
 from repro.trace.synth import generators
 from repro.trace.synth.draws import inverse_cdf, jobs_apart, strata
 
-#: GPU counts of trials that every workload draws; each trial then picks one of them.
-_POOL = 100
+#: Number of GPU counts that a workload samples; each trial then takes one of these.
+_POOL_SIZE = 100
 
 
 @generators.register("pcs-workload")
@@ -22,33 +22,34 @@ def pcs_workload(
     load: float | None = None,
     num_gpus: int = 64,
 ) -> pd.DataFrame:
-    """Draw a workload of PCS's simulator: jobs of one or several trials, one GPU or more each.
+    """Generate a workload of PCS's simulator: jobs of one or more trials of one or more GPUs.
 
-    The same seed gives the same jobs as the public simulator; jobs are no prefix of those of a
-    larger number of ``jobs``. A job asks for the GPUs of all its trials. ``service`` is its work on
-    one GPU, ``duration`` that on all it asks for; speed-up is linear. Times are whole seconds.
+    The same seed gives the same jobs as the public simulator. Another number of ``jobs`` gives
+    other jobs. A job asks for the GPUs of all its trials. ``service`` is its work in GPU-seconds;
+    ``duration`` is its run time on all these GPUs, with linear speed-up. Submit times are whole
+    seconds.
 
     Options: ``workload`` is gavel, gavel-contmultiple (its services; trials and GPUs of gavel),
     gavel-contsingle (the same as gavel), themis1, themis2, themis-scaled-2, afs, or workload_ and
-    the name of a Philly virtual cluster. ``load`` is the mean service over the mean gap x
-    ``num_gpus``, 0.8 if not given; virtual clusters have gaps of their own and take none.
+    the name of a Philly virtual cluster. ``load`` is mean service / (mean gap x ``num_gpus``), by
+    default 0.8; virtual clusters have their own gaps and take no load.
 
     PCS, arXiv 2401.10354, section 5; artifact ``simulation/sim.py``, table
     ``traces/pcs_workloads.csv``.
     """
     if not 0 <= seed < 2**32:
         raise ParamError(f"seed={seed}: give a whole number from 0 to {2**32 - 1:,}")
-    tables = _tables(workload)
+    tables = _distributions(workload)
     if load is not None and "interarrival" in tables:
         raise ParamError(f"load={load}: the gaps of {workload} are given; leave load out")
     stream = np.random.RandomState(seed)
-    service = _drawn(stream, tables["service"], jobs)
-    trials = _drawn(stream, tables["trials"], jobs)
-    pool = _drawn(stream, tables["gpus"], _POOL)
-    # the simulator draws as many smallest GPU counts, and uses none
-    stream.random_sample((_POOL, 2))
+    service = _sampled(stream, tables["service"], jobs)
+    trials = _sampled(stream, tables["trials"], jobs)
+    pool = _sampled(stream, tables["gpus"], _POOL_SIZE)
+    # the simulator also samples smallest GPU counts, which it does not use
+    stream.random_sample((_POOL_SIZE, 2))
     if "interarrival" in tables:
-        gaps = _drawn(stream, tables["interarrival"], jobs)
+        gaps = _sampled(stream, tables["interarrival"], jobs)
     else:
         mean = np.mean(service) / ((load or 0.8) * num_gpus)
         gaps = stream.exponential(mean, jobs).astype(np.int64)
@@ -64,20 +65,20 @@ def pcs_like(
     workload: str = "workload_0e4a51",
     jobs: int = 2465,
 ) -> pd.DataFrame:
-    """Draw a trace like one of PCS's Philly virtual clusters: jobs with models and services.
+    """Generate a trace like one of PCS's Philly virtual clusters: jobs with models and services.
 
-    GPUs asked for, services and gaps have the distributions of the virtual cluster, one drawn
-    without regard to the other. The model is any whose speed-up curve reaches the GPUs asked for;
-    duration is whole seconds, service is duration x speed-up.
+    Demands, services and gaps have the distributions of the virtual cluster and are independent.
+    The model is random among those whose speed-up curve reaches the demand. ``duration`` is whole
+    seconds, and ``service`` is duration x speed-up.
 
     Options: ``workload`` is workload_ and the name of a virtual cluster.
 
     PCS, arXiv 2401.10354, section 5; table ``traces/pcs_workloads.csv``.
     """
-    tables = _tables(workload)
+    tables = _distributions(workload)
     if "interarrival" not in tables:
         raise ParamError(f"workload={workload!r}: give workload_ and a virtual cluster of Philly")
-    # rows of the public files are not all in order
+    # rows of the public files are not sorted
     tables = {name: table[np.lexsort(table.T)] for name, table in tables.items()}
     value, share = tables["gpus"].T
     gpus = value[np.searchsorted(share, strata(rng, jobs))].astype(np.int64)
@@ -92,29 +93,29 @@ def pcs_like(
     value, share = tables["service"].T
     service = inverse_cdf(strata(rng, jobs), share, value)
     duration = np.maximum(np.round(service / speed), 1.0)
-    # some gaps are 0
+    # some gaps are 0, which have no logarithm
     value, share = tables["interarrival"].T
     gaps = np.floor(inverse_cdf(strata(rng, jobs - 1), share, value + 1) - 1)
     trace = jobs_apart(gaps, duration=duration, num_gpus=gpus, model=models)
     return trace.assign(model=trace["model"].astype("str"), service=duration * speed)
 
 
-def _tables(workload: str) -> dict[str, Floats]:
-    """Return (value, share) rows by quantity."""
+def _distributions(workload: str) -> dict[str, Floats]:
+    """Quantity -> rows of (value, share of jobs up to this value)."""
     rows = measured("pcs_workloads")
-    held = rows[rows["workload"] == workload]
-    if held.empty:
-        known = ", ".join(sorted(rows["workload"].unique()))
-        raise ParamError(f"workload={workload!r}: give one of {known}")
-    parts = held.groupby("quantity")[["value", "share"]]
-    return {str(quantity): table.to_numpy(float) for quantity, table in parts}
+    selected = rows[rows["workload"] == workload]
+    if selected.empty:
+        workloads = ", ".join(sorted(rows["workload"].unique()))
+        raise ParamError(f"workload={workload!r}: give one of {workloads}")
+    groups = selected.groupby("quantity")[["value", "share"]]
+    return {str(quantity): table.to_numpy(float) for quantity, table in groups}
 
 
-def _drawn(stream: np.random.RandomState, table: Floats, size: int) -> Ints:
-    """Return whole numbers: the first row whose share is reached, then a point below its value."""
-    which, where = stream.random_sample((size, 2)).T
+def _sampled(stream: np.random.RandomState, table: Floats, size: int) -> Ints:
+    """Whole numbers: a random row by its share, then a uniform point below its value."""
+    level, position = stream.random_sample((size, 2)).T
     value, share = table.T
-    row = np.argmax(which[:, None] <= share, axis=1)
+    row = np.argmax(level[:, None] <= share, axis=1)
     low = np.concatenate([[0.0], value])[row]
-    drawn: Ints = (low + (value[row] - low) * where).astype(np.int64)
-    return drawn
+    sampled: Ints = (low + (value[row] - low) * position).astype(np.int64)
+    return sampled

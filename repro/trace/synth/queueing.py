@@ -1,4 +1,4 @@
-"""Textbook queues as traces: single-GPU jobs whose mean response has a closed form."""
+"""Textbook queues as traces: single-GPU jobs whose mean response time has a closed form."""
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,7 @@ def mm(
     load: float = 0.7,
     mean_duration: float = 60.0,
 ) -> pd.DataFrame:
-    """Draw M/M/c: Poisson arrivals, exponential durations, ``num_gpus`` single-GPU servers."""
+    """Generate M/M/c: Poisson arrivals, exponential durations, ``num_gpus`` single-GPU servers."""
     return mg1(rng, jobs, load * num_gpus, mean_duration)
 
 
@@ -30,11 +30,11 @@ def mg1(
     service: str = "exponential",
     scv: float = 4.0,
 ) -> pd.DataFrame:
-    """Draw Poisson arrivals with a chosen law of durations: M/G/1 on one single-GPU server.
+    """Generate M/G/1: Poisson arrivals and a chosen law of durations, for one single-GPU server.
 
-    ``load`` is the arrival rate x ``mean_duration`` (s); ``service`` is exponential, deterministic
-    or hyperexponential, with squared coefficient of variation ``scv`` above 1 and half of the work
-    in each of two phases (balanced means).
+    ``load`` is the arrival rate x ``mean_duration`` (s). ``service`` is exponential, deterministic
+    or hyperexponential. The last has a squared coefficient of variation ``scv`` above 1 and half of
+    the work in each of two phases (balanced means).
     """
     gaps = rng.exponential(mean_duration / load, jobs - 1)
     duration = mean_duration * _unit_service(rng, jobs, service, scv)
@@ -42,7 +42,7 @@ def mg1(
 
 
 def _unit_service(rng: np.random.Generator, jobs: int, service: str, scv: float) -> Floats:
-    """Return durations of mean 1."""
+    """Durations of mean 1, (jobs,)."""
     if service == "deterministic":
         return np.ones(jobs)
     if service == "exponential":
@@ -52,7 +52,7 @@ def _unit_service(rng: np.random.Generator, jobs: int, service: str, scv: float)
         raise ParamError(f"service={service!r}: give one of {laws}")
     if scv <= 1:
         raise ParamError(f"scv={scv!r}: a hyperexponential law varies more, give a number above 1")
-    often = 0.5 * (1 + np.sqrt((scv - 1) / (scv + 1)))
-    first = rng.random(jobs) < often
-    means = np.where(first, 0.5 / often, 0.5 / (1 - often))
+    p_short = 0.5 * (1 + np.sqrt((scv - 1) / (scv + 1)))
+    is_short = rng.random(jobs) < p_short
+    means = np.where(is_short, 0.5 / p_short, 0.5 / (1 - p_short))
     return np.asarray(means * rng.standard_exponential(jobs))

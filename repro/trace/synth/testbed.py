@@ -1,4 +1,4 @@
-"""The 480-job workload of the Tiresias testbed, rebuilt from every published fact about it."""
+"""The 480-job workload of the Tiresias testbed, rebuilt from the published facts."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ import pandas as pd
 from repro.base.errors import ParamError
 from repro.base.typing import Floats, Ints
 from repro.trace.synth import generators
-from repro.trace.synth.draws import scaled
+from repro.trace.synth.draws import proportional_counts
 
 #: Ten models, in the order of the paper's figures.
 MODELS = (
@@ -23,16 +23,16 @@ MODELS = (
     "inception3",
     "googlenet",
 )
-#: GPUs -> jobs among 480 (section 5.1).
+#: GPUs of a job -> number of such jobs among 480 (section 5.1).
 GPU_COUNTS = {1: 240, 2: 40, 4: 80, 8: 90, 16: 25, 32: 5}
 SMALL_GPUS = 4
-#: Share of long jobs among small and among large ones: Table 3, each bin over its row. The GPU
-#: counts give 75 % small jobs where the table has 76 %, so only the shares inside a row can hold.
+#: Share of long jobs among small and among large jobs: each bin of Table 3 over its row. The GPU
+#: counts give 75 % small jobs and the table 76 %, so only the shares inside a row can be met.
 LONG_OF_SMALL = 12.5 / 76.0
 LONG_OF_LARGE = 7.5 / 24.0
 
-# seconds: shift, scale and room of a truncated exponential; the scales are calibrated so that the
-# total work meets the published makespan and queueing delays (a free choice, made once)
+# Shift, scale and range (s) of truncated exponentials. The scales are a free choice, calibrated
+# once so that the total work meets the published makespan and queueing delays.
 _SHORT = (120.0, 110.0, 680.0)
 _LONG = (800.0, 1500.0, 6400.0)
 _PUBLISHED_JOBS = sum(GPU_COUNTS.values())
@@ -47,20 +47,20 @@ def testbed(
     gaps: str = "exponential",
     mean_gap: float = 30.0,
 ) -> pd.DataFrame:
-    """Draw the Tiresias testbed workload.
+    """Generate the Tiresias testbed workload.
 
-    GPU counts, model balance and the bins of Table 3 are the same in every draw; durations, their
-    order and the gaps differ. From 480 jobs on, durations are drawn again until the total work
-    (22 to 27 ks on 60 GPUs) and the mean duration (595 to 680 s) are what the published makespan
-    and queueing delays imply; smaller workloads vary too much for that.
+    GPU counts, model balance and the bins of Table 3 are the same in every trace; durations, their
+    order and the gaps differ. The published makespan and queueing delays imply a total work of 22
+    to 27 ks on 60 GPUs and a mean duration of 595 to 680 s. From 480 jobs on, durations are sampled
+    again until both hold; smaller workloads vary too much for that.
 
-    Options: fewer or more ``jobs`` than 480 scale the published counts; ``gaps`` between
-    submissions are ``exponential``, or whole seconds with a ``poisson`` law as in the sample trace
-    of the public simulator; ``mean_gap`` in seconds.
+    Options: ``jobs`` other than 480 scale the published counts; ``gaps`` between submissions are
+    ``exponential``, or whole seconds with a ``poisson`` law as in the sample trace of the public
+    simulator; ``mean_gap`` in seconds.
 
     Tiresias, NSDI 2019, section 5.1 and Table 3.
     """
-    counts = scaled(np.array(list(GPU_COUNTS.values())), jobs)
+    counts = proportional_counts(np.array(list(GPU_COUNTS.values())), jobs)
     num_gpus = rng.permutation(np.repeat(list(GPU_COUNTS), counts))
     duration = _durations(rng, num_gpus)
     while jobs >= _PUBLISHED_JOBS and not _like_published(duration, num_gpus):
@@ -79,6 +79,7 @@ def testbed(
 
 
 def _durations(rng: np.random.Generator, num_gpus: Ints) -> Floats:
+    """Durations (whole s) with the published share of long jobs, (jobs,)."""
     duration = np.floor(_truncated_exponential(rng, num_gpus.size, *_SHORT))
     for members, share in (
         (np.flatnonzero(num_gpus <= SMALL_GPUS), LONG_OF_SMALL),
@@ -90,7 +91,7 @@ def _durations(rng: np.random.Generator, num_gpus: Ints) -> Floats:
 
 
 def _like_published(duration: Floats, num_gpus: Ints) -> bool:
-    """Tell whether mean duration and work are what makespan and queueing delays imply."""
+    """Whether mean duration and work are in the ranges that the published figures imply."""
     work = duration @ num_gpus / (duration.size / _PUBLISHED_JOBS)
     lowest, highest = _WORK
     shortest, longest = _MEAN_DURATION
@@ -98,14 +99,15 @@ def _like_published(duration: Floats, num_gpus: Ints) -> bool:
 
 
 def _truncated_exponential(
-    rng: np.random.Generator, size: int, shift: float, scale: float, room: float
+    rng: np.random.Generator, size: int, shift: float, scale: float, limit: float
 ) -> Floats:
-    """Return ``shift`` plus an exponential conditioned to stay below ``room``."""
-    below = -np.expm1(-room / scale)
+    """``shift`` plus an exponential of mean ``scale``, conditioned to stay below ``limit``."""
+    below = -np.expm1(-limit / scale)
     return np.asarray(shift - scale * np.log1p(-rng.random(size) * below))
 
 
 def _submissions(rng: np.random.Generator, jobs: int, gaps: str, mean_gap: float) -> Floats:
+    """Submit times (whole s), the first at 0, (jobs,)."""
     draws: dict[str, Any] = {"exponential": rng.exponential, "poisson": rng.poisson}
     if gaps not in draws:
         raise ParamError(f"gaps={gaps!r}: give one of {', '.join(draws)}")

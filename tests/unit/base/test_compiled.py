@@ -182,7 +182,7 @@ def test_without_a_folder_everything_is_compiled_anew_after_one_warning(pack, tm
     for _ in range(2):
         printed, said = shown(pack, NUMBA_CACHE_DIR=str(tmp_path / "file"))
         assert printed == "41 0"
-        assert said.count("CacheWarning: compiled loops are not kept") == 1
+        assert said.count("CacheWarning: compiled loops are not cached") == 1
     assert not list(pack.rglob("*.nbi"))
 
 
@@ -214,7 +214,7 @@ def test_a_full_disk_costs_the_code_not_the_run(pack):
         "FunctionCache.save_overload = save\n"
     )
     printed, said = shown(pack, full + SHOW)
-    assert printed == "41 0" and said.count("CacheWarning: compiled loops are not kept") == 1
+    assert printed == "41 0" and said.count("CacheWarning: compiled loops are not cached") == 1
 
 
 def test_code_nobody_used_for_a_month_is_removed_when_new_code_comes(pack):
@@ -232,7 +232,7 @@ def test_code_nobody_used_for_a_month_is_removed_when_new_code_comes(pack):
 def modules():
     """Every module of the package, by name, with its file."""
     found = pkgutil.walk_packages(repro.__path__, "repro.")
-    return {one.name: compiled._file(one.name) for one in found}
+    return {one.name: compiled._module_file(one.name) for one in found}
 
 
 def imported(path):
@@ -268,7 +268,7 @@ def test_import_statements_are_found_without_a_parser():
         found = set(compiled._imports(name, path))
         for module, inner in imported(path):
             below = f"{module}.{inner}"
-            assert (below if inner and compiled._file(below) else module) in found, name
+            assert (below if inner and compiled._module_file(below) else module) in found, name
             checked += 1
     assert checked > 1000
 
@@ -284,7 +284,7 @@ def test_the_simulation_cache_is_keyed_by_all_that_a_simulation_imports():
     kept = set(cache._sources())
     while ahead:
         name = ahead.pop()
-        path = compiled._file(name)
+        path = compiled._module_file(name)
         if name in seen or path is None:
             continue
         seen.add(name)

@@ -631,8 +631,8 @@ def test_no_command_shows_the_help_as_help(words):
     [(app.Commands, ()), (app.TraceCommands, ("trace",))],
 )
 def test_every_command_has_the_line_of_its_help_and_answers_to_h(group, above, capsys):
-    for name, (place, line) in group.places.items():
-        module, _, function = place.partition(":")
+    for name, (target, line) in group.targets.items():
+        module, _, function = target.partition(":")
         doc = inspect.getdoc(getattr(importlib.import_module(f"{group.home}.{module}"), function))
         assert " ".join(doc.split("\n\n")[0].split()) == line
         words = (*above, name)

@@ -140,7 +140,7 @@ def test_damaged_cache_is_downloaded_again(offline):
 
 
 def test_folder_in_the_cache(offline, item, tmp_path):
-    (tmp_path / "cache" / "traces" / item.below).mkdir(parents=True)
+    (tmp_path / "cache" / "traces" / item.relative_path).mkdir(parents=True)
     with pytest.raises(DataMissingError, match="a folder where 'pcs-toy' should be cached"):
         public.fetch(NAME)
     assert not public.available(NAME)
@@ -174,7 +174,7 @@ def test_mirror_is_first_and_needs_no_network(offline, item, tmp_path, monkeypat
     ],
 )
 def test_damaged_mirror_is_an_error(offline, item, tmp_path, monkeypatch, content, message):
-    path = tmp_path / "mirror" / item.below
+    path = tmp_path / "mirror" / item.relative_path
     if content is None:
         path.mkdir(parents=True)
     else:
@@ -259,7 +259,7 @@ def test_a_registry_is_a_regular_file(tmp_path, monkeypatch):
 
 
 def test_a_pipe_in_the_mirror_is_not_opened(item, tmp_path, monkeypatch):
-    path = tmp_path / item.below
+    path = tmp_path / item.relative_path
     path.parent.mkdir(parents=True)
     os.mkfifo(path)
     monkeypatch.setenv("REPRO_TRACE_MIRROR", str(tmp_path))

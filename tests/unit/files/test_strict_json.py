@@ -32,7 +32,7 @@ def test_elements_are_those_of_the_list_with_their_lines():
     [
         ('{"a": 1,\n "b": }', "t.json:2:7: broken JSON (Expecting value)"),
         ('{"a": 1}\n {"b": 2}', "t.json:2:2: more text after the JSON"),
-        ('\n{"a": {"x\\u001b": 1, "x\\u001b": 2}}', r"t.json:2:1: the key x\x1b stands twice"),
+        ('\n{"a": {"x\\u001b": 1, "x\\u001b": 2}}', r"t.json:2:1: the key x\x1b is twice"),
         ('{"a":' * 20_000, "t.json:1:1: JSON nested too deeply"),
         ("[" * 100_000, "t.json:1:1: JSON nested too deeply"),
         ('["abc', "t.json:1:2: broken JSON (Unterminated string"),
@@ -56,7 +56,7 @@ def test_what_is_broken_has_a_line_and_a_column(text, message):
         ("[1]\ngarbage", "t.json:2:1: more text after the JSON"),
         ("[1]]", "t.json:1:4: more text after the JSON"),
         ("[\n1,\n" + "[" * 100_000, "t.json:3:1: JSON nested too deeply"),
-        ('[1,\n{"a": 1, "a": 1}]', "t.json:2:1: the key a stands twice"),
+        ('[1,\n{"a": 1, "a": 1}]', "t.json:2:1: the key a is twice"),
     ],
 )
 def test_broken_lists(text, message):

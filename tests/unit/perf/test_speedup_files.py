@@ -68,10 +68,10 @@ def test_a_broken_table_is_named(tmp_path, monkeypatch):
     pcs_speedups.cache_clear()
     for cell in ("0", "x", "inf"):
         (tmp_path / "pcs_speedups.csv").write_text(text.replace("346970", cell))
-        tables._read.cache_clear()
+        tables._read_table.cache_clear()
         with pytest.raises(ParamError, match=r"pcs_speedups.csv:4: us_per_iteration is '.*; give "):
             pcs_speedups()
-    tables._read.cache_clear()
+    tables._read_table.cache_clear()
 
 
 @pytest.mark.parametrize(

@@ -245,7 +245,7 @@ ID = r"log:1:jobid: not an id \("
         (changed(user="a\nb"), r"log:1:user: not a name"),
         (changed() + "garbage", r"log:1:\d+: more text after the JSON"),
         (changed()[:-1] + ",]", r"log:1:\d+: broken JSON"),
-        (changed().replace('"vc"', '"user"'), "the key user stands twice"),
+        (changed().replace('"vc"', '"user"'), "the key user is twice"),
         ("[" * 100_000, "log:1:2: JSON nested too deeply"),
     ],
 )

@@ -163,7 +163,7 @@ def test_every_public_file_that_a_figure_names_has_a_stand_in():
 
 def test_missing_and_damaged_tables_are_named(tmp_path, monkeypatch):
     monkeypatch.setattr(tables.paths, "traces_dir", lambda: tmp_path)
-    tables._read.cache_clear()
+    tables._read_table.cache_clear()
     with pytest.raises(DataMissingError, match=r"philly_hours.csv: .* missing; restore it"):
         synth.make("philly-like", np.random.default_rng(0))
     (tmp_path / "philly_hours.csv").write_text("# source\nhour,jobs\n0,1\n")
@@ -172,4 +172,4 @@ def test_missing_and_damaged_tables_are_named(tmp_path, monkeypatch):
     (tmp_path / "philly_hours.csv").write_text("")
     with pytest.raises(TraceError, match=r"philly_hours.csv: not a table"):
         synth.make("philly-like", np.random.default_rng(0))
-    tables._read.cache_clear()
+    tables._read_table.cache_clear()

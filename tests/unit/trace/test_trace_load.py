@@ -131,7 +131,7 @@ def test_format_is_needed_for_a_file(tmp_path):
     path = write(JOBS, tmp_path / "jobs.csv")
     assert load(path).attrs["format"] == "repro"
     path.write_text("job_id,num_gpu,submit_time,duration\n0,4,0,60\n")
-    with pytest.raises(TraceError, match=r"of which format.* tiresias: add --format tiresias"):
+    with pytest.raises(TraceError, match=r"which format.* tiresias: add --format tiresias"):
         load(path)
 
 
