@@ -283,7 +283,10 @@ def test_a_wheel_adds_a_policy_a_placement_and_a_format_and_a_broken_file_is_one
         "plain-things 0.1: plain_broken.py:2: NameError: name 'nme' is not defined; "
         "policy broken left out"
     )
-    assert done.stderr.splitlines() == [f"repro: warning: {warned}"]
+    assert done.stderr == ""
+    listed = place.repro("policies")
+    assert listed.stderr.splitlines() == [f"repro: warning: {warned}"]
+    assert "shortest" in listed.stdout
     assert "Columns: start, length, gpus." in place.repro("trace", "formats").stdout
     refused = place.repro(*words, "--policy", "broken", code=2).stderr.splitlines()
     assert refused[-1].startswith("repro: policy 'broken' cannot be read: plain-things 0.1: ")
