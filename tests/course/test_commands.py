@@ -14,16 +14,16 @@ from repro.cli import main
 from repro_course.app import CourseCommands
 
 
-@pytest.mark.parametrize("name", CourseCommands.places)
+@pytest.mark.parametrize("name", CourseCommands.targets)
 def test_every_command_has_the_line_of_its_help(name):
-    place, line = CourseCommands.places[name]
-    module, _, function = place.partition(":")
+    target, line = CourseCommands.targets[name]
+    module, _, function = target.partition(":")
     command = getattr(importlib.import_module(f"{CourseCommands.home}.{module}"), function)
     assert " ".join(inspect.getdoc(command).split("\n\n")[0].split()) == line
 
 
 @by_command
-@pytest.mark.parametrize("name", CourseCommands.places)
+@pytest.mark.parametrize("name", CourseCommands.targets)
 def test_every_command_answers_to_h(name, capsys):
     assert main(["course", name, "-h"]) == 0
     shown = capsys.readouterr().out
@@ -37,7 +37,7 @@ def test_no_command_shows_the_help(capsys):
     assert main(["course", "--help"]) == 0
     assert bare == capsys.readouterr().out
     assert bare.startswith("Usage: repro course ")
-    assert all(f"\n  {name} " in bare for name in CourseCommands.places)
+    assert all(f"\n  {name} " in bare for name in CourseCommands.targets)
 
 
 def test_help_imports_nothing_heavy():
