@@ -274,7 +274,7 @@ def test_keys_that_are_no_job_type(read, key, words):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (TABLE[:-1] + "," + TABLE[1:], "speeds.csv:1:1: the key v100 stands twice"),
+        (TABLE[:-1] + "," + TABLE[1:], "speeds.csv:1:1: the key v100 is twice"),
         (
             TABLE.replace("}}}", '}, "(\\"A3C\\",1)": {"null": 5.0}}}'),
             "a job type given twice",
