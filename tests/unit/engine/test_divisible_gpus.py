@@ -217,8 +217,6 @@ def test_rules_pcs_round_to_microseconds():
         ("afs", {"predict_interval": float("nan")}, "predict_interval is nan; give a probability"),
         ("afs", {"predict_interval": 0.9, "predict": 0}, "predict=0 leaves no job to give one"),
         ("srtf", {"predict_interval": 0.9}, "predict_interval=0.9: policy 'srtf' has no compiled"),
-        (make("afs", size_error=1.0), {}, "afs: size_error is 1.0; give 0 to below 1"),
-        (make("afs", resize_s=-1.0), {}, "afs: resize_s is -1.0; give seconds, 0 or more"),
         (
             make("afs", resize_s=1.0),
             {"interval": 5.0},
@@ -230,3 +228,15 @@ def test_what_the_clock_cannot_do_is_one_line(policy, more, says):
     with pytest.raises(ParamError, match=says) as caught:
         simulate(jobs_of((0, 10, 1)), "1x1", policy, **more)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"size_error": 1.0}, "'afs': size_error is 1.0; give a number from 0 to below 1"),
+        ({"resize_s": -1.0}, "'afs': resize_s is -1.0; give a"),
+    ],
+)
+def test_errors_of_sizes_and_times_of_resizing_have_bounds(settings, says):
+    with pytest.raises(ParamError, match=says):
+        make("afs", **settings)
