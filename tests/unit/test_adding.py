@@ -20,7 +20,11 @@ from repro.trace.formats import FORMATS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "adding.md"
-pytestmark = pytest.mark.skipif(not PAGE.exists(), reason="not run from a checkout")
+pytestmark = [
+    pytest.mark.skipif(not PAGE.exists(), reason="not run from a checkout"),
+    # left out by `make check`
+    pytest.mark.slow,
+]
 TEXT = PAGE.read_text() if PAGE.exists() else ""
 
 

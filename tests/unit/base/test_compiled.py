@@ -14,6 +14,9 @@ import repro
 from repro.base import compiled
 from repro.figures import cache
 
+# left out by `make check`
+pytestmark = pytest.mark.slow
+
 CALLEE = """\
 from repro.base.compiled import njit
 from pack.numbers import FACTOR

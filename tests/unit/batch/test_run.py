@@ -13,6 +13,9 @@ from itertools import pairwise
 import psutil
 import pytest
 
+# left out by `make check`
+pytestmark = pytest.mark.slow
+
 KINDS = ("png", "svg", "csv")
 #: how long a figure took, in the gallery
 WALL = r"<dd class=\"wall\">.*</dd>"

@@ -4,7 +4,11 @@ import pytest
 
 from repro.batch import warm
 
-pytestmark = pytest.mark.skipif(not warm.available(), reason="kernels are forked on Linux only")
+pytestmark = [
+    pytest.mark.skipif(not warm.available(), reason="kernels are forked on Linux only"),
+    # left out by `make check`
+    pytest.mark.slow,
+]
 
 LOOK = """
 import os, sys

@@ -17,6 +17,8 @@ pytest.importorskip("hatchling")
 pytestmark = [
     pytest.mark.skipif(not (ROOT / "pyproject.toml").exists(), reason="not run from a checkout"),
     pytest.mark.xdist_group("install"),
+    # left out by `make check`
+    pytest.mark.slow,
 ]
 TRACE = "job_id,submit_time,duration,num_gpus\n0,0,60,4\n1,5,30,2\n2,6,10,1\n"
 

@@ -30,6 +30,9 @@ from repro.files import public
 from repro.plot import line_chart
 from repro.testing import small_trace
 
+# left out by `make check`
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def fig(project, monkeypatch):

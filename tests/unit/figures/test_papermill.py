@@ -7,6 +7,9 @@ import sys
 import nbformat
 import pytest
 
+# left out by `make check`
+pytestmark = pytest.mark.slow
+
 FIGURE = "tiresias/fig01_one"
 
 

@@ -16,6 +16,9 @@ from repro.base.errors import ParamError
 from repro.trace import load, synth
 from repro.trace.synth.gpu_time import history_quantiles
 
+# left out by `make check`
+pytestmark = pytest.mark.slow
+
 SEEDS = (0, 1, 2)
 JOBS = 82_248
 

@@ -18,6 +18,9 @@ from repro.engine.loop import Engine
 from repro.model.performance import Overhead
 from repro.model.policy import make
 
+# left out by `make check`
+pytestmark = pytest.mark.slow
+
 EXAMPLES = settings(max_examples=200, deadline=None)
 
 

@@ -8,6 +8,9 @@ from hypothesis import strategies as st
 from repro.base.errors import ParamError
 from repro.papers.pcs.fronts import Method, hypervolume, nondominated, search_front
 
+# left out by `make check`
+pytestmark = pytest.mark.slow
+
 METHODS = ("spea2", "nsga2", "gaussian-process", "random")
 LOW = np.zeros(3)
 HIGH = np.array([1.0, 1.0, 2.0])

@@ -12,6 +12,9 @@ from repro.model.cluster import Cluster, Node
 from repro.placement.network import Gang, Scoring, Site
 from repro.policies.liquid.grouping import Genetic, inject, room_of, search, without_node
 
+# left out by `make check`
+pytestmark = pytest.mark.slow
+
 
 def instance(number):
     """A random batch that is small enough to enumerate, with used GPUs, racks and domains."""

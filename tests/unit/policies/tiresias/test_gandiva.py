@@ -13,6 +13,9 @@ from repro.base.errors import ParamError
 from repro.policies.tiresias import _gandiva_run, _gandiva_simulator, gandiva
 from repro.policies.tiresias.gandiva import Gandiva
 
+# left out by `make check`
+pytestmark = pytest.mark.slow
+
 CLUSTERS = ["2x4", "6x4"]
 #: First submission (s) and seconds between rotations.
 PACES = [(0.0, 60.0), (3.0, 60.0), (0.0, 45.0)]
