@@ -49,7 +49,7 @@ class Beside(Containers):
 
     share: Annotated[float, Above(0)] | None = None
     load: Annotated[float, Between(0, 1)] = 0.75
-    ahead_s: Annotated[float, AtLeast(0, "seconds")] | None = None
+    ahead_s: float | None = None
     heartbeat_s: Annotated[float, Above(0, "seconds")] | None = None
 
     needs: ClassVar[frozenset[str]] = Containers.needs | {*_SHARES, *_TIMES}
