@@ -11,7 +11,7 @@ from repro.base.errors import PolicyError
 from repro.model.decision import Run, RunSet
 from repro.model.performance import Overhead, Performance
 from repro.model.rules import Completions
-from repro.model.settings import Above, AtLeast, Between
+from repro.model.settings import Above, Between
 from repro.model.view import View
 from repro.perf.overhead import Phases
 from repro.placement.network import Gang, Site
