@@ -1,6 +1,5 @@
 """Arguments of `simulate`: what each accepts, and the one line for a value that it does not."""
 
-import math
 import numbers
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from repro.base.errors import ParamError
 from repro.files.checks import shown
 from repro.model.cluster.spec import Cluster
 from repro.model.policy import Policy
+from repro.model.settings import Above, AtLeast, Bound
 from repro.perf.throughput import ThroughputTable
 from repro.placement.base import Placement
 
@@ -31,6 +31,11 @@ def _is_number(value: Any) -> bool:
 def _is_count(value: Any) -> bool:
     """Whether a value is a whole number of 0 or more."""
     return isinstance(value, numbers.Integral) and _is_number(value) and int(value) >= 0
+
+
+def _within(bound: Bound) -> Callable[[Any], bool]:
+    """Test for a number within bounds."""
+    return lambda value: _is_number(value) and bound.holds(value)
 
 
 def _has(*methods: str) -> Callable[[Any], bool]:
@@ -75,11 +80,7 @@ ARGUMENTS: Mapping[str, Accepted] = {
     "rules": Accepted(_instance(str), "the name of a rule set, such as 'paper'"),
     "perf": _optional(Accepted(_has("rates"), "a performance model (an instance with `rates`)")),
     "overhead": _optional(Accepted(_has("start_s", "pause_s"), "an Overhead (an instance)")),
-    "interval": _optional(
-        Accepted(
-            lambda value: _is_number(value) and 0 < value < math.inf, "a positive number of seconds"
-        )
-    ),
+    "interval": _optional(Accepted(_within(Above(0, finite=True)), "a positive number of seconds")),
     "rounds": _optional(Accepted(_instance(Mapping), "settings by name, such as {'round_s': 60}")),
     "seed": Accepted(_is_count, "a whole number of 0 or more"),
     "until": _optional(
@@ -88,14 +89,13 @@ ARGUMENTS: Mapping[str, Accepted] = {
             "a list of job ids",
         )
     ),
-    "stop_time": Accepted(
-        lambda value: _is_number(value) and value >= 0, "an instant of the trace, 0 s or more"
-    ),
+    "stop_time": Accepted(_within(AtLeast(0)), "an instant of the trace, 0 s or more"),
     "keep_intervals": _optional(Accepted(_instance(bool), "True or False")),
     "predict": _optional(Accepted(_is_count, "a number of jobs, 0 or more")),
     "predict_interval": _optional(
         Accepted(
-            lambda value: _is_number(value) and 0 < value < 1, "a probability above 0 and below 1"
+            _within(Bound(0, 1, with_low=False, with_high=False)),
+            "a probability above 0 and below 1",
         )
     ),
     "processes": Accepted(_are_functions, "a list of functions of the engine"),

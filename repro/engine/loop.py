@@ -274,6 +274,7 @@ class Engine:
             "the performance model knows no speed-up curves": not isinstance(
                 settings.perf, Curves | None
             ),
+            "rates change during a run": isinstance(settings.perf, Renewing),
         }
         return next((why for why, so in hindrances.items() if so), "")
 

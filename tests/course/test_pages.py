@@ -40,7 +40,7 @@ def test_examples_are_short(name):
     for cell in read(PAGES[name])["cells"]:
         if cell["cell_type"] == "code" and cell["id"] != "setup":
             lines = [line for line in "".join(cell["source"]).splitlines() if line.strip()]
-            assert len(lines) <= 14, cell["id"]
+            assert len(lines) <= 12, cell["id"]
 
 
 @pytest.mark.slow

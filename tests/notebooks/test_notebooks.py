@@ -57,6 +57,7 @@ def test_shape(entry):
     }
     assert {"profile", "seed", "out"} <= names
     assert len(cells) <= 7
+    assert sum(len(source(cell).splitlines()) for cell in cells) <= 90
     assert f'figure("{entry.id}"' in "".join(map(source, cells)).replace("\n    ", "")
 
 
@@ -79,7 +80,7 @@ def test_functions_in_notebooks_are_short(entry):
     for cell in code_cells(entry.notebook):
         for node in ast.walk(ast.parse(source(cell))):
             if isinstance(node, ast.FunctionDef):
-                assert node.end_lineno - node.lineno < 12, f"{node.name} belongs into the package"
+                assert node.end_lineno - node.lineno < 8, f"{node.name} belongs into the package"
 
 
 @each_figure

@@ -1,6 +1,7 @@
 """First decision of Gavel's policies: allocation and problems solved (Table 1, Fig 12)."""
 
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
@@ -13,6 +14,7 @@ from repro.engine.simulate import simulate
 from repro.model.decision import Decision, Shares
 from repro.model.performance import Performance
 from repro.model.policy import Policy, make, policies
+from repro.model.typed_shares import Kinds, TypedShares
 from repro.model.view import View
 from repro.papers.gavel.examples import constraint_sums
 from repro.solve.counted import counted_solves
@@ -94,3 +96,21 @@ def policy_table(
         records.append((row, name, objective, reads, solver, solves, most_time, most_gpus))
     columns = ["row", "policy", "objective", "reads", "solver", "solves", "most_time", "most_gpus"]
     return pd.DataFrame(records, columns=columns)
+
+
+def job_by_job(policy: TypedShares, view: View) -> Callable[[], Floats | None]:
+    """Allocation with a row per job instead of per kind, as a function without arguments.
+
+    The jobs belong to three entities in turn.
+    """
+    jobs = len(view.jobs)
+    ones = np.ones(jobs)
+    rows = Kinds(
+        speeds=np.array([view.speeds(job) for job in view.jobs]),
+        gpus=view.gpu_counts,
+        counts=ones,
+        widths=np.array([view.gpus(job) for job in view.jobs], float),
+        weights=ones,
+        key=lambda row: (row, f"{row % 3}"),
+    )
+    return functools.partial(policy.shares, rows)

@@ -1,6 +1,7 @@
 """Gavel's hierarchical policy: worked examples (Fig 6, lecture) and timelines (Fig 11)."""
 
-from collections.abc import Mapping, Sequence
+import random
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -132,3 +133,23 @@ def points(
     table = pd.concat(frames).rename(columns={"mean": "published"}).assign(certainty="artifact")
     table = table[["series", "x", "quantity", "published", "ours", "certainty"]]
     return table if compare else table.assign(ours=None)
+
+
+def random_speeds(gpu_types: Iterable[str], count: int) -> dict[str, dict[str, float]]:
+    """Random steps per second of each job on each GPU type, ascending from the first type."""
+    stream = random.Random(0)
+    types = list(gpu_types)
+    return {
+        f"job {number}": dict(zip(types, sorted(stream.random() for _ in types), strict=True))
+        for number in range(count)
+    }
+
+
+def end_parts(last_step: Sequence[float], jobs_per_entity: int, timestep: int) -> pd.DataFrame:
+    """Tops of the published stack of jobs at the end, as parts of the total throughput.
+
+    Jobs of an entity have two weights in turn; ``last_step`` has one job of each weight and entity.
+    """
+    pairs = np.reshape(last_step, (-1, 2))
+    tops = np.cumsum(np.tile(pairs, jobs_per_entity // 2).ravel())
+    return pd.DataFrame({"timestep": timestep, "part": tops / tops[-1]})

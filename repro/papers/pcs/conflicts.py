@@ -1,5 +1,7 @@
 """Groups of jobs with different preferences: four ways to choose a configuration."""
 
+from collections.abc import Iterable, Sequence
+
 import numpy as np
 import pandas as pd
 
@@ -12,6 +14,33 @@ GROUP_OBJECTIVES = {
     "fast": Objective("jct", among="fast"),
     "sure": Objective("pred_err", among="sure"),
 }
+
+#: Columns of `regrets`: the case, how the configuration was chosen, means of both groups, and the
+#: best that any configuration does for each group.
+COLUMNS = (
+    "trace",
+    "sure_pct",
+    "seed",
+    "series",
+    "fast_jct_s",
+    "sure_jct_s",
+    "fast_pred_err_pct",
+    "sure_pred_err_pct",
+    "fast_best_jct_s",
+    "sure_best_pred_err_pct",
+)
+
+
+def regrets(rows: Iterable[Sequence[object]]) -> pd.DataFrame:
+    """Rows of `COLUMNS` with the regret of each group: how far it is from its best value.
+
+    ``fast_regret_pct`` is in per cent of the JCT, ``sure_regret_points`` in points of the error.
+    """
+    table = pd.DataFrame(rows, columns=list(COLUMNS))
+    table["fast_regret_pct"] = 100 * (table["fast_jct_s"] / table["fast_best_jct_s"] - 1)
+    table["sure_regret_points"] = table["sure_pred_err_pct"] - table["sure_best_pred_err_pct"]
+    table["sure_jct_h"] = table["sure_jct_s"] / 3600
+    return table
 
 
 def objectives(jobs: pd.DataFrame) -> list[float]:

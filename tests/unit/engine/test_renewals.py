@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -115,3 +116,12 @@ def test_a_renewal_lies_ahead(seconds):
 
     with pytest.raises(PolicyError, match="seconds above 0, or infinity"):
         simulate(jobs([0.0], [100.0], [1]), "1x4", "best-effort", perf=Standing())
+
+
+def test_divisible_gpus_go_event_by_event_where_rates_change():
+    class Divisible(Goodput):
+        def table(self, models, gpus, ids):
+            return np.zeros((1, 5)), np.zeros(len(ids), np.int64)
+
+    result = simulate(jobs([0.0], [100.0], [1]), "1x4", "fifo-elastic", perf=Divisible())
+    assert result.jobs["end_time"].tolist() == [150.0]

@@ -19,9 +19,16 @@ from repro.papers.gavel.decisions import (
     NO_SOLVER,
     first_shares,
     first_view,
+    job_by_job,
     policy_table,
 )
-from repro.papers.gavel.hierarchy import entity_shares, points, stages
+from repro.papers.gavel.hierarchy import (
+    end_parts,
+    entity_shares,
+    points,
+    random_speeds,
+    stages,
+)
 from repro.papers.gavel.models import configurations
 from repro.papers.gavel.rounds import realised
 from repro.perf.synthetic_throughputs import gavel_like
@@ -268,3 +275,29 @@ def test_published_totals_and_single_jobs_stand_beside_ours():
     first = found.loc[[("fairness, jobs, agnostic", 1)]]
     assert first[["quantity", "ours"]].to_numpy().tolist() == [["throughput of job 0", 0.25]]
     assert points(totals, steps, {"agnostic": "mine"}, False)["ours"].isna().all()
+
+
+def test_a_row_per_job_gives_equal_jobs_the_shares_of_their_kind():
+    perf = ThroughputTable.of(
+        {"a": {"v100": 2.0, "k80": 1.0}, "b": {"v100": 3.0, "k80": 1.0}}, "v100"
+    )
+    trace = pd.DataFrame(
+        {"job_id": range(6), "submit_time": 0.0, "duration": 3600.0, "num_gpus": 1}
+    ).assign(model=list("ababab"))
+    policy = make("gavel-las")
+    view = first_view(trace, "2xv100,1xk80", policy, perf)
+    rows = job_by_job(policy, view)()
+    assert rows == pytest.approx(policy.session(view)(view).fractions, abs=1e-6)
+
+
+def test_ends_of_the_published_stack_repeat_the_weights_of_an_entity():
+    ends = end_parts([1.0, 3.0, 2.0, 2.0], 4, 69)
+    assert ends["part"].tolist() == [n / 16 for n in (1, 4, 5, 8, 10, 12, 14, 16)]
+    assert set(ends["timestep"]) == {69}
+
+
+def test_random_speeds_ascend_from_the_first_type():
+    speeds = random_speeds(["k80", "p100", "v100"], 5)
+    assert list(speeds) == [f"job {number}" for number in range(5)]
+    assert all(list(row.values()) == sorted(row.values()) for row in speeds.values())
+    assert speeds == random_speeds(["k80", "p100", "v100"], 5)

@@ -1,0 +1,56 @@
+"""Liquid's model of run times fitted to its own bars: how far the stored parameters are off."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+from scipy.optimize import least_squares
+
+from repro.base.typing import Floats
+from repro.perf.parameter_server import IterationModel
+
+#: Network ("*": all of them, or a link), field of the model, largest factor.
+Parameter = tuple[str, str, float]
+#: Columns of a run that the model reads.
+RUN = ["model", "tasks", "batch_size", "iterations"]
+#: First guess of every factor.
+START = 1.2
+
+
+def run_seconds(model: IterationModel, runs: pd.DataFrame) -> list[float]:
+    """Run time of each run under a model (s)."""
+    return [model.run_s(*row) for row in runs[RUN].itertuples(index=False)]
+
+
+def refitted(
+    model: IterationModel, free: Sequence[Parameter], runs: pd.DataFrame
+) -> IterationModel:
+    """Model whose free parameters fit the column ``seconds`` of runs best.
+
+    Each parameter is multiplied by a factor. Least squares of the logarithms of the run times find
+    the factors.
+    """
+
+    def errors(factors: Floats) -> Floats:
+        seconds = run_seconds(_scaled(model, free, factors), runs)
+        return np.asarray(np.log(seconds / runs["seconds"]))
+
+    largest = [most for *_, most in free]
+    factors = least_squares(errors, [START] * len(free), bounds=(0, largest)).x
+    return _scaled(model, free, factors)
+
+
+def _scaled(model: IterationModel, free: Sequence[Parameter], factors: Floats) -> IterationModel:
+    """Model with each free parameter multiplied by its factor."""
+    for (network, field, _), factor in zip(free, factors, strict=True):
+        if hasattr(model, field):
+            model = replace(model, **{field: getattr(model, field) * factor})
+            continue
+        networks = {
+            name: replace(trained, **{field: getattr(trained, field) * factor})
+            for name, trained in model.models.items()
+            if network in ("*", name)
+        }
+        model = replace(model, models={**model.models, **networks})
+    return model
