@@ -1,18 +1,36 @@
 """Reads the last results and reports verdicts, published numbers and damage."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 from repro.base import paths
 from repro.base.errors import ReproError
-from repro.figures.claims import KINDS, MISSED, OUTCOMES, REPRODUCED
+from repro.figures.claims import (
+    DATA_NOT_AVAILABLE,
+    KINDS,
+    MISSED,
+    OUTCOMES,
+    REPRODUCED,
+    is_own_check,
+)
+from repro.figures.data import STAND_IN
 from repro.figures.params import FigureEntry
-from repro.figures.points import shares
-from repro.figures.saved import RESULT, damaged, read_error, read_result
-from repro.figures.tolerance import show
+from repro.figures.points import ORIGINS, shares
+from repro.figures.saved import (
+    RESULT,
+    damaged,
+    paper_name,
+    read_error,
+    read_result,
+    shown_values,
+    verdict_counts,
+    verdict_word,
+)
+from repro.files import public
 
 #: The gallery page, which a batch writes when it ends.
 INDEX = "index.html"
@@ -90,61 +108,131 @@ def counts(rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     return {outcome: tally[outcome] for outcome in OUTCOMES if tally[outcome]}
 
 
-def verdicts(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Write ``12 reproduced, 1 missed``; empty without rows."""
-    return ", ".join(f"{n} {outcome}" for outcome, n in counts(rows).items())
-
-
 def tally_line(figures: Sequence[Stored]) -> str:
-    """Write ``12 reproduced, 1 missed (1 without a recorded deviation), 1 figure failed``."""
-    texts = [f"{n} {outcome}" for outcome, n in counts(_rows(figures)).items()]
+    """Write ``12 of 13 claims reproduced, 1 missed; 2 of 2 own checks hold; 1 figure failed``."""
+    texts = verdict_counts(_rows(figures))
     open_misses = sum(len(figure.unexplained) for figure in figures)
     if open_misses:
-        texts[-1] += f" ({open_misses} without a recorded deviation)"
+        texts.append(f"{open_misses} missed without a recorded deviation")
     failed = sum(bool(figure.error) for figure in figures)
     broken = sum(bool(figure.damage) for figure in figures)
     for number, fault in ((failed, "failed"), (broken, "damaged")):
         if number:
             texts.append(f"{number} figure{'s' if number > 1 else ''} {fault}")
-    return ", ".join(texts) or "no claims"
+    return "; ".join(texts) or "no claims"
 
 
 def headline(figures: Sequence[Stored]) -> dict[str, Any]:
-    """Shares of judged points by distance, and verdicts of claims by kind."""
+    """Shares of judged points by distance, and verdicts of claims by kind.
+
+    Points are grouped by paper, by data, and by how their published numbers came to be.
+    """
     rows = _rows(figures)
-    points = _rows(figures, "points")
-    by_paper: dict[str, list[dict[str, Any]]] = {}
-    by_data: dict[str, list[dict[str, Any]]] = {}
-    for point in points:
-        by_paper.setdefault(point["figure"].split("/")[0], []).append(point)
-        by_data.setdefault(point["data"], []).append(point)
+    points = [{"origin": "simulation", **point} for point in _rows(figures, "points")]
+    grouped = {"by_paper": _by(points, _paper), "by_data": _by(points, itemgetter("data"))}
+    grouped["by_origin"] = _by(points, itemgetter("origin"))
+    order = {str(origin): number for number, origin in enumerate(ORIGINS)}
+    by_origin = sorted(grouped["by_origin"].items(), key=lambda item: order[item[0]])
+    grouped["by_origin"] = dict(by_origin)
+    available = [point for point in points if point["data"] not in _OTHER_DATA]
+    grouped["available_by_origin"] = _by(available, itemgetter("origin"))
     groups = {
-        "by_paper": {paper: shares(group) for paper, group in by_paper.items()},
-        "by_data": {source: shares(by_data[source]) for source in sorted(by_data)},
+        name: {key: shares(group) for key, group in by_key.items()}
+        for name, by_key in grouped.items()
     }
-    kinds = {kind: counts([row for row in rows if row["kind"] == kind]) for kind in KINDS}
-    return {"points": {**shares(points), **groups}, "claims": kinds}
+    claims: dict[str, list[dict[str, Any]]] = {kind: [] for kind in KINDS}
+    for row in rows:
+        own = is_own_check(row["kind"], row["certainty"])
+        claims["check" if own else row["kind"]].append(row)
+    tallies = {kind: counts(group) for kind, group in claims.items()}
+    return {"points": {**shares(points), **groups}, "claims": tallies}
+
+
+#: Data that stand in for what the authors used.
+_OTHER_DATA = ("stand-in", "model")
+#: Origins in words.
+ORIGIN_WORDS = {
+    "simulation": "simulated by the authors",
+    "testbed": "measured on a testbed",
+    "example": "worked examples",
+    "text": "stated in the paper or its files",
+}
+
+
+def _by(
+    points: Sequence[dict[str, Any]], key: Callable[[dict[str, Any]], str]
+) -> dict[str, list[dict[str, Any]]]:
+    """Group points by a key, keys in order of the alphabet."""
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for point in points:
+        groups.setdefault(key(point), []).append(point)
+    return {name: groups[name] for name in sorted(groups)}
+
+
+def _paper(point: Mapping[str, Any]) -> str:
+    """Paper of a point."""
+    return str(point["figure"].split("/")[0])
 
 
 def headline_lines(figures: Sequence[Stored]) -> list[str]:
-    """Headline as lines: points of all figures, by paper and by data, then claims by kind."""
+    """Headline as lines: published numbers by origin and by paper, then claims by kind."""
     summary = headline(figures)
     points = summary["points"]
+    groups = {ORIGIN_WORDS[origin]: group for origin, group in points["by_origin"].items()}
+    simulated = points["available_by_origin"].get("simulation")
+    if simulated and simulated["judged"] != points["by_origin"]["simulation"]["judged"]:
+        groups["of these on available data"] = simulated
+        first = [ORIGIN_WORDS["simulation"], "of these on available data"]
+        groups = {name: groups[name] for name in dict.fromkeys([*first, *groups])}
+    by_paper = {paper_name(paper): group for paper, group in points["by_paper"].items()}
     shown = []
-    for name, group in {"all": points, **points["by_paper"], **points["by_data"]}.items():
+    for name, group in {**groups, **by_paper}.items():
         if group["judged"]:
             near = ", ".join(
                 f"{share:.0%} within {limit}" for limit, share in group["within"].items()
             )
-            shown.append(f"published numbers ({name}): {group['judged']} judged, {near}")
+            shown.append(f"published numbers, {name}: {group['judged']} judged, {near}")
     for kind, tally in summary["claims"].items():
         if tally:
             total = sum(tally.values())
+            noun = "own check" if kind == "check" else kind
             success = "hold" if kind == "check" else "reproduced"
             rest = [f"{n} {outcome}" for outcome, n in tally.items() if outcome != REPRODUCED]
             texts = [f"{tally.get(REPRODUCED, 0)} of {total} {success}", *rest]
-            shown.append(f"{kind}s: {', '.join(texts)}")
+            shown.append(f"{noun}s: {', '.join(texts)}")
     return shown
+
+
+def missing_data(figures: Sequence[Stored]) -> tuple[list[str], int]:
+    """Names of public files that are not available here, and the claims that this concerns."""
+    names = {
+        used["name"]
+        for figure in figures
+        for used in figure.result.get("data", [])
+        if used["kind"] == STAND_IN and public.is_known(used["name"])
+    }
+    rows = _rows(figures)
+    return sorted(names), sum(row.get("reason") == DATA_NOT_AVAILABLE for row in rows)
+
+
+def missing_data_line(figures: Sequence[Stored]) -> str:
+    """Line on public files that are missing, with the command that fetches them; or empty."""
+    names, claims = missing_data(figures)
+    if not names:
+        return ""
+    files = f"{len(names)} public file{'s' if len(names) > 1 else ''}"
+    return (
+        f"{files} not available here ({', '.join(names)}): {claims} claims are not comparable; "
+        f"`repro trace fetch {' '.join(names)}` fetches them, then run the figures again"
+    )
+
+
+def not_comparable_line(figures: Sequence[Stored]) -> str:
+    """Line with the reasons why claims are not comparable; or empty."""
+    rows = _rows(figures)
+    tally = Counter(row["reason"] for row in rows if row.get("reason"))
+    reasons = ", ".join(f"{n} {reason}" for reason, n in tally.most_common())
+    return f"not comparable: {reasons}" if reasons else ""
 
 
 def is_fine(figures: Sequence[Stored]) -> bool:
@@ -162,9 +250,11 @@ def as_json(out: Path, figures: Sequence[Stored]) -> dict[str, Any]:
         row |= {"notes": result.get("notes", []), "verdict": result.get("verdict")}
         row |= {"error": figure.error.get("error"), "damaged": list(figure.damage)}
         rows.append(row)
+    names, claims = missing_data(figures)
     return {
         "results": str(out),
         "ok": is_fine(figures),
+        "missing_data": {"files": names, "claims": claims},
         "counts": counts(_rows(figures)),
         "headline": headline(figures),
         "figures": rows,
@@ -189,10 +279,9 @@ def lines(figures: Sequence[Stored]) -> list[str]:
             shown.append(f"  failed          {figure.error['error']}")
         shown += [f"  damaged         {figure.folder}/{line}" for line in figure.damage]
         for row in figure.claims:
-            published = _short(row["published"])
-            ours = _short(row["ours"])
+            published, ours = map(_short, shown_values(row))
             shown.append(
-                f"  {row['verdict']:<15} {row['kind']:<7} {row['id']}: ours {ours}, "
+                f"  {verdict_word(row):<15} {row['kind']:<7} {row['id']}: ours {ours}, "
                 f"published {published} ({row['tolerance']}; {row['certainty']}, {row['source']})"
             )
             if row.get("deviation"):
@@ -209,7 +298,6 @@ def _rows(figures: Sequence[Stored], key: str = "claims") -> list[dict[str, Any]
     ]
 
 
-def _short(value: Any) -> str:
-    """Value as a text of at most 58 letters."""
-    text = show(value)
+def _short(text: str) -> str:
+    """Text of at most 60 letters."""
     return text if len(text) <= 60 else f"{text[:57]}…"

@@ -25,10 +25,11 @@ from papermill.log import logger as papermill_log
 from repro.batch import warm
 from repro.batch.notebook_page import as_page
 from repro.batch.task import DONE, FAILED, Outcome, Task
+from repro.figures import variation
 from repro.figures.cache import PACKAGE
 from repro.figures.params import FigureEntry
 from repro.figures.progress import ENV_PROGRESS, ENV_SCHEDULER
-from repro.figures.saved import ERROR, RESULT, read_json, to_json
+from repro.figures.saved import ERROR, RESULT, read_json, to_json, verdict_counts
 from repro.files.whole import write_whole
 
 EXECUTED = "executed.ipynb"
@@ -61,8 +62,8 @@ def execute(task: Task) -> Outcome:
         # The batch was stopped and has killed the kernel; the notebook did not fail.
         return Outcome(task.id, FAILED, error="stopped")
     if notebook:
-        write_whole(task.entry.executed, notebook)
-        write_whole(task.entry.executed.with_suffix(".html"), as_page(notebook, task.id))
+        write_whole(task.executed, notebook)
+        write_whole(task.executed.with_suffix(".html"), as_page(notebook, task.id))
     if failure is None and _stamp(folder / RESULT) == before:
         line = f"the notebook ended without saving {task.id}; it must call figure({task.id!r})"
         failure = Failure(f"{line} and fig.save(...)", line)
@@ -71,12 +72,13 @@ def execute(task: Task) -> Outcome:
     if failure is not None:
         record = {"id": task.id, "error": failure.summary, "cell": failure.cell}
         write_whole(folder / ERROR, to_json({**record, "traceback": failure.traceback}))
-        return Outcome(task.id, FAILED, wall, (), failure.summary, failure.cell, warnings)
+        return Outcome(task.id, FAILED, wall, "", failure.summary, failure.cell, warnings)
     result = read_json(folder / RESULT)
     write_whole(folder / RESULT, to_json({**result, "fingerprint": task.fingerprint}))
     (folder / ERROR).unlink(missing_ok=True)
-    verdicts = tuple(claim["verdict"] for claim in result.get("claims", []))
-    return Outcome(task.id, DONE, wall, verdicts, warnings=warnings)
+    summary = "; ".join(verdict_counts(result.get("claims", [])))
+    changed = variation.text(task.changed)
+    return Outcome(task.id, DONE, wall, summary, warnings=warnings, variation=changed)
 
 
 def execute_on_worker(task: Task) -> Outcome:

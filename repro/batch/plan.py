@@ -12,10 +12,11 @@ import psutil
 
 from repro.base.errors import ParamError, ReproError, refuse_unknown
 from repro.batch.task import FAILED, SKIPPED, Outcome, Task
+from repro.figures import variation
 from repro.figures.fingerprint import fingerprint, is_current
 from repro.figures.notebook import accepted
 from repro.figures.params import FigureEntry
-from repro.figures.saved import ERROR, read_result, sweep, to_json
+from repro.figures.saved import ERROR, read_result, sweep, to_json, verdict_counts
 from repro.files.whole import write_whole
 
 #: Parameters with an option of their own.
@@ -42,9 +43,8 @@ def plan(
     skipped: list[Outcome] = []
     unreadable: list[Outcome] = []
     for entry in entries:
-        folder = out / entry.id
         try:
-            entry.load()
+            spec = entry.load()
             parameters_of_notebook = accepted(entry.notebook)
         except ReproError as error:
             if named:
@@ -53,16 +53,20 @@ def plan(
             continue
         _check_parameters(entry.id, parameters_of_notebook, given)
         current = fingerprint(entry, profile, given)
+        changed = variation.differences(spec, profile, given)
+        parameters = {**given, "profile": profile, "out": str(out)}
+        task = Task(entry, parameters, current, scratch, changed)
+        folder = task.folder
         sweep(folder)
         result, damage = read_result(folder)
         broken = bool(damage) or (folder / ERROR).exists()
         if not force and not broken and is_current(folder, entry.stem, current):
-            verdicts = tuple(claim["verdict"] for claim in result.get("claims", []))
-            skipped.append(Outcome(entry.id, SKIPPED, verdicts=verdicts))
+            summary = "; ".join(verdict_counts(result.get("claims", [])))
+            words = variation.text(changed)
+            skipped.append(Outcome(entry.id, SKIPPED, summary=summary, variation=words))
             continue
-        parameters = {**given, "profile": profile, "out": str(out)}
         wall_s = float(result.get("wall_s") or 0.0)
-        tasks.append((-wall_s, Task(entry, parameters, current, scratch)))
+        tasks.append((-wall_s, task))
     for failed in unreadable:
         write_whole(out / failed.id / ERROR, to_json({"id": failed.id, "error": failed.error}))
     return [task for _, task in sorted(tasks, key=lambda item: item[0])], [*skipped, *unreadable]

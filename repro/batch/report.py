@@ -11,16 +11,23 @@ import jinja2
 
 from repro.base import paths
 from repro.batch.card import Card, farthest, in_order, off, percent
-from repro.batch.check import INDEX, Stored, headline, tally_line
-from repro.figures.claims import OUTCOMES
+from repro.batch.check import (
+    INDEX,
+    ORIGIN_WORDS,
+    Stored,
+    headline,
+    missing_data_line,
+    tally_line,
+)
+from repro.figures.claims import OUTCOMES, OWN_CHECKS
 from repro.figures.params import judged_rules
 from repro.figures.points import shares
-from repro.figures.saved import RESULT, paper_name
+from repro.figures.saved import RESULT, paper_name, shown_values, verdict_word
 from repro.figures.tolerance import flat, show
 from repro.files.whole import write_whole
 
 #: Labels of figures without a verdict.
-_OTHERS = ("no claims", "failed", "damaged")
+_OTHERS = (OWN_CHECKS, "no claims", "failed", "damaged")
 
 
 def templates() -> jinja2.Environment:
@@ -35,6 +42,10 @@ def templates() -> jinja2.Environment:
     environment.globals.update(
         headline=headline,
         tally_line=tally_line,
+        missing_data_line=missing_data_line,
+        origin_words=ORIGIN_WORDS,
+        shown_values=shown_values,
+        verdict_word=verdict_word,
         tallied=_tallied,
         shares=shares,
         paper_name=paper_name,

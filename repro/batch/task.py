@@ -1,10 +1,11 @@
 """Tasks and outcomes of a batch: plain values that may travel to another machine."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from repro.figures import variation
 from repro.figures.params import FigureEntry
 
 DONE = "done"
@@ -23,6 +24,8 @@ class Task:
     fingerprint: str
     #: folder for sockets and logs
     scratch: Path
+    #: inputs that differ from the parameter file's, see `repro.figures.variation.differences`
+    changed: Mapping[str, list[Any]] = field(default_factory=dict)
     #: address of the dask scheduler that runs the simulations, or empty
     scheduler: str = ""
     #: processes for simulations without a scheduler; 0: one per CPU
@@ -36,7 +39,15 @@ class Task:
     @property
     def folder(self) -> Path:
         """Where the notebook writes its results."""
-        return Path(self.parameters["out"]) / self.id
+        profile = str(self.parameters["profile"])
+        seed = self.parameters.get("seed", 0)
+        out = Path(self.parameters["out"])
+        return variation.folder(out, self.id, self.changed, profile, seed)
+
+    @property
+    def executed(self) -> Path:
+        """Executed copy of the notebook."""
+        return self.folder / f"{self.entry.stem}.ipynb" if self.changed else self.entry.executed
 
     @property
     def progress_file(self) -> Path:
@@ -59,11 +70,14 @@ class Outcome:
     #: `DONE`, `SKIPPED` or `FAILED`
     status: str
     wall_s: float = 0.0
-    verdicts: tuple[str, ...] = ()
+    #: counts of verdicts in words
+    summary: str = ""
     error: str = ""
     #: number of the cell that failed, as in ``In [3]``
     cell: int | None = None
     warnings: tuple[str, ...] = ()
+    #: how the parameters differ from the paper's, in words
+    variation: str = ""
 
 
 #: Start times (s, monotonic clock) of the running figures.

@@ -9,12 +9,15 @@ from typing import Annotated
 
 import typer
 
+from repro.base import paths
 from repro.base.errors import ParamError, ReproError
 from repro.batch import against as comparison
 from repro.batch import check as checks
 from repro.batch.report import write_report
 from repro.cli.lines import complain, say
-from repro.figures import params
+from repro.cli.missing_data import EXIT_CODE, RequireData, say_missing
+from repro.figures import params, variation
+from repro.figures.saved import read_result
 
 Ids = Annotated[
     list[str] | None, typer.Argument(metavar="[ID]...", help="Figure ids or unique prefixes.")
@@ -77,6 +80,10 @@ def check_figures(
     out: Out = None,
     against: Against = None,
     as_json: Json = False,
+    require_data: RequireData = False,
+    variations: Annotated[
+        bool, typer.Option("--variations", help="List runs with other parameters instead.")
+    ] = False,
 ) -> None:
     """Print the verdicts of the last results; exit 1 on a miss without a recorded deviation.
 
@@ -84,6 +91,9 @@ def check_figures(
     left its tolerance or a verdict got worse.
     """
     entries = params.select(ids or [], params.discover(), paper=paper)
+    if variations:
+        _list_variations(entries, out)
+        return
     specs, broken = params.loaded(entries)
     if broken and (ids or not specs):
         raise next(iter(broken.values()))
@@ -103,7 +113,10 @@ def check_figures(
             say(line)
         for line in checks.headline_lines(results):
             typer.echo(line)
+        if line := checks.not_comparable_line(results):
+            typer.echo(line)
         typer.echo(f"{len(results)} figures in {folder}: {checks.tally_line(results)}")
+        say_missing(results)
         if absent:
             typer.echo(f"{len(absent)} figures have no result yet")
         if out is None and (note := checks.elsewhere(entries, folder)):
@@ -117,6 +130,22 @@ def check_figures(
         complain(str(error))
     if broken or not checks.is_fine(results) or any(change.worse for change in changes):
         raise typer.Exit(1)
+    if require_data and checks.missing_data(results)[0]:
+        raise typer.Exit(EXIT_CODE)
+
+
+def _list_variations(entries: Sequence[params.FigureEntry], out: Path | None) -> None:
+    """Print the stored variations of some figures, a line each."""
+    base = variation.variations_folder(paths.build_dir() if out is None else out)
+    count = 0
+    for entry in entries:
+        for folder in sorted((base / entry.id).glob("*")):
+            result, _ = read_result(folder)
+            if result:
+                count += 1
+                say(f"{entry.id}: {variation.text(result['variation'])} ({folder})")
+    if not count:
+        typer.echo(f"no variations in {base}; `repro run ID -p NAME VALUE` makes one")
 
 
 def report(

@@ -20,8 +20,10 @@ from repro.batch import check, plan
 from repro.batch.report import write_report
 from repro.batch.task import FAILED, Begun, Outcome, Task, Watch
 from repro.cli.lines import say, visible
+from repro.cli.missing_data import EXIT_CODE, RequireData, say_missing
 from repro.figures import params
 from repro.figures.saved import ERROR, read_error
+from repro.figures.variation import variations_folder
 from repro.files.strict_yaml import parse_value
 
 
@@ -50,6 +52,7 @@ def run_figures(
     force: Annotated[
         bool, typer.Option("--force", help="Also run figures that are current.")
     ] = False,
+    require_data: RequireData = False,
 ) -> None:
     """Regenerate figures and tables; write the gallery page; exit 1 if a notebook failed."""
     if not ids and not everything and paper is None:
@@ -94,11 +97,19 @@ def run_figures(
                 outcomes.append(outcome)
         except KeyboardInterrupt:
             _exit_at_once(len(outcomes), len(entries), scratch)
-    page = write_report(folder, check.stored(all_entries, folder))
-    typer.echo(f"verdicts: {check.tally_line(check.stored(entries, folder))}")
-    typer.echo(f"gallery:  {page}")
+    varied = {outcome.id for outcome in outcomes if outcome.variation}
+    if varied:
+        typer.echo(f"variations, not judged: {variations_folder(folder)}")
+    judged = [entry for entry in entries if entry.id not in varied]
+    if judged:
+        page = write_report(folder, check.stored(all_entries, folder))
+        typer.echo(f"verdicts: {check.tally_line(check.stored(judged, folder))}")
+        typer.echo(f"gallery:  {page}")
+    lacks_data = say_missing(check.stored(judged, folder))
     if any(outcome.status == FAILED for outcome in outcomes):
         raise typer.Exit(1)
+    if require_data and lacks_data:
+        raise typer.Exit(EXIT_CODE)
 
 
 def _run_tasks(tasks: Sequence[Task], messages: RunMessages, **options: Any) -> Iterator[Outcome]:
@@ -145,7 +156,9 @@ class RunMessages:
     def of(self, outcome: Outcome) -> list[str]:
         """Lines of a figure that ended, with its warnings that have not been printed yet."""
         self.count += 1
-        text = check.verdicts([{"verdict": verdict} for verdict in outcome.verdicts]) or "no claims"
+        text = outcome.summary or "no claims"
+        if outcome.variation:
+            text = f"variation, {outcome.variation}"
         if outcome.error:
             where = "" if outcome.cell is None else f" in cell [{outcome.cell}]"
             text = f"failed{where}: {outcome.error}"
@@ -159,7 +172,7 @@ class RunMessages:
     def _of_failure(self, task: Task) -> list[str]:
         """Lines with the files to look at, and with --debug the traceback."""
         here = Path.cwd()
-        candidates = (task.folder / ERROR, task.entry.executed)
+        candidates = (task.folder / ERROR, task.executed)
         existing = [path for path in candidates if path.is_file()]
         files = " and ".join(
             str(path.relative_to(here) if path.is_relative_to(here) else path) for path in existing

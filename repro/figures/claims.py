@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,13 +11,14 @@ from typing import Any, Literal
 from pydantic import ValidationInfo, field_validator, model_validator
 
 from repro.base.errors import ClaimError
-from repro.figures.points import Point
+from repro.figures.points import Origin, Point
 from repro.figures.tolerance import (
     Accept,
     Relation,
     Strict,
     Text,
     check_number,
+    excess,
     flat,
     is_number,
     not_blank,
@@ -30,11 +32,21 @@ NOT_COMPARABLE = "not comparable"
 MISSED = "missed"
 #: From best to worst.
 OUTCOMES = (REPRODUCED, NOT_COMPARABLE, PARTIAL, MISSED)
+#: Verdict of a figure without a claim of a paper, whose own checks hold.
+OWN_CHECKS = "own checks only"
 #: ``number``: published values within a tolerance; ``order``: a relation or trend; ``example``: a
 #: worked example or arithmetic; ``check``: a requirement of this package, an input, a calibration
 #: target or a truth by construction, which is shown and never counted as reproduced.
 Kind = Literal["number", "order", "example", "check"]
 KINDS: tuple[Kind, ...] = ("number", "order", "example", "check")
+#: Why a claim is not comparable.
+Reason = Literal[
+    "not published", "data not public", "data not available here", "not at this profile"
+]
+NOT_PUBLISHED: Reason = "not published"
+DATA_NOT_PUBLIC: Reason = "data not public"
+DATA_NOT_AVAILABLE: Reason = "data not available here"
+NOT_AT_THIS_PROFILE: Reason = "not at this profile"
 
 #: Largest nesting of a published list: times of jobs, on GPU types, in rounds.
 _LEVELS = 3
@@ -48,7 +60,7 @@ class ClaimText(Strict):
     kind: Kind
     what: Text
     published: Any = None
-    series: Text | None = None
+    series: Text | list[Text] | None = None
     source: Text
     certainty: Text
     stand_in: bool = False
@@ -58,9 +70,14 @@ class ClaimText(Strict):
 class Claim(ClaimText):
     """A statement of a paper about a figure, with its source and the certainty of its value.
 
-    A claim about a ``series`` judges every point of it and has no ``published`` value.
+    A claim about a ``series`` (or several) judges every point of it and has no ``published`` value.
+    ``at`` keeps the points whose x is listed or within a bound, ``quantity`` those of a quantity.
+    ``origin`` of the points of this claim, where it differs from the figure's.
     """
 
+    at: Relation | list[float | str] | None = None
+    quantity: Text | list[Text] | None = None
+    origin: Origin | None = None
     accept: Accept | None = None
     relation: Relation | None = None
 
@@ -126,6 +143,10 @@ class Claim(ClaimText):
             )
         if self.series is not None and self.kind not in ("number", "order"):
             raise ValueError(f"kind {self.kind} judges no series; only number and order do")
+        if self.series is None and (self.at is not None or self.quantity is not None):
+            raise ValueError("at and quantity choose points of a series; name the series")
+        if self.series is not None and self.accept is not None and self.accept.bounds() is not None:
+            raise ValueError("a claim about a series has one bound for all points")
         if self.accept is None and self.relation is None:
             raise ValueError("needs accept or relation, or nothing could fail it")
         return self
@@ -134,6 +155,28 @@ class Claim(ClaimText):
         """Tolerance and relation as a text (``4.2 … 5.8; > 1``)."""
         rules = (self.accept, self.relation)
         return "; ".join(rule.text() for rule in rules if rule is not None)
+
+    def judges(self, point: Point) -> bool:
+        """Whether a point is among those that a claim about a series judges."""
+        return (
+            not point.aside
+            and point.series in _listed(self.series)
+            and (self.quantity is None or point.quantity in _listed(self.quantity))
+            and self._is_at(point.x)
+        )
+
+    def _is_at(self, x: float | str | None) -> bool:
+        """Whether ``at`` keeps points at a position on the x axis."""
+        if self.at is None:
+            return True
+        if isinstance(self.at, Relation):
+            return isinstance(x, float) and self.at.holds(x)
+        return x in self.at
+
+
+def _listed(texts: str | list[str] | None) -> list[str]:
+    """List of one or several texts."""
+    return [texts] if isinstance(texts, str) else texts or []
 
 
 def _is_table(value: Any, levels: int) -> bool:
@@ -146,11 +189,18 @@ def _is_table(value: Any, levels: int) -> bool:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A claim, the value of this run and the outcome that follows from the two."""
+    """A claim, the value of this run and the outcome that follows from the two.
+
+    Of a claim about a series, ``point`` is the farthest of the ``judged`` points.
+    """
 
     claim: Claim
     ours: Any
     outcome: str
+    #: why the claim is not comparable
+    reason: Reason | None = None
+    point: Point | None = None
+    judged: int = 0
 
     def row(self) -> dict[str, Any]:
         """Row of ``result.json``: plain values, NaN as None."""
@@ -159,21 +209,27 @@ class Verdict:
         row |= {"ours": plain(self.ours), "tolerance": claim.tolerance()}
         row |= {"source": claim.source, "certainty": claim.certainty}
         row |= {"verdict": self.outcome, "stand_in": claim.stand_in}
-        rare = {"series": claim.series, "deviation": claim.deviation}
-        return row | {name: text for name, text in rare.items() if text is not None}
+        rare: dict[str, Any] = {"series": claim.series, "deviation": claim.deviation}
+        rare["reason"] = self.reason
+        if self.point is not None:
+            row["published"] = self.point.published
+            farthest = {name: getattr(self.point, name) for name in ("series", "x", "quantity")}
+            rare |= {"farthest": {**farthest, "unit": self.point.unit}, "judged": self.judged}
+        return row | {name: value for name, value in rare.items() if value is not None}
 
 
-def judge(claim: Claim, value: Any) -> Verdict:
+def judge(claim: Claim, value: Any, reason: Reason = NOT_PUBLISHED) -> Verdict:
     """Compare a value with a claim.
 
     ``reproduced``: the tolerance holds and the relation holds, as far as the claim has them.
-    ``partial``: only the relation holds. ``not comparable``: the value is None or NaN.
+    ``partial``: only the relation holds. ``not comparable``: the value is None or NaN; ``reason``
+    says why.
     """
     try:
         value = plain(value)
         items = list(flat(value))
         if all(item is None for item in items):
-            return Verdict(claim, value, NOT_COMPARABLE)
+            return Verdict(claim, value, NOT_COMPARABLE, reason)
         accepted = claim.accept is None or within(claim.accept, claim.published, value)
     except ClaimError as error:
         raise ClaimError(f"claim {claim.id}: {error}") from None
@@ -186,9 +242,17 @@ def judge(claim: Claim, value: Any) -> Verdict:
 
 
 def judge_all(
-    claims: Sequence[Claim], values: Mapping[str, Any], points: Sequence[Point] = ()
+    claims: Sequence[Claim],
+    values: Mapping[str, Any],
+    points: Sequence[Point] = (),
+    *,
+    reason: Reason = NOT_PUBLISHED,
 ) -> list[Verdict]:
-    """Judge claims about a series by its points, the others by ``values``, keyed by claim id."""
+    """Judge claims about a series by its points, the others by ``values``, keyed by claim id.
+
+    ``reason``: why claims without a value are not comparable. A series may lack points only where
+    a run is smaller than the paper's.
+    """
     wanted = [claim.id for claim in claims if claim.series is None]
     missing = [name for name in wanted if name not in values]
     extra = [name for name in values if name not in wanted]
@@ -200,24 +264,45 @@ def judge_all(
             "save() must match the claims of the parameter file, None where not comparable"
         )
     return [
-        judge(claim, values[claim.id]) if claim.series is None else _judge_series(claim, points)
+        judge(claim, values[claim.id], reason)
+        if claim.series is None
+        else _judge_series(claim, points, reason)
         for claim in claims
     ]
 
 
-def _judge_series(claim: Claim, points: Sequence[Point]) -> Verdict:
-    """Judge a claim by every judged point of its series; the largest distance decides."""
-    chosen = [point for point in points if point.series == claim.series and not point.aside]
+def _judge_series(claim: Claim, points: Sequence[Point], reason: Reason) -> Verdict:
+    """Judge a claim by every point of its series; the farthest decides and is shown."""
+    chosen = [point for point in points if claim.judges(point)]
     if not chosen:
+        if reason != NOT_PUBLISHED:
+            return Verdict(claim, None, NOT_COMPARABLE, reason)
         names = ", ".join(sorted({point.series for point in points})) or "none"
-        raise ClaimError(f"claim {claim.id}: no point of series {claim.series!r} (series: {names})")
+        series = ", ".join(_listed(claim.series))
+        raise ClaimError(f"claim {claim.id}: no point of series {series!r} (series: {names})")
+    if all(point.ours is None for point in chosen):
+        return Verdict(claim, None, NOT_COMPARABLE, reason)
     published = [point.published for point in chosen]
     ours = [point.ours for point in chosen]
-    return judge(claim.model_copy(update={"published": published}), ours)
+    outcome = judge(claim.model_copy(update={"published": published}), ours).outcome
+    farthest = max(chosen, key=lambda point: _excess(claim, point))
+    return Verdict(claim, farthest.ours, outcome, point=farthest, judged=len(chosen))
+
+
+def _excess(claim: Claim, point: Point) -> float:
+    """How far a point is from its published value; infinite if this run has none."""
+    if point.ours is None or not math.isfinite(point.ours):
+        return math.inf
+    return excess(claim.accept, claim.relation, point.published, point.ours)
 
 
 def points_of(
-    verdicts: Sequence[Verdict], others: Sequence[Point] = (), *, data: str, rules: str
+    verdicts: Sequence[Verdict],
+    others: Sequence[Point] = (),
+    *,
+    data: str,
+    rules: str,
+    origin: str = "simulation",
 ) -> list[Point]:
     """Points of the claims that have published numbers and are about no series.
 
@@ -238,6 +323,7 @@ def points_of(
         certainty = certainty if certainty in ("paper", "artifact", "plot") else "text"
         facts: dict[str, Any] = {"series": claim.id, "quantity": claim.what, "rules": rules}
         facts |= {"certainty": certainty, "data": "stand-in" if claim.stand_in else data}
+        facts["origin"] = claim.origin or origin
         for number, (value, our_value) in enumerate(zip(published, ours, strict=True)):
             # A published 0 is our own wording ("no distance"), not a number of the paper.
             if value:
@@ -247,6 +333,23 @@ def points_of(
     return points
 
 
-def worst(outcomes: Iterable[str]) -> str | None:
-    """Worst outcome; None without outcomes."""
-    return max(outcomes, key=OUTCOMES.index, default=None)
+def is_own_check(kind: str, certainty: str) -> bool:
+    """Whether a claim is a check of this package, which no printed value decides.
+
+    An example whose value is derived here is one, too.
+    """
+    return kind == "check" or (kind == "example" and certainty.startswith("derived"))
+
+
+def figure_verdict(rows: Iterable[Mapping[str, Any]]) -> str | None:
+    """Worst verdict of the claims of a figure; own checks count only where they fail.
+
+    `OWN_CHECKS` if all claims are own checks that hold; None without claims.
+    """
+    rows = list(rows)
+    outcomes = [
+        row["verdict"]
+        for row in rows
+        if row["verdict"] != REPRODUCED or not is_own_check(row["kind"], row["certainty"])
+    ]
+    return max(outcomes, key=OUTCOMES.index, default=OWN_CHECKS if rows else None)

@@ -12,8 +12,16 @@ import pandas as pd
 
 from repro.base import paths
 from repro.base.errors import ParamError
-from repro.figures import data, params, saved, sweep
-from repro.figures.claims import judge_all, points_of
+from repro.figures import data, params, saved, sweep, variation
+from repro.figures.claims import (
+    DATA_NOT_AVAILABLE,
+    DATA_NOT_PUBLIC,
+    NOT_AT_THIS_PROFILE,
+    NOT_PUBLISHED,
+    Reason,
+    judge_all,
+    points_of,
+)
 from repro.figures.fingerprint import fingerprint
 from repro.figures.notebook import Kernel, shell
 from repro.figures.points import COLUMNS, read_points
@@ -26,6 +34,7 @@ from repro.model.policy import Policy
 from repro.model.records import Result
 from repro.perf.throughput import ThroughputTable
 from repro.perf.throughput_files import is_stand_in, load_throughputs
+from repro.plot.published_marks import fade_published
 from repro.plot.style import Chart, caption, render
 from repro.trace.load import load
 
@@ -62,8 +71,11 @@ class FigureRun:
         Inputs of the parameter file after profile and overrides.
     published : dict
         Published value of each claim, by claim id.
+    variation : dict
+        Inputs that differ from those of the parameter file, ``{name: [here, parameter file]}``. If
+        there are any, nothing is judged.
     folder : Path
-        Where :meth:`save` writes.
+        Where :meth:`save` writes: the figure's folder, or a folder of its own for a variation.
     """
 
     def __init__(
@@ -95,7 +107,8 @@ class FigureRun:
         self.seed = seed
         self.inputs = Inputs(self._spec.merged(profile, overrides))
         self.published = {claim.id: claim.published for claim in self._spec.claims}
-        self.folder = out / entry.id
+        self.variation = variation.differences(self._spec, profile, overrides)
+        self.folder = variation.folder(out, entry.id, self.variation, profile, seed)
         self._stem = entry.stem
 
     def __repr__(self) -> str:
@@ -251,13 +264,21 @@ class FigureRun:
         stand_in = self._stand_in()
         facts = {
             "data": "stand-in" if stand_in else self._spec.data,
+            "origin": self._spec.origin,
             "rules": params.judged_rules(self.inputs),
         }
         own_points = [] if points is None else read_points(points, **facts)
-        verdicts = judge_all(self._spec.claims, values or {}, own_points)
-        all_points = [*own_points, *points_of(verdicts, own_points, **facts)]
+        if self.variation:
+            verdicts = []
+            all_points = []
+        else:
+            verdicts = judge_all(self._spec.claims, values or {}, own_points, reason=self._reason())
+            all_points = [*own_points, *points_of(verdicts, own_points, **facts)]
         run = {name: getattr(self, name) for name in ("id", "profile", "seed")}
         run |= {"stand_in": stand_in, "notes": self._notes, "params": dict(self.inputs)}
+        if self.variation:
+            run["variation"] = self.variation
+            fade_published(plot, variation.setting_text(self.variation))
         seeds = self._seeds | {used.seed for used in self._used.values() if used.seed is not None}
         caption(plot, saved.title_line(self._spec, run, verdicts, seeds))
         files = {f"{self._stem}.{suffix}": render(plot, suffix) for suffix in ("png", "svg")}
@@ -284,11 +305,22 @@ class FigureRun:
         write_whole(self.folder / saved.RESULT, saved.to_json(result))
         if isinstance(plot, Chart) and not plot.shown and shell() is not None:
             plot._ipython_display_()
+        if self.variation:
+            return saved.Verdicts.of_variation(self.variation, self.folder, saved.remarks(run))
         return saved.Verdicts.of(verdicts, all_points, saved.remarks(run))
 
     def _record(self, used: data.Used) -> None:
         """Record the provenance of a data set."""
         self._used[used.name, used.kind, used.seed] = used
+
+    def _reason(self) -> Reason:
+        """Why a claim without a value is not comparable in this run."""
+        replaced = [used.name for used in self._used.values() if used.kind == data.STAND_IN]
+        if any(map(public.is_known, replaced)):
+            return DATA_NOT_AVAILABLE
+        if self.profile != "paper":
+            return NOT_AT_THIS_PROFILE
+        return DATA_NOT_PUBLIC if self._stand_in() else NOT_PUBLISHED
 
     def _stand_in(self) -> str | None:
         """Text that names the stand-ins of this run; None without any."""

@@ -13,7 +13,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 from repro.base import paths
 from repro.base.errors import ClaimError, ParamError, ReproError, near, refuse_unknown
 from repro.figures.claims import Claim
-from repro.figures.points import Data
+from repro.figures.points import Data, Origin
 from repro.figures.tolerance import Strict
 from repro.files.strict_yaml import MAX_BYTES, KeyPath, Located, parse_yaml
 from repro.files.whole import read_small
@@ -39,6 +39,8 @@ class FigureSpec(Strict):
     stand_in: str | None = None
     #: source of the data of the points; claims on a stand-in have that
     data: Data = "author's"
+    #: how the published numbers of the points came to be
+    origin: Origin = "simulation"
     claims: list[Claim] = Field(default_factory=list)
 
     @field_validator("title", "reference", "shows")

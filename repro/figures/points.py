@@ -13,10 +13,15 @@ from repro.figures.tolerance import Strict, Text, is_number, plain
 
 Certainty = Literal["paper", "artifact", "plot", "text"]
 Data = Literal["author's", "public", "stand-in", "model"]
+#: How a published number came to be: ``simulation`` of the authors, ``testbed``: measured on
+#: hardware, ``example``: worked by hand, ``text``: stated in the paper or its files, e.g. a table
+#: of inputs.
+Origin = Literal["simulation", "testbed", "example", "text"]
+ORIGINS: tuple[Origin, ...] = ("simulation", "testbed", "example", "text")
 #: Columns of the points file; ``distance`` is signed and relative, ours / published - 1.
 COLUMNS = (
     *("series", "x", "quantity", "published", "ours", "unit"),
-    *("distance", "certainty", "data", "rules"),
+    *("distance", "certainty", "data", "origin", "rules"),
 )
 #: Relative distances for which the headline gives the share of points.
 SHARES = (0.01, 0.02, 0.1)
@@ -33,6 +38,7 @@ class Point(Strict):
     unit: str = ""
     certainty: Certainty
     data: Data
+    origin: Origin = "simulation"
     rules: Text
     #: computed and shown but not judged, e.g. under another rule set
     aside: bool = False

@@ -5,19 +5,32 @@ import hashlib
 import html
 import json
 import math
-from collections.abc import Collection, Mapping, Sequence
+import os
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pandas as pd
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
+from pandas.io.formats.style import Styler
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from repro.base import paths
 from repro.base.errors import ReproError
+from repro.figures import variation
 from repro.figures.cache import RECORDED, versions
-from repro.figures.claims import MISSED, OUTCOMES, PARTIAL, REPRODUCED, ClaimText, Verdict, worst
+from repro.figures.claims import (
+    MISSED,
+    OUTCOMES,
+    PARTIAL,
+    REPRODUCED,
+    ClaimText,
+    Verdict,
+    figure_verdict,
+    is_own_check,
+)
 from repro.figures.params import FigureSpec, judged_rules
 from repro.figures.points import Point, shares
 from repro.figures.tolerance import show
@@ -30,7 +43,11 @@ MAX_BYTES = 64 << 20
 #: The exact versions that the committed results were made with.
 LOCK = "constraints.txt"
 
+#: Background of a verdict in a notebook's table.
+_COLORS = {"reproduced": "#cfe8cf", "partial": "#fbe6b5", "missed": "#f6c9c4", "holds": "#dfe7f2"}
+
 _Outcome = Literal["reproduced", "not comparable", "partial", "missed"]
+_FigureVerdict = Literal["reproduced", "not comparable", "partial", "missed", "own checks only"]
 
 
 class _Saved(BaseModel):
@@ -78,7 +95,9 @@ class _Result(_Saved):
     versions: dict[str, str]
     lock: _Lock | None = None
     files: dict[str, str] | None = None
-    verdict: _Outcome | None
+    verdict: _FigureVerdict | None
+    #: differences from the paper's parameters, ``{name: [here, paper]}``; without claims
+    variation: dict[str, list[Any]] = {}
     claims: list[_Row]
     points: list[_Point]
     wall_s: float | None = None
@@ -131,7 +150,10 @@ def title_line(
         texts.append(seeds_text(run_seeds))
     if "rules" in run["params"]:
         texts.append(f"{judged_rules(run['params'])} rules")
-    texts += _verdict_counts(verdicts) or ["no claims"]
+    if run.get("variation"):
+        texts.append(f"variation, not judged: {variation.text(run['variation'])}")
+    else:
+        texts += _counts(verdicts) or ["no claims"]
     # A source of data that the parameter file does not name is only the default.
     if not run["stand_in"] and "data" in spec.model_fields_set:
         names = {"model": "model", "author's": "authors' data"}
@@ -140,23 +162,30 @@ def title_line(
     return " · ".join([*texts, *remarks(run).values()])
 
 
-def _verdict_counts(verdicts: Sequence[Verdict]) -> list[str]:
-    """Count verdicts in words: a text for claims of the paper, a text for checks of our own."""
+def verdict_counts(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Count verdicts in words: a text for claims of the paper, a text for checks of our own.
+
+    >>> rows = [{"verdict": "reproduced", "kind": kind, "certainty": "paper"}
+    ...         for kind in ("number", "check")]
+    >>> verdict_counts([*rows, {**rows[0], "verdict": "missed"}])
+    ['1 of 2 claims reproduced, 1 missed', '1 of 1 own checks hold']
+    """
+    outcomes: dict[bool, list[str]] = {False: [], True: []}
+    for row in rows:
+        outcomes[is_own_check(row["kind"], row["certainty"])].append(row["verdict"])
     texts = []
     for own, noun, success in ((False, "claims", "reproduced"), (True, "own checks", "hold")):
-        outcomes = [verdict.outcome for verdict in verdicts if _is_own_check(verdict) is own]
-        if outcomes:
-            others = [name for name in OUTCOMES[1:] if name in outcomes]
-            rest = "".join(f", {outcomes.count(name)} {name}" for name in others)
-            count = outcomes.count(REPRODUCED)
-            texts.append(f"{count} of {len(outcomes)} {noun} {success}{rest}")
+        tally = Counter(outcomes[own])
+        if tally:
+            others = "".join(f", {tally[name]} {name}" for name in OUTCOMES[1:] if tally[name])
+            total = sum(tally.values())
+            texts.append(f"{tally[REPRODUCED]} of {total} {noun} {success}{others}")
     return texts
 
 
-def _is_own_check(verdict: Verdict) -> bool:
-    """Tell whether a claim is a check of our own, which no printed value decides."""
-    derived = verdict.claim.kind == "example" and verdict.claim.certainty.startswith("derived")
-    return derived or verdict.claim.kind == "check"
+def _counts(verdicts: Sequence[Verdict]) -> list[str]:
+    """Count verdicts in words, as `verdict_counts`."""
+    return verdict_counts(verdict.row() for verdict in verdicts)
 
 
 def seeds_text(seeds: Any) -> str:
@@ -195,13 +224,14 @@ def result(
 ) -> dict[str, Any]:
     """Content of ``result.json``, without fingerprint, files and wall time."""
     about = {name: getattr(spec, name) for name in ("paper", "kind", "title", "reference", "shows")}
+    rows = [verdict.row() for verdict in verdicts]
     return {
         **{"id": run["id"], **about, **run},
         "data": used,
         "versions": versions(),
         "lock": lock(paths.project_root()),
-        "verdict": worst(verdict.outcome for verdict in verdicts),
-        "claims": [verdict.row() for verdict in verdicts],
+        "verdict": figure_verdict(rows),
+        "claims": rows,
         "points": [point.row() for point in points],
     }
 
@@ -217,25 +247,78 @@ class Verdicts(pd.DataFrame):
         columns = ["verdict", "claim", "published", "ours", "tolerance", "certainty", "source"]
         rows = [verdict.row() for verdict in verdicts]
         for row in rows:
-            values = {name: show(row[name]) for name in ("published", "ours")}
-            row |= {"claim": row["what"], **values}
+            published, ours = shown_values(row)
+            word = verdict_word(row)
+            row |= {"claim": row["what"], "published": published, "ours": ours, "verdict": word}
         frame = cls(rows, columns=[*columns, "kind"])
         frame.attrs["sentence"] = summary(verdicts, points, notes)
         return frame
 
+    @classmethod
+    def of_variation(
+        cls, changed: Mapping[str, list[Any]], folder: Path, notes: Mapping[str, str]
+    ) -> "Verdicts":
+        """Make the empty table of a variation, which nothing judges."""
+        frame = cls(columns=["verdict", "claim"])
+        sentences = [
+            f"Variation of the paper's figure: {variation.text(changed)}",
+            "Nothing is judged; published values belong to the paper's setting",
+            f"Saved in {os.path.relpath(folder, paths.project_root())}",
+            *(text[0].upper() + text[1:] for text in notes.values()),
+        ]
+        frame.attrs["sentence"] = " ".join(f"{sentence}." for sentence in sentences)
+        return frame
+
     def __repr__(self) -> str:
+        if self.empty:
+            return str(self.attrs["sentence"])
         return f"{self.attrs['sentence']}\n\n{self.to_string(index=False)}"
 
     def _repr_html_(self) -> str:
-        with pd.option_context("display.max_colwidth", None):
-            table = self.to_html(index=False, border=0, justify="left")
-        aligned = table.replace("<td>", '<td style="text-align: left">')
-        return f"<p>{html.escape(self.attrs['sentence'])}</p>\n{aligned}"
+        sentence = f"<p>{html.escape(self.attrs['sentence'])}</p>"
+        if self.empty:
+            return sentence
+        shown = Styler(self.astype(str), uuid="verdicts", cell_ids=False).hide()
+        shown = shown.format(escape="html").map(_tone, subset=["verdict"])
+        shown = shown.set_table_styles([{"selector": "th, td", "props": "text-align: left"}])
+        return f"{sentence}\n{shown.to_html()}"
+
+
+def _tone(verdict: Any) -> str:
+    """CSS of a cell with a verdict."""
+    color = _COLORS.get(str(verdict))
+    return f"background-color: {color}; color: #111" if color else ""
+
+
+def shown_values(row: Mapping[str, Any]) -> tuple[str, str]:
+    """Texts of the published value and ours in a claim's row; of a series, at its farthest point.
+
+    >>> farthest = {"series": "las", "x": 4.4, "quantity": "average JCT", "unit": "h"}
+    >>> shown_values({"published": 25.7, "ours": 29.71, "farthest": farthest, "judged": 11})
+    ('25.7 h at 4.4 (farthest of 11)', '29.71 h')
+    """
+    published = show(row["published"])
+    ours = show(row["ours"])
+    farthest = row.get("farthest")
+    if not farthest:
+        return published, ours
+    unit = f" {farthest['unit']}" if farthest["unit"] else ""
+    where = f" at {show(farthest['x'])}" if farthest["x"] is not None else ""
+    several = f" (farthest of {row['judged']})" if row["judged"] > 1 else ""
+    return f"{published}{unit}{where}{several}", f"{ours}{unit}"
+
+
+def verdict_word(row: Mapping[str, Any]) -> str:
+    """Verdict of a claim's row in words: own checks hold; what is not comparable has its reason."""
+    if row["verdict"] == REPRODUCED and is_own_check(row["kind"], row["certainty"]):
+        return "holds"
+    reason = f": {row['reason']}" if row.get("reason") else ""
+    return f"{row['verdict']}{reason}"
 
 
 def summary(verdicts: Sequence[Verdict], points: Sequence[Point], notes: Mapping[str, str]) -> str:
     """Sentences on claims reproduced and missed, distances from published numbers, and remarks."""
-    sentences = _verdict_counts(verdicts)
+    sentences = _counts(verdicts)
     for outcome in (PARTIAL, MISSED):
         texts = [verdict.claim.what for verdict in verdicts if verdict.outcome == outcome]
         if texts:

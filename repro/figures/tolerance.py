@@ -129,6 +129,11 @@ class Relation(Strict):
         """Tell whether ``value`` keeps the bound."""
         return all(_ORDERS[name][1](value, bound) for name, bound in self._bounds())
 
+    def shortfall(self, value: float) -> float:
+        """How far a value is from keeping the bound; negative if it keeps it."""
+        ((name, bound),) = self._bounds()
+        return bound - value if name in ("gt", "ge") else value - bound
+
     def text(self) -> str:
         """Relation as a text (``> 1``)."""
         return "".join(f"{_ORDERS[name][0]} {bound:g}" for name, bound in self._bounds())
@@ -181,6 +186,27 @@ def within(accept: Accept, published: Any, value: Any) -> bool:
     highs = spread(accept.high, len(wanted))
     rows = zip(wanted, ours, lows, highs, strict=True)
     return all(_near(accept, *row) for row in rows if row[0] is not None)
+
+
+def excess(
+    accept: Accept | None, relation: Relation | None, published: float, ours: float
+) -> float:
+    """How far a value lies from its published value, by the measure of the tolerance.
+
+    Relative for ``rel`` and ``exact``, in units of the value for ``abs``; beyond the nearer bound
+    for a band; towards the bound for a relation alone.
+    """
+    if accept is None:
+        assert relation is not None
+        return relation.shortfall(ours)
+    if accept.abs is not None:
+        return abs(ours - published)
+    if accept.rel is not None or accept.exact:
+        distance = abs(ours - published)
+        return distance / abs(published) if published else distance
+    low = accept.low if isinstance(accept.low, float) else -math.inf
+    high = accept.high if isinstance(accept.high, float) else math.inf
+    return max(low - ours, ours - high)
 
 
 def spread(bound: float | list[float] | None, size: int) -> list[Any]:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patheffects import AbstractPathEffect, withStroke
 
@@ -15,6 +16,8 @@ _DARK = "#262626"
 #: Label of published artists; the leading underscore keeps it out of matplotlib's own legend.
 _NAME = "_published"
 _WHISKERS = "_published, ±1 s.d."
+#: Opacity of published values that belong to another setting.
+_PALE = 0.3
 #: Number of markers, about, on a curve of many points.
 _MARKERS_ON_CURVE = 12
 
@@ -86,6 +89,19 @@ def name_published(
     axes.annotate(
         text, point, (right, up), textcoords="offset points", ha=side, fontsize=5.5, color=_DARK
     )
+
+
+def fade_published(figure: Figure, setting: str) -> None:
+    """Make published values of a figure pale and add the setting they belong to to its legends."""
+    for axes in figure.axes:
+        for artist in [*axes.lines, *axes.collections, *axes.texts]:
+            if artist.get_label() in (_NAME, _WHISKERS) or artist.get_gid() == _NAME:
+                artist.set_alpha(_PALE)
+    legends = [*figure.legends, *(axes.get_legend() for axes in figure.axes)]
+    for legend in filter(None, legends):
+        for text in legend.get_texts():
+            if text.get_text().startswith(_NAME.removeprefix("_")) and setting:
+                text.set_text(f"{text.get_text()}, for {setting}")
 
 
 @styled

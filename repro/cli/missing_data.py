@@ -1,0 +1,26 @@
+"""Public files that are missing here: named after a batch and a check, exit 3 on request."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from repro.batch import check
+from repro.cli.lines import say
+
+#: Exit code of results without all public data.
+EXIT_CODE = 3
+RequireData = Annotated[
+    bool,
+    typer.Option(
+        "--require-data", help="Exit 3 if claims lack public data that is not available here."
+    ),
+]
+
+
+def say_missing(figures: Sequence[check.Stored]) -> bool:
+    """Print the public files that some figures lack; tell whether there are any."""
+    line = check.missing_data_line(figures)
+    if line:
+        say(line)
+    return bool(line)

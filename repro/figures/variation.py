@@ -1,0 +1,88 @@
+"""Variations: runs of a figure with other parameters than the paper's, which nothing judges."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from repro.base import paths
+from repro.figures.cache import key
+from repro.figures.params import FigureSpec
+
+#: Inputs that change no result.
+_WITHOUT_EFFECT = frozenset({"workers"})
+#: Folder of variations below the folder of results.
+FOLDER = "variations"
+#: Letters of the name of a variation's folder.
+_NAME_LETTERS = 10
+_LONGEST_TEXT = 60
+
+
+def differences(
+    spec: FigureSpec, profile: str, overrides: Mapping[str, Any], extra: Any = None
+) -> dict[str, list[Any]]:
+    """Find inputs that differ from the parameter file's, ``{name: [here, parameter file]}``."""
+    usual = spec.merged(profile, {})
+    changed = {
+        name: [value, usual[name]]
+        for name, value in overrides.items()
+        if value is not None
+        and name in usual
+        and name not in _WITHOUT_EFFECT
+        and value != usual[name]
+    }
+    return {**changed, "extra": [extra, None]} if extra else changed
+
+
+def folder(out: Path, figure_id: str, changed: Mapping[str, Any], profile: str, seed: Any) -> Path:
+    """Folder of a run: that of the figure below ``out``, for a variation one of its own.
+
+    Variations of the usual folders of results are in ``build/variations``.
+    """
+    if not changed:
+        return out / figure_id
+    name = key(changed, profile, seed)[:_NAME_LETTERS]
+    return variations_folder(out) / figure_id / name
+
+
+def variations_folder(out: Path) -> Path:
+    """Folder with the variations that belong to a folder of results."""
+    usual = (paths.build_dir(), paths.figures_dir())
+    return paths.build_dir().parent / FOLDER if out.resolve() in usual else out / FOLDER
+
+
+def text(changed: Mapping[str, list[Any]]) -> str:
+    """Differences in words: ``cluster 4x8 instead of 8x8``.
+
+    >>> text({"cluster": ["4x8", "8x8"], "extra": [["newest"], None]})
+    'cluster 4x8 instead of 8x8; with newest'
+    """
+    return "; ".join(_difference(name, *values) for name, values in changed.items())
+
+
+def setting_text(usual: Mapping[str, list[Any]]) -> str:
+    """The paper's settings where a run differs: ``cluster 8x8``; empty if nothing does.
+
+    >>> setting_text({"cluster": ["4x8", "8x8"], "extra": [["newest"], None]})
+    'cluster 8x8'
+    """
+    texts = [f"{name} {_short(paper)}" for name, (_, paper) in usual.items() if name != "extra"]
+    return ", ".join(texts)
+
+
+def _difference(name: str, here: Any, paper: Any) -> str:
+    """One difference in words."""
+    if name == "extra":
+        return f"with {_short(here)}"
+    return f"{name} {_short(here)} instead of {_short(paper)}"
+
+
+def _short(value: Any) -> str:
+    """Value in words, cut where it is long."""
+    if isinstance(value, list | tuple):
+        value = ", ".join(map(_short, value))
+    elif isinstance(value, Mapping):
+        value = ", ".join(f"{name}: {_short(item)}" for name, item in value.items())
+    shown = "the default" if value is None else str(value)
+    return shown if len(shown) <= _LONGEST_TEXT else f"{shown[: _LONGEST_TEXT - 1]}…"
