@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pydantic import ValidationInfo, field_validator, model_validator
@@ -145,8 +145,6 @@ class Claim(ClaimText):
             raise ValueError(f"kind {self.kind} judges no series; only number and order do")
         if self.series is None and (self.at is not None or self.quantity is not None):
             raise ValueError("at and quantity choose points of a series; name the series")
-        if self.series is not None and self.accept is not None and self.accept.bounds() is not None:
-            raise ValueError("a claim about a series has one bound for all points")
         if self.accept is None and self.relation is None:
             raise ValueError("needs accept or relation, or nothing could fail it")
         return self
@@ -201,6 +199,8 @@ class Verdict:
     reason: Reason | None = None
     point: Point | None = None
     judged: int = 0
+    #: what tells the farthest point from the others: x, series, quantity
+    where: Mapping[str, Any] = field(default_factory=dict)
 
     def row(self) -> dict[str, Any]:
         """Row of ``result.json``: plain values, NaN as None."""
@@ -213,8 +213,7 @@ class Verdict:
         rare["reason"] = self.reason
         if self.point is not None:
             row["published"] = self.point.published
-            farthest = {name: getattr(self.point, name) for name in ("series", "x", "quantity")}
-            rare |= {"farthest": {**farthest, "unit": self.point.unit}, "judged": self.judged}
+            rare |= {"farthest": {**self.where, "unit": self.point.unit}, "judged": self.judged}
         return row | {name: value for name, value in rare.items() if value is not None}
 
 
@@ -285,15 +284,18 @@ def _judge_series(claim: Claim, points: Sequence[Point], reason: Reason) -> Verd
     published = [point.published for point in chosen]
     ours = [point.ours for point in chosen]
     outcome = judge(claim.model_copy(update={"published": published}), ours).outcome
-    farthest = max(chosen, key=lambda point: _excess(claim, point))
-    return Verdict(claim, farthest.ours, outcome, point=farthest, judged=len(chosen))
-
-
-def _excess(claim: Claim, point: Point) -> float:
-    """How far a point is from its published value; infinite if this run has none."""
-    if point.ours is None or not math.isfinite(point.ours):
-        return math.inf
-    return excess(claim.accept, claim.relation, point.published, point.ours)
+    finite = [math.nan if value is None else value for value in ours]
+    distances = excess(claim.accept, claim.relation, published, finite)
+    # a value that this run does not have is farther than any other
+    ranks = [-distance if math.isfinite(distance) else -math.inf for distance in distances]
+    farthest = chosen[ranks.index(min(ranks))]
+    named = ["x"]
+    named += [
+        name for name in ("series", "quantity") if len({getattr(p, name) for p in chosen}) > 1
+    ]
+    where = {name: getattr(farthest, name) for name in sorted(named)}
+    where = {name: value for name, value in where.items() if value is not None}
+    return Verdict(claim, farthest.ours, outcome, None, farthest, len(chosen), where)
 
 
 def points_of(

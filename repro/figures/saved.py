@@ -293,7 +293,7 @@ def _tone(verdict: Any) -> str:
 def shown_values(row: Mapping[str, Any]) -> tuple[str, str]:
     """Texts of the published value and ours in a claim's row; of a series, at its farthest point.
 
-    >>> farthest = {"series": "las", "x": 4.4, "quantity": "average JCT", "unit": "h"}
+    >>> farthest = {"x": 4.4, "unit": "h"}
     >>> shown_values({"published": 25.7, "ours": 29.71, "farthest": farthest, "judged": 11})
     ('25.7 h at 4.4 (farthest of 11)', '29.71 h')
     """
@@ -303,9 +303,11 @@ def shown_values(row: Mapping[str, Any]) -> tuple[str, str]:
     if not farthest:
         return published, ours
     unit = f" {farthest['unit']}" if farthest["unit"] else ""
-    where = f" at {show(farthest['x'])}" if farthest["x"] is not None else ""
-    several = f" (farthest of {row['judged']})" if row["judged"] > 1 else ""
-    return f"{published}{unit}{where}{several}", f"{ours}{unit}"
+    position = f" at {show(farthest['x'])}" if "x" in farthest else ""
+    facts = [farthest[name] for name in ("series", "quantity") if name in farthest]
+    facts += [f"farthest of {row['judged']}"] if row["judged"] > 1 else []
+    remark = f" ({', '.join(facts)})" if facts else ""
+    return f"{published}{unit}{position}{remark}", f"{ours}{unit}"
 
 
 def verdict_word(row: Mapping[str, Any]) -> str:

@@ -189,24 +189,25 @@ def within(accept: Accept, published: Any, value: Any) -> bool:
 
 
 def excess(
-    accept: Accept | None, relation: Relation | None, published: float, ours: float
-) -> float:
-    """How far a value lies from its published value, by the measure of the tolerance.
+    accept: Accept | None, relation: Relation | None, published: list[float], ours: list[float]
+) -> list[float]:
+    """How far each value lies from its published value, by the measure of the tolerance.
 
     Relative for ``rel`` and ``exact``, in units of the value for ``abs``; beyond the nearer bound
     for a band; towards the bound for a relation alone.
     """
     if accept is None:
         assert relation is not None
-        return relation.shortfall(ours)
+        return [relation.shortfall(value) for value in ours]
+    pairs = list(zip(published, ours, strict=True))
     if accept.abs is not None:
-        return abs(ours - published)
+        return [abs(value - goal) for goal, value in pairs]
     if accept.rel is not None or accept.exact:
-        distance = abs(ours - published)
-        return distance / abs(published) if published else distance
-    low = accept.low if isinstance(accept.low, float) else -math.inf
-    high = accept.high if isinstance(accept.high, float) else math.inf
-    return max(low - ours, ours - high)
+        return [abs(value - goal) / (abs(goal) or 1.0) for goal, value in pairs]
+    lows = [-math.inf if low is None else low for low in spread(accept.low, len(ours))]
+    highs = [math.inf if high is None else high for high in spread(accept.high, len(ours))]
+    rows = zip(ours, lows, highs, strict=True)
+    return [max(low - value, value - high) for value, low, high in rows]
 
 
 def spread(bound: float | list[float] | None, size: int) -> list[Any]:

@@ -1,0 +1,96 @@
+"""Judge stored results again, without running anything: `python tools/rejudge.py [FOLDER]`.
+
+For changes of claims that no run depends on: texts, tolerances, which points a claim judges, the
+origin of points. Pictures name counts of verdicts; a figure whose counts change is listed and has
+to run again.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from repro.base import paths
+from repro.base.errors import ReproError
+from repro.figures import params
+from repro.figures.claims import Reason, figure_verdict, judge_all, points_of
+from repro.figures.params import FigureEntry, FigureSpec
+from repro.figures.points import COLUMNS, read_points
+from repro.figures.saved import RESULT, checksum, table_bytes, to_json, verdict_counts
+from repro.files.whole import write_whole
+
+
+def as_number(stored: Any) -> Any:
+    """Stored value with infinities, which JSON holds as texts, as numbers."""
+    if isinstance(stored, list):
+        return [as_number(item) for item in stored]
+    return float(stored) if stored in ("inf", "-inf") else stored
+
+
+def rejudged(spec: FigureSpec, result: dict[str, Any]) -> dict[str, Any]:
+    """Judge the stored values of a result by the claims of its parameter file."""
+    data = "stand-in" if result["stand_in"] else spec.data
+    rules = params.judged_rules(result["params"])
+    stored = [{**row, "ours": as_number(row["ours"])} for row in result["points"]]
+    of_claims = {(row["id"], row["what"]) for row in result["claims"]}
+    own = [
+        {**row, "origin": row.get("origin", spec.origin)}
+        for row in stored
+        if (row["series"], row["quantity"]) not in of_claims
+    ]
+    points = read_points(pd.DataFrame(own)) if own else []
+    values = {row["id"]: as_number(row["ours"]) for row in result["claims"]}
+    about_values = {claim.id: values[claim.id] for claim in spec.claims if claim.series is None}
+    reason = _reason(result)
+    verdicts = judge_all(spec.claims, about_values, points, reason=reason)
+    facts = {"data": data, "rules": rules, "origin": spec.origin}
+    every = [*points, *points_of(verdicts, points, **facts)]
+    rows = [verdict.row() for verdict in verdicts]
+    verdict = figure_verdict(rows)
+    return {**result, "verdict": verdict, "claims": rows, "points": [p.row() for p in every]}
+
+
+def _reason(result: dict[str, Any]) -> Reason:
+    """Why claims without a value were not comparable in a stored run of the paper's size."""
+    if result["profile"] != "paper":
+        return "not at this profile"
+    return "data not public" if result["stand_in"] else "not published"
+
+
+def rewrite(entry: FigureEntry, folder: Path) -> str:
+    """Rewrite a figure's result and points; return what keeps the picture from being current."""
+    result = json.loads((folder / RESULT).read_text(encoding="utf-8"))
+    again = rejudged(entry.load(), result)
+    name = f"{entry.stem}.points.csv"
+    if again["points"]:
+        columns = [*COLUMNS, *["aside"] * any(row.get("aside") for row in again["points"])]
+        content = table_bytes(pd.DataFrame(again["points"], columns=columns), result)
+        write_whole(folder / name, content)
+        again["files"] = {**result["files"], name: checksum(content)}
+    write_whole(folder / RESULT, to_json(again))
+    before = verdict_counts(result["claims"])
+    after = verdict_counts(again["claims"])
+    return "" if before == after else f"{entry.id}: {before} -> {after}"
+
+
+def main() -> int:
+    """Rewrite all results of a folder, by default the committed figures."""
+    out = Path(sys.argv[1]) if len(sys.argv) > 1 else paths.figures_dir()
+    stale = []
+    for entry in params.discover():
+        if (out / entry.id / RESULT).is_file():
+            try:
+                stale.append(rewrite(entry, out / entry.id))
+            except (KeyError, ReproError) as error:
+                stale.append(f"{entry.id}: must run again ({error})")
+    for line in filter(None, stale):
+        print(line)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
