@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from repro.figures import params
-from repro.figures.claims import MISSED, judge_all, points_of, worst
+from repro.figures.claims import MISSED, NOT_PUBLISHED, figure_verdict, judge_all, points_of
 from repro.figures.points import read_points
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -188,17 +188,19 @@ def check_result(entry, folder, profile):
     stored = [{**row, "ours": numbers(row["ours"])} for row in result["points"]]
     points = read_points(pd.DataFrame(stored)) if stored else []
     values = {row["id"]: numbers(row["ours"]) for row in result["claims"] if "series" not in row}
-    again = judge_all(claims, values, points)
+    reasons = {row["reason"] for row in result["claims"] if "reason" in row}
+    again = judge_all(claims, values, points, reason=min(reasons, default=NOT_PUBLISHED))
     for verdict, row in zip(again, result["claims"], strict=True):
         assert numbers(row) == verdict.row()
         assert verdict.outcome != MISSED or verdict.claim.deviation, row
     data = "stand-in" if result["stand_in"] else entry.load().data
     ids = {claim.id for claim in claims}
     given = [point for point in points if point.series not in ids]
-    derived = points_of(again, given, data=data, rules=params.judged_rules(result["params"]))
+    facts = {"origin": entry.load().origin, "rules": params.judged_rules(result["params"])}
+    derived = points_of(again, given, data=data, **facts)
     assert [point.row() for point in points] == stored
     assert points[len(points) - len(derived) :] == derived
-    assert result["verdict"] == worst(verdict.outcome for verdict in again)
+    assert result["verdict"] == figure_verdict(verdict.row() for verdict in again)
 
 
 def numbers(stored):

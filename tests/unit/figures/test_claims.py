@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from repro.base.errors import ClaimError
 from repro.figures import params
-from repro.figures.claims import MISSED, REPRODUCED, Claim, judge, judge_all, worst
+from repro.figures.claims import MISSED, REPRODUCED, Claim, figure_verdict, judge, judge_all
 from repro.figures.tolerance import Accept, Relation, flat, is_number, show
 
 
@@ -253,9 +253,26 @@ def test_values_and_claims_must_match():
     assert [v.outcome for v in judge_all([claim()], {"gain": np.float64(5)})] == ["reproduced"]
 
 
-def test_worst_and_texts():
-    assert worst([]) is None
-    assert worst(["reproduced", "missed", "partial"]) == "missed"
+@pytest.mark.parametrize(
+    ("rows", "verdict"),
+    [
+        ([], None),
+        ([("number", "reproduced"), ("number", "missed"), ("order", "partial")], "missed"),
+        ([("number", "reproduced"), ("check", "reproduced")], "reproduced"),
+        ([("check", "reproduced"), ("example", "reproduced")], "own checks only"),
+        ([("check", "missed"), ("number", "reproduced")], "missed"),
+    ],
+)
+def test_own_checks_count_only_where_they_fail(rows, verdict):
+    certainty = {"example": "derived", "check": "derived"}
+    found = figure_verdict(
+        {"kind": kind, "verdict": outcome, "certainty": certainty.get(kind, "paper")}
+        for kind, outcome in rows
+    )
+    assert found == verdict
+
+
+def test_texts():
     assert Accept(low=4.2, high=5.8).text() == "4.2 … 5.8"
     assert Accept(rel=0.05).text() == "±5 %"
     assert Relation(gt=1).text() == "> 1"

@@ -65,12 +65,47 @@ def test_the_largest_distance_of_a_series_decides():
         points = read_points(curve(*ours), rules="gavel", **FACTS)
         (verdict,) = judge_all([near], {}, points)
         assert verdict.outcome == outcome
-        assert verdict.row()["published"] == [10.0, 20.0] and verdict.row()["series"] == "LAS"
+        row = verdict.row()
+        assert row["published"] in (10.0, 20.0) and row["ours"] in ours and row["series"] == "LAS"
+        assert row["farthest"] == {"x": row["published"] / 10, "unit": "h"} and row["judged"] == 2
         assert points_of([verdict], data="public", rules="gavel") == []
     aside = read_points(curve(10.0, 40.0).assign(aside=[None, True]), rules="gavel", **FACTS)
     assert judge_all([near], {}, aside)[0].outcome == "reproduced"
     with pytest.raises(ClaimError, match=r"claim las: no point of series 'LAS' \(series: none\)"):
         judge_all([near], {})
+
+
+@pytest.mark.parametrize(
+    ("choice", "published", "ours"),
+    [
+        ({"at": {"le": 1}}, 10.0, 11.0),
+        ({"at": {"gt": 1}}, 20.0, 26.0),
+        ({"at": [1.0]}, 10.0, 11.0),
+        ({"quantity": "p99 JCT"}, 50.0, 70.0),
+        ({"series": ["LAS", "FIFO"]}, 50.0, 70.0),
+    ],
+)
+def test_a_claim_chooses_the_points_it_judges(choice, published, ours):
+    points = read_points(curve(11.0, 26.0), rules="gavel", **FACTS)
+    facts = {**FACTS, "quantity": "p99 JCT"}
+    tail = pd.DataFrame({"series": ["LAS", "FIFO"], "published": 50.0, "ours": [70.0, 60.0]})
+    points += read_points(tail, rules="gavel", **facts)
+    chosen = claim(**{"series": "LAS", "accept": {"rel": 0.05}, **choice})
+    row = judge_all([chosen], {}, points)[0].row()
+    assert (row["published"], row["ours"], row["verdict"]) == (published, ours, "missed")
+
+
+def test_a_claim_without_points_in_a_smaller_run_is_not_comparable():
+    points = read_points(curve(11.0, 26.0), rules="gavel", **FACTS)
+    beyond = claim(series="LAS", at={"gt": 2}, accept={"rel": 0.05})
+    (verdict,) = judge_all([beyond], {}, points, reason="not at this profile")
+    assert verdict.row()["reason"] == "not at this profile" and verdict.point is None
+
+
+def test_a_point_that_never_came_out_is_the_farthest():
+    points = read_points(curve(10.0, float("nan")), rules="gavel", **FACTS)
+    (verdict,) = judge_all([claim(series="LAS", accept={"rel": 0.05})], {}, points)
+    assert verdict.outcome == "missed" and verdict.row()["published"] == 20.0
 
 
 @pytest.mark.parametrize(
