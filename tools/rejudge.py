@@ -19,7 +19,7 @@ from repro.base.errors import ReproError
 from repro.figures import params
 from repro.figures.claims import Reason, figure_verdict, judge_all, points_of
 from repro.figures.params import FigureEntry, FigureSpec
-from repro.figures.points import COLUMNS, read_points
+from repro.figures.points import point_table, read_points
 from repro.figures.saved import RESULT, checksum, table_bytes, to_json, verdict_counts
 from repro.files.whole import write_whole
 
@@ -67,8 +67,7 @@ def rewrite(entry: FigureEntry, folder: Path) -> str:
     again = rejudged(entry.load(), result)
     name = f"{entry.stem}.points.csv"
     if again["points"]:
-        columns = [*COLUMNS, *["aside"] * any(row.get("aside") for row in again["points"])]
-        content = table_bytes(pd.DataFrame(again["points"], columns=columns), result)
+        content = table_bytes(point_table(again["points"]), result)
         write_whole(folder / name, content)
         again["files"] = {**result["files"], name: checksum(content)}
     write_whole(folder / RESULT, to_json(again))

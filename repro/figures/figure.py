@@ -24,7 +24,7 @@ from repro.figures.claims import (
 )
 from repro.figures.fingerprint import fingerprint
 from repro.figures.notebook import Kernel, shell
-from repro.figures.points import COLUMNS, read_points
+from repro.figures.points import point_table, read_points
 from repro.figures.progress import write_progress
 from repro.figures.sweep import Case, MeasuredJobs
 from repro.files import public
@@ -248,8 +248,9 @@ class FigureRun:
             None where not comparable.
         points : DataFrame, optional
             Published numbers and ours: columns series, x, quantity, published, ours, unit,
-            certainty; data and rules where they differ from the figure's; aside (true) for points
-            that are not judged. Claims with published numbers add their own points.
+            certainty; data, origin and rules where they differ from the figure's; aside (true) for
+            points that are not judged, uncounted (true) for points that only claims judge. Claims
+            with published numbers add their own points.
 
         Returns
         -------
@@ -285,8 +286,7 @@ class FigureRun:
         files[f"{self._stem}.csv"] = saved.table_bytes(table, run)
         points_file = f"{self._stem}.points.csv"
         if all_points:
-            columns = [*COLUMNS, *["aside"] * any(point.aside for point in all_points)]
-            rows = pd.DataFrame([point.row() for point in all_points], columns=columns)
+            rows = point_table(point.row() for point in all_points)
             files[points_file] = saved.table_bytes(rows, run)
         by_name = sorted(
             self._used.values(), key=lambda used: (used.name, used.kind, used.seed or 0)

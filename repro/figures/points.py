@@ -23,6 +23,8 @@ COLUMNS = (
     *("series", "x", "quantity", "published", "ours", "unit"),
     *("distance", "certainty", "data", "origin", "rules"),
 )
+#: Columns of the points file only where a point has them.
+FLAGS = ("aside", "uncounted")
 #: Relative distances for which the headline gives the share of points.
 SHARES = (0.01, 0.02, 0.1)
 
@@ -42,6 +44,9 @@ class Point(Strict):
     rules: Text
     #: computed and shown but not judged, e.g. under another rule set
     aside: bool = False
+    #: judged by claims but not counted among published numbers: it follows from other points, or
+    #: lies between the counted points of a curve
+    uncounted: bool = False
 
     @field_validator("published")
     @classmethod
@@ -53,9 +58,10 @@ class Point(Strict):
     def row(self) -> dict[str, Any]:
         """Row of ``result.json`` and of the points file."""
         row: dict[str, Any] = dict.fromkeys(COLUMNS) | dict(self)
-        if not self.aside:
+        for name in FLAGS:
             # Few points have it, so it is left out where it is false.
-            del row["aside"]
+            if not row[name]:
+                del row[name]
         if self.ours is not None and math.isfinite(self.ours) and self.published != 0:
             row["distance"] = self.ours / self.published - 1
         return row
@@ -70,8 +76,9 @@ def read_points(frame: pd.DataFrame, **default: str) -> list[Point]:
         for name in ("published", "ours", "x"):
             if is_number(values.get(name)):
                 values[name] = float(values[name])
-        if values.get("aside") is None:
-            values.pop("aside", None)
+        for name in FLAGS:
+            if values.get(name) is None:
+                values.pop(name, None)
         try:
             points.append(Point.model_validate({**default, **values}))
         except ValidationError as error:
@@ -84,15 +91,23 @@ def read_points(frame: pd.DataFrame, **default: str) -> list[Point]:
     return points
 
 
-def thinned(frame: pd.DataFrame, by: Sequence[str], most: int = 11) -> pd.DataFrame:
-    """Keep at most ``most`` rows of each curve, evenly spaced, with its first and its last.
+def point_table(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+    """Table of rows of points, with the columns of the points file."""
+    rows = list(rows)
+    flags = [name for name in FLAGS if any(row.get(name) for row in rows)]
+    return pd.DataFrame(rows, columns=[*COLUMNS, *flags])
 
-    The rows of a curve have equal values in columns ``by``.
+
+def with_counted(frame: pd.DataFrame, by: Sequence[str], most: int = 11) -> pd.DataFrame:
+    """Mark all but ``most`` rows of each curve as ``uncounted``, so that no curve outweighs others.
+
+    The rows of a curve have equal values in columns ``by``. The counted rows are evenly spaced, the
+    first and the last among them.
 
     Examples
     --------
     >>> curve = pd.DataFrame({"series": "LAS", "x": range(21)})
-    >>> thinned(curve, ["series"])["x"].tolist()
+    >>> curve[~with_counted(curve, ["series"])["uncounted"]]["x"].tolist()
     [0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20]
     """
     groups = frame.groupby(list(by), sort=False, dropna=False)
@@ -100,14 +115,31 @@ def thinned(frame: pd.DataFrame, by: Sequence[str], most: int = 11) -> pd.DataFr
     size = groups[frame.columns[0]].transform("size")
     step = (size - 1).clip(lower=1) / (most - 1)
     # Of each multiple of the step, the nearest row.
-    is_kept = (size <= most) | (number == (np.round(number / step) * step).round())
-    kept: pd.DataFrame = frame[is_kept]
+    is_counted = (size <= most) | (number == (np.round(number / step) * step).round())
+    return frame.assign(uncounted=~is_counted)
+
+
+def thinned(frame: pd.DataFrame, by: Sequence[str], most: int = 11) -> pd.DataFrame:
+    """Keep the rows that `with_counted` counts, for curves of hundreds of points.
+
+    Examples
+    --------
+    >>> curve = pd.DataFrame({"series": "LAS", "x": range(201)})
+    >>> len(thinned(curve, ["series"]))
+    11
+    """
+    marked = with_counted(frame, by, most)
+    kept: pd.DataFrame = marked[~marked["uncounted"]].drop(columns="uncounted")
     return kept
 
 
 def shares(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Count judged points; their shares within 1, 2 and 10 % of the published value."""
-    judged = [row for row in rows if row["distance"] is not None and not row.get("aside")]
+    judged = [
+        row
+        for row in rows
+        if row["distance"] is not None and not any(row.get(name) for name in FLAGS)
+    ]
     distances = [abs(row["distance"]) for row in judged]
     within = {
         f"{100 * limit:g} %": sum(distance <= limit for distance in distances)

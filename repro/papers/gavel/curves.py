@@ -1,7 +1,6 @@
 """Gavel's curves over job rates: means over seeds, published curves, and their distances."""
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,7 +9,7 @@ import pandas as pd
 
 from repro.base import paths
 from repro.base.errors import refuse_unknown
-from repro.figures.points import thinned
+from repro.figures.points import with_counted
 from repro.papers.tiresias.production import falls
 from repro.perf.throughput_files import is_stand_in
 
@@ -91,7 +90,7 @@ def points(
     quantity: str = "average JCT",
     unit: str = "h",
 ) -> pd.DataFrame:
-    """Points of published curves, at most 11 of each; ``ours`` is None unless ``compare``.
+    """Points of published curves, at most 11 counted; ``ours`` is None unless ``compare``.
 
     The mean over the seeds, seed 0 and finish-time fairness are series of their own.
     """
@@ -104,10 +103,10 @@ def points(
             # the curve may not have been run up to the last published x
             reach = simulated[column].dropna().reset_index().groupby("series")["x"].max()
             rows = rows[rows["x"] <= rows["series"].map(reach) + 1e-9]
-        rows = thinned(rows, ["series"])
+        rows = with_counted(rows, ["series"])
         keys = pd.MultiIndex.from_frame(rows[["series", "x"]].round(_X_DECIMALS))
         is_ftf = column == "ftf_seed0"
-        frame = rows[["series", "x"]].assign(
+        frame = rows[["series", "x", "uncounted"]].assign(
             quantity=source if is_ftf else f"{quantity}, {source}",
             published=rows[column],
             ours=simulated[column].reindex(keys).to_numpy() if in_run else None,
@@ -145,35 +144,12 @@ def quantiles(
     )
 
 
-def distance(table: pd.DataFrame, series: str, low: float = 0.0, high: float = math.inf) -> float:
-    """Largest relative distance of a series from the published curve at low < x <= high.
-
-    The larger of two distances: mean of the seeds, seed 0.
-    """
-    rows = table[(table["series"] == series) & (table["x"] > low) & (table["x"] <= high + 1e-9)]
-    mean = rows["mean"] / rows["published"]
-    first = rows["seed0"] / rows["published_seed0"]
-    return float((pd.concat([mean, first]) - 1).abs().max())
-
-
-def distances(
-    table: pd.DataFrame, knees: Mapping[str, float], compare: bool
-) -> dict[str, float | None]:
-    """`distance` of each series below and above its knee, by claim id; None if not compared."""
-    values: dict[str, float | None] = {}
-    for series, knee in knees.items():
-        for side, (low, high) in {"below": (0.0, knee), "above": (knee, math.inf)}.items():
-            claim = re.sub(r"\W+", "_", series).strip("_") + f"_{side}"
-            values[claim] = distance(table, series, low, high) if compare else None
-    return values
-
-
-def outside_range(draws: pd.DataFrame, published: pd.DataFrame, series: str) -> list[float]:
-    """Relative distance of the published seed 0 from the range of draws, by x; 0 inside."""
+def is_within(draws: pd.DataFrame, published: pd.DataFrame, series: str) -> bool:
+    """Whether the published seed 0 lies within the range of the draws at every x of theirs."""
     by_x = draws.groupby(draws["x"].round(_X_DECIMALS))["jct_h"]
     rows = published[published["series"] == series]
     seed0 = rows.set_index(rows["x"].round(_X_DECIMALS))["seed0"].reindex(by_x.min().index)
-    return (seed0.clip(by_x.min(), by_x.max()) / seed0 - 1).tolist()
+    return bool(seed0.between(by_x.min(), by_x.max()).all())
 
 
 def mean_at(table: pd.DataFrame, series: str, x: float) -> float:

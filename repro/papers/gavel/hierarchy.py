@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from repro.figures.points import thinned
+from repro.figures.points import with_counted
 from repro.model.records import Result
 from repro.papers.gavel import curves
 from repro.perf.throughput import ThroughputTable
@@ -124,14 +124,14 @@ def points(
         values = by_job.reindex(pd.MultiIndex.from_arrays(keys)).to_numpy()
         frames.append(published.assign(series=names, quantity=quantity, ours=values))
         if instance == next(iter(steps))[1]:
-            published = thinned(totals[inner], ["series"])
+            published = with_counted(totals[inner], ["series"])
             keys = [published["series"].map(series_of), published["x"]]
             total = by_job.groupby(["series", "timestep"]).sum()
             values = total.reindex(pd.MultiIndex.from_arrays(keys)).to_numpy()
             names = f"{inner}, " + published["series"]
             frames.append(published.assign(series=names, quantity="total throughput", ours=values))
     table = pd.concat(frames).rename(columns={"mean": "published"}).assign(certainty="artifact")
-    table = table[["series", "x", "quantity", "published", "ours", "certainty"]]
+    table = table[["series", "x", "quantity", "published", "ours", "certainty", "uncounted"]]
     return table if compare else table.assign(ours=None)
 
 

@@ -69,6 +69,23 @@ def points(table: pd.DataFrame) -> pd.DataFrame:
     )[["series", "x", "quantity", "published", "ours", "unit", "certainty"]]
 
 
+def bar_points(table: pd.DataFrame, reference: str) -> pd.DataFrame:
+    """Points of the bars of `compare`, ratios to the reference; they follow from the seconds."""
+    rows = table[table["published_ratio"].notna() & (table["policy"] != reference)]
+    return pd.DataFrame(
+        {
+            "series": rows["policy"],
+            "x": rows["trace"],
+            "quantity": rows["metric"].map(LABELS) + f" relative to {reference}",
+            "published": rows["published_ratio"],
+            "ours": rows["ratio"],
+            "unit": "x",
+            "certainty": "artifact",
+            "uncounted": True,
+        }
+    )
+
+
 def over_noise(results: Mapping[tuple[float, str, int], Result]) -> pd.DataFrame:
     """Metrics by noise and policy over those of the policy without noise (Fig 14).
 
@@ -92,21 +109,6 @@ def stand_ins(traces: Mapping[str, pd.DataFrame]) -> list[str]:
     return [name for name, trace in traces.items() if trace.attrs.get("synthetic")]
 
 
-def farthest(
-    table: pd.DataFrame, policy: str | None = None, metrics: Sequence[str] = METRICS
-) -> float:
-    """Largest relative distance from a published value; NaN if none is published."""
-    return float(_select(table, policy, metrics)["deviation"].abs().max())
-
-
-def farthest_bar(
-    table: pd.DataFrame, policy: str | None = None, metrics: Sequence[str] = METRICS
-) -> float:
-    """Largest relative distance of a ratio from the published ratio."""
-    rows = _select(table, policy, metrics)
-    return float((rows["ratio"] / rows["published_ratio"] - 1).abs().max())
-
-
 def bar_range(table: pd.DataFrame, metric: str, reference: str) -> list[float]:
     """Lowest and highest ratio of a metric, without the reference."""
     ratios = table.loc[(table["metric"] == metric) & (table["policy"] != reference), "ratio"]
@@ -120,9 +122,3 @@ def published_range(
     compared = set(table.loc[table["published"].notna(), "trace"])
     complete = set(traces) <= compared
     return bar_range(table, metric, reference) if complete else None
-
-
-def _select(table: pd.DataFrame, policy: str | None, metrics: Sequence[str]) -> pd.DataFrame:
-    """Rows of the metrics, of one policy or of all."""
-    rows = table[table["metric"].isin(metrics)]
-    return rows if policy is None else rows[rows["policy"] == policy]

@@ -203,21 +203,20 @@ def test_published_curve_agrees_with_itself():
     known["seed0"] = known["mean"]
     jobs = known.rename(columns={"mean": "jct_h"}).assign(seed=0)
     table = curves.means(jobs, published=known)
-    assert curves.distance(table, "gavel-las") == 0
-    known["seed0"] *= 1.5
-    far = curves.distance(curves.means(jobs, published=known), "gavel-las")
-    assert far == pytest.approx(1 / 3)
+    points = curves.points(known, table)
+    assert points["ours"].tolist() == points["published"].tolist()
     assert curves.knee(table, "las-agnostic") == 4.8
     assert curves.knee(table, "gavel-las") == 5.6
     assert curves.ratio(table, "las-agnostic", "gavel-las", 5.6) == pytest.approx(3.456, 1e-3)
 
 
-def test_points_hold_every_published_number_of_a_curve_at_most_eleven_times():
+def test_points_hold_every_published_number_of_a_curve_and_count_at_most_eleven():
     known = curves.published("ftf_multiple")
     ours = known.assign(mean=2 * known["mean"])
     points = curves.points(known, ours)
     mean = points[points["series"] == "gavel-ftf"]
-    assert len(mean) == 11 and mean["ours"].tolist() == (2 * mean["published"]).tolist()
+    assert len(mean) == 14 and mean["ours"].tolist() == (2 * mean["published"]).tolist()
+    assert (~mean["uncounted"]).sum() == 11
     fair = points[points["series"] == "gavel-ftf, fairness"]
     assert fair["x"].iloc[[0, -1]].tolist() == [0.2, 2.8] and set(fair["unit"]) == {""}
     apart = curves.points(known, ours, compare=False)
@@ -239,7 +238,7 @@ def test_quantiles_stand_beside_the_published_ones_and_a_job_without_end_is_the_
     assert len(points) == 22 and one[0.05] == 1 and one[0.5] == 10 and one[0.95] == 19
 
 
-def test_draws_are_other_streams_and_how_far_a_stored_value_lies_outside_them():
+def test_draws_are_other_streams_that_may_hold_a_stored_value():
     given = {"of": "fifo-agnostic", "rates": [6.0], "streams": 2}
     draws = gavel.draws(figure(rules="paper", draws=given))
     assert (
@@ -248,9 +247,8 @@ def test_draws_are_other_streams_and_how_far_a_stored_value_lies_outside_them():
     )
     low, high = sorted(draws["jct_h"])
     known = pd.DataFrame({"series": "fifo-agnostic", "x": [6.0], "seed0": [(low + high) / 2]})
-    assert curves.outside_range(draws, known, "fifo-agnostic") == [0]
-    far = curves.outside_range(draws, known.assign(seed0=2 * high), "fifo-agnostic")
-    assert far == [pytest.approx(-0.5)]
+    assert curves.is_within(draws, known, "fifo-agnostic")
+    assert not curves.is_within(draws, known.assign(seed0=2 * high), "fifo-agnostic")
 
 
 def test_cluster_sweep_pairs_policies_at_each_part():

@@ -66,13 +66,11 @@ def test_points_are_the_values_that_are_published(runs):
     assert row[["x", "published", "ours", "unit"]].tolist() == ["1", 50.0, 50.0, "s"]
 
 
-def test_distances_are_the_largest(runs):
-    table = trace.compare(runs, "muri-s", PUBLISHED)
-    assert trace.farthest(table, "srtf") == pytest.approx(1 / 24)
-    assert trace.farthest(table, "muri-s") == pytest.approx(0.5)
-    assert trace.farthest(table, "srtf", ["makespan"]) == 0.0
-    assert trace.farthest_bar(table, "srtf") == pytest.approx(1 / 3)
-    assert math.isnan(trace.farthest(table, "srtf", ["p99_jct"]))
+def test_bars_are_points_that_follow_from_the_seconds(runs):
+    bars = trace.bar_points(trace.compare(runs, "muri-s", PUBLISHED), "muri-s")
+    assert "muri-s" not in set(bars["series"]) and bars["uncounted"].all()
+    row = bars[(bars["x"] == "1") & (bars["quantity"] == "average JCT relative to muri-s")].iloc[0]
+    assert row[["published", "ours", "unit"]].tolist() == [2.4, 2.5, "x"]
 
 
 def test_nothing_published_is_compared_with_a_stand_in(runs):
@@ -80,7 +78,6 @@ def test_nothing_published_is_compared_with_a_stand_in(runs):
     traces["2"].attrs["synthetic"] = True
     table = trace.compare(runs, "muri-s", PUBLISHED, trace.stand_ins(traces))
     assert table.loc[table["trace"] == "2", "published"].isna().all()
-    assert trace.farthest_bar(table, "srtf") == pytest.approx(2.5 / 2.4 - 1)
     assert trace.published_range(table, "avg_jct", "muri-s", "12") is None
     assert trace.published_range(table, "avg_jct", "muri-s", "1") == [2.0, 2.5]
 
