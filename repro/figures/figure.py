@@ -22,6 +22,7 @@ from repro.figures.claims import (
     judge_all,
     points_of,
 )
+from repro.figures.extra import read_extra, with_extra
 from repro.figures.fingerprint import fingerprint
 from repro.figures.notebook import Kernel, shell
 from repro.figures.points import point_table, read_points
@@ -105,7 +106,10 @@ class FigureRun:
         self.paper = entry.paper
         self.profile = profile
         self.seed = seed
-        self.inputs = Inputs(self._spec.merged(profile, overrides))
+        own = {name: value for name, value in overrides.items() if name != "extra"}
+        #: policies of the parameter ``extra``
+        self.extra = read_extra(overrides.get("extra"))
+        self.inputs = Inputs(with_extra(self._spec.merged(profile, own), self.extra))
         self.published = {claim.id: claim.published for claim in self._spec.claims}
         self.variation = variation.differences(self._spec, profile, overrides)
         self.folder = variation.folder(out, entry.id, self.variation, profile, seed)
@@ -279,7 +283,8 @@ class FigureRun:
         run |= {"stand_in": stand_in, "notes": self._notes, "params": dict(self.inputs)}
         if self.variation:
             run["variation"] = self.variation
-            fade_published(plot, variation.setting_text(self.variation))
+            if setting := variation.setting_text(self.variation):
+                fade_published(plot, setting)
         seeds = self._seeds | {used.seed for used in self._used.values() if used.seed is not None}
         caption(plot, saved.title_line(self._spec, run, verdicts, seeds))
         files = {f"{self._stem}.{suffix}": render(plot, suffix) for suffix in ("png", "svg")}
@@ -353,7 +358,9 @@ def figure(
         Folder of results. A relative path starts at the top of the checkout, or, if papermill
         passes it, at the folder where papermill was started.
     **overrides
-        Inputs to replace; None keeps the input of the parameter file.
+        Inputs to replace; None keeps the input of the parameter file. ``extra``: policies to show
+        next to the paper's, a name, a list of names, or ``{"policy": name, "settings": {…}}``.
+        With any of these the run is a variation, which nothing judges.
 
     Examples
     --------

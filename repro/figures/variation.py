@@ -20,9 +20,12 @@ _LONGEST_TEXT = 60
 
 
 def differences(
-    spec: FigureSpec, profile: str, overrides: Mapping[str, Any], extra: Any = None
+    spec: FigureSpec, profile: str, overrides: Mapping[str, Any]
 ) -> dict[str, list[Any]]:
-    """Find inputs that differ from the parameter file's, ``{name: [here, parameter file]}``."""
+    """Inputs that differ from the parameter file's, ``{name: [here, parameter file]}``.
+
+    ``extra`` among the overrides, policies besides the paper's, is a difference of its own.
+    """
     usual = spec.merged(profile, {})
     changed = {
         name: [value, usual[name]]
@@ -32,6 +35,7 @@ def differences(
         and name not in _WITHOUT_EFFECT
         and value != usual[name]
     }
+    extra = overrides.get("extra")
     return {**changed, "extra": [extra, None]} if extra else changed
 
 

@@ -1,0 +1,87 @@
+"""Your own policies in a paper's figure: entries of the parameter ``extra``, never judged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from repro.base.errors import ParamError, refuse_unknown
+from repro.model.policy import policies
+
+#: Inputs that list the policies of a figure.
+_LISTS = ("policies", "series")
+_FORM = "give the name of a policy, a list of names, or {policy: NAME, settings: {…}}"
+
+
+@dataclass(frozen=True)
+class ExtraPolicy:
+    """A policy that a figure shows next to the paper's."""
+
+    label: str
+    name: str
+    settings: Mapping[str, Any]
+
+
+def read_extra(extra: Any) -> list[ExtraPolicy]:
+    """Policies of the parameter ``extra``.
+
+    >>> [entry.label for entry in read_extra(["srtf", {"policy": "las-2d", "label": "LAS"}])]
+    ['srtf', 'LAS']
+    """
+    if extra is None:
+        return []
+    items = extra if isinstance(extra, list | tuple) else [extra]
+    return [_read(item) for item in items]
+
+
+def _read(item: Any) -> ExtraPolicy:
+    """One policy of ``extra``."""
+    entry = {"policy": item} if isinstance(item, str) else item
+    if not isinstance(entry, Mapping) or not isinstance(entry.get("policy"), str):
+        raise ParamError(f"extra: {item!r:.60} is no policy; {_FORM}")
+    refuse_unknown("extra: unknown key", entry, ("policy", "settings", "label"))
+    name = entry["policy"]
+    if name not in policies:
+        # raises the registry's own message, with the nearest names
+        policies[name]
+    settings = entry.get("settings") or {}
+    if not isinstance(settings, Mapping):
+        raise ParamError(f"extra: settings of {name} are {settings!r:.60}; give {{name: value}}")
+    return ExtraPolicy(str(entry.get("label", name)), name, dict(settings))
+
+
+def with_extra(inputs: Mapping[str, Any], extra: list[ExtraPolicy]) -> dict[str, Any]:
+    """Inputs whose list of policies has the extra ones at its end.
+
+    The list is a mapping of labels to ``[policy, settings]``, to ``{policy, settings}``, or to
+    settings (the label is the policy then), or a list of names.
+    """
+    merged = dict(inputs)
+    if not extra:
+        return merged
+    key = next((name for name in _LISTS if isinstance(inputs.get(name), Mapping | list)), None)
+    if key is None:
+        raise ParamError("extra: this figure has no list of policies (inputs policies or series)")
+    entries = inputs[key]
+    if isinstance(entries, list):
+        merged[key] = [*entries, *(item.name for item in extra)]
+        return merged
+    merged[key] = dict(entries)
+    for item in extra:
+        if item.label in entries:
+            raise ParamError(f"extra: {item.label!r} is in the figure already; give a label")
+        merged[key][item.label] = _like(entries, key, item)
+    return merged
+
+
+def _like(entries: Mapping[str, Any], key: str, item: ExtraPolicy) -> Any:
+    """An entry in the form of the others."""
+    form = next(iter(entries.values()), None)
+    if isinstance(form, list):
+        return [item.name, dict(item.settings)]
+    if key == "series":
+        return {"policy": item.name, "settings": dict(item.settings)}
+    if item.label != item.name:
+        raise ParamError(f"extra: policies of this figure have no labels; leave out {item.label!r}")
+    return dict(item.settings)
