@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,7 +76,40 @@ class FigureSpec(Strict):
         _check_profile(profile, ParamError)
         refuse_unknown(f"{self.title}: unknown parameter", overrides, self.inputs)
         passed = {key: value for key, value in overrides.items() if value is not None}
+        for name, value in passed.items():
+            _check_form(name, value, self.inputs[name])
         return copy.deepcopy({**self.inputs, **self.profiles.get(profile, {}), **passed})
+
+
+def _check_form(name: str, value: Any, usual: Any) -> None:
+    """Refuse a value of another form than that of the parameter file."""
+    wanted = _form(usual)
+    # a whole number is a number; a parameter file's null says nothing about the form
+    accepted = {"a number": ("a number", "a whole number")}.get(wanted, (wanted,))
+    accepted += {"a list of numbers": ("a list of whole numbers",)}.get(wanted, ())
+    if usual is not None and _form(value) not in accepted:
+        shown = str(usual) if len(str(usual)) <= 60 else f"{str(usual)[:60]}…"
+        raise ParamError(f"{name} is {value!r:.60}; give {wanted}, such as {shown}")
+
+
+def _form(value: Any) -> str:
+    """Form of a value in words."""
+    if isinstance(value, bool):
+        return "true or false"
+    if isinstance(value, int):
+        return "a whole number"
+    if isinstance(value, float):
+        return "a number" if math.isfinite(value) else "no number"
+    if isinstance(value, str):
+        return "a text"
+    if isinstance(value, list | tuple):
+        forms = {_form(item) for item in value}
+        if forms == {"a number", "a whole number"}:
+            forms = {"a number"}
+        several = {"a whole number": "whole numbers", "a number": "numbers", "a text": "texts"}
+        kind = several.get(forms.pop(), "values") if len(forms) == 1 else "values"
+        return f"a list of {kind}" if value else "an empty list"
+    return "a mapping" if isinstance(value, Mapping) else "another value"
 
 
 def _check_profile(name: str, error: type[Exception]) -> None:
