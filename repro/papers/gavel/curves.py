@@ -95,21 +95,22 @@ def points(
 
     The mean over the seeds, seed 0 and finish-time fairness are series of their own.
     """
-    ours = table.assign(x=table["x"].round(_X_DECIMALS)).set_index(["series", "x"])
+    simulated = table.assign(x=table["x"].round(_X_DECIMALS)).set_index(["series", "x"])
     frames = []
     for column, (suffix, source) in _PUBLISHED_COLUMNS.items():
-        kept = published[published[column].notna()]
-        if compare and column in ours:
+        in_run = compare and column in simulated
+        rows = published[published[column].notna()]
+        if in_run:
             # the curve may not have been run up to the last published x
-            reach = ours[column].dropna().reset_index().groupby("series")["x"].max()
-            kept = kept[kept["x"] <= kept["series"].map(reach) + 1e-9]
-        kept = thinned(kept, ["series"])
-        keys = pd.MultiIndex.from_frame(kept[["series", "x"]].round(_X_DECIMALS))
+            reach = simulated[column].dropna().reset_index().groupby("series")["x"].max()
+            rows = rows[rows["x"] <= rows["series"].map(reach) + 1e-9]
+        rows = thinned(rows, ["series"])
+        keys = pd.MultiIndex.from_frame(rows[["series", "x"]].round(_X_DECIMALS))
         is_ftf = column == "ftf_seed0"
-        frame = kept[["series", "x"]].assign(
+        frame = rows[["series", "x"]].assign(
             quantity=source if is_ftf else f"{quantity}, {source}",
-            published=kept[column],
-            ours=ours[column].reindex(keys).to_numpy() if compare and column in ours else None,
+            published=rows[column],
+            ours=simulated[column].reindex(keys).to_numpy() if in_run else None,
             unit="" if is_ftf else unit,
             certainty="artifact",
         )
@@ -127,7 +128,7 @@ def quantiles(
 ) -> pd.DataFrame:
     """Points of a published `distribution`; ours are the quantiles of the jobs."""
     by_series = jobs[value].fillna(math.inf).groupby(jobs["series"])
-    ours = [
+    simulated = [
         np.quantile(by_series.get_group(series), fraction, method="inverted_cdf")
         for series, fraction in zip(published["series"], published["fraction"], strict=True)
     ]
@@ -137,7 +138,7 @@ def quantiles(
             "x": published["fraction"],
             "quantity": f"{quantity} of this fraction of the jobs, seed 0",
             "published": published[value],
-            "ours": ours if compare else None,
+            "ours": simulated if compare else None,
             "unit": unit,
             "certainty": "artifact",
         }
@@ -218,5 +219,5 @@ def knee(table: pd.DataFrame, series: str) -> float:
 def rate_label(inputs: Mapping[str, Any]) -> str:
     """Label of an axis of job rates, with the scale of a smaller cluster."""
     scale = inputs["scale"]
-    less = "" if scale == 1 else f"; 1/{scale:g} of it on 1/{scale:g} of the GPUs"
-    return f"input job rate (jobs/h{less})"
+    scale_note = "" if scale == 1 else f"; 1/{scale:g} of it on 1/{scale:g} of the GPUs"
+    return f"input job rate (jobs/h{scale_note})"

@@ -56,15 +56,15 @@ def entity_shares(jobs: Table, entities: Table, gpus: Mapping[str, int]) -> pd.D
 def stages(
     jobs: Table, entities: Table, gpus: Mapping[str, int], leaving: Sequence[str]
 ) -> pd.DataFrame:
-    """`entity_shares` of all jobs, and again after each job of ``leaving`` has left."""
+    """`entity_shares` of all jobs, and again after each job of ``leaving`` has ended."""
     frames = []
     for number in range(len(leaving) + 1):
-        gone = set(leaving[:number])
-        present = {name: job for name, job in jobs.items() if name not in gone}
+        ended = set(leaving[:number])
+        present = {name: job for name, job in jobs.items() if name not in ended}
         table = entity_shares(present, entities, gpus).set_index("job").reindex(list(jobs))
         table["entity"] = [job["entity"] for job in jobs.values()]
         stage = f"{leaving[number - 1]} ends" if number else "all jobs"
-        table["present"] = [name not in gone for name in jobs]
+        table["present"] = [name not in ended for name in jobs]
         frames.append(table.fillna(0.0).reset_index().assign(stage=stage))
     return pd.concat(frames, ignore_index=True)
 
@@ -105,13 +105,13 @@ def throughput_steps(
 def points(
     totals: Mapping[str, pd.DataFrame],
     steps: Mapping[tuple[str, str], pd.DataFrame],
-    ours: Mapping[str, str],
+    series_of: Mapping[str, str],
     compare: bool,
 ) -> pd.DataFrame:
     """Points of the total throughput and of single jobs' throughputs.
 
     ``totals`` are the published curves by inner policy, ``steps`` are `throughput_steps` by inner
-    policy and instance. ``ours`` maps a published series to its name in ``steps``.
+    policy and instance. ``series_of`` maps a published series to its name in ``steps``.
     """
     frames = []
     for (inner, instance), rows in steps.items():
@@ -120,12 +120,12 @@ def points(
         names = f"{inner}, {instance}, " + published["series"]
         quantity = "throughput of job " + published["job"]
         by_job = rows.set_index(["series", "timestep", "job_id"])["throughput"]
-        keys = [published["series"].map(ours), published["x"], published["job"].astype(int)]
+        keys = [published["series"].map(series_of), published["x"], published["job"].astype(int)]
         values = by_job.reindex(pd.MultiIndex.from_arrays(keys)).to_numpy()
         frames.append(published.assign(series=names, quantity=quantity, ours=values))
         if instance == next(iter(steps))[1]:
             published = thinned(totals[inner], ["series"])
-            keys = [published["series"].map(ours), published["x"]]
+            keys = [published["series"].map(series_of), published["x"]]
             total = by_job.groupby(["series", "timestep"]).sum()
             values = total.reindex(pd.MultiIndex.from_arrays(keys)).to_numpy()
             names = f"{inner}, " + published["series"]

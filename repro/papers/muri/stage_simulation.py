@@ -55,9 +55,10 @@ def simulate_group(
     One row per stage, in order of start: group, job, iteration (from 1), resource, ready (arrival
     at the resource), start, end (s).
     """
-    members = {job: -place for place, job in enumerate(stages)} if offsets is None else offsets
+    if offsets is None:
+        offsets = {job: -position for position, job in enumerate(stages)}
     return simulate_groups(
-        {"": members}, stages, resources=resources, iterations=iterations, sharing=sharing
+        {"": offsets}, stages, resources=resources, iterations=iterations, sharing=sharing
     )
 
 
@@ -77,12 +78,12 @@ def simulate_groups(
     _check(groups, stages, resources, iterations)
     env = simpy.Environment()
     workers = [job for members in groups.values() for job in members]
-    together = {job: _Barrier(env, workers.count(job)) for job in set(workers)}
+    job_barriers = {job: _Barrier(env, workers.count(job)) for job in set(workers)}
     rows: list[tuple[Any, ...]] = []
     for group, members in groups.items():
         run = _Group(env, group, members, resources, sharing)
         for job in members:
-            env.process(run.worker(job, stages[job], iterations, together[job], rows))
+            env.process(run.worker(job, stages[job], iterations, job_barriers[job], rows))
     env.run()
     if len(rows) < len(workers) * len(resources) * iterations:
         raise ParamError(
@@ -118,7 +119,7 @@ class _Group:
         job: str,
         stages: Sequence[float],
         iterations: int,
-        together: _Barrier,
+        job_barrier: _Barrier,
         rows: list[tuple[Any, ...]],
     ) -> Generator[simpy.Event, Any, None]:
         """Run all iterations of a job and record every stage."""
@@ -130,15 +131,15 @@ class _Group:
             machine = self._machine.request() if self._sharing == "alone" else None
             if machine is not None:
                 yield machine
-            for place, (name, resource) in enumerate(self._resources.items(), start=1):
+            for position, (name, resource) in enumerate(self._resources.items(), start=1):
                 ready = self._env.now
                 with resource.request() as turn:
                     yield turn
                     start = self._env.now
-                    yield self._env.timeout(float(stages[place - 1]))
+                    yield self._env.timeout(float(stages[position - 1]))
                 rows.append((self._name, job, iteration, name, ready, start, self._env.now))
-                if place == len(stages):
-                    yield together.wait()
+                if position == len(stages):
+                    yield job_barrier.wait()
                 if barrier:
                     yield self._barrier.wait()
             if machine is not None:
