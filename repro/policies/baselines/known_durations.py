@@ -27,12 +27,12 @@ class KnownDuration(Order):
     Parameters
     ----------
     history_ties : bool, optional
-        Whether jobs of equal key keep their order at the previous event, as a list that is sorted
-        in place does. False: they go by submission, then by order in the trace. Default: true under
+        Whether jobs of equal key keep their order at the previous event, as in a list sorted in
+        place. False: they go by submission, then by order in the trace. Default: true under
         Tiresias' rules only.
     refill : bool, optional
         Whether jobs are selected by nodes. Every event then refills the empty cluster by
-        consolidated first fit, and skips a gang without suitable nodes, even if as many GPUs are
+        consolidated first fit. A gang without suitable nodes is skipped, even if as many GPUs are
         idle. False: any idle GPUs do. Default: true under Muri's rules only.
     """
 

@@ -16,7 +16,8 @@ Symbols of the module docstrings:
 - C_m: combinations with space sharing, that is job m alone and its pairs with other jobs.
 - T^m_kj: steps per second of job m in combination k on type j.
 
-A line "Ties:" says what happens among equal jobs, and which of many optima is taken.
+A line "Ties:" says what happens among equal jobs, and which of many optima is taken. The rounds
+settle equal priorities in the same way for all policies (docs/rules-gavel.md).
 """
 
 #: The paper in which these policies are compared.

@@ -24,8 +24,8 @@ ADVICE = (
 class EstimatedPairs:
     """Estimated throughputs of pairs of one-GPU jobs, by `PairEstimator`.
 
-    Throughputs of pairs of gangs are known. So are the GPU types on which a pair runs out of
-    memory.
+    Throughputs of pairs of gangs are known. The GPU types on which a pair runs out of memory are
+    known too.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class EstimatedPairs:
         if not isinstance(table, ThroughputTable):
             raise ParamError(
                 "profiled: the run has no throughput table to profile; give --throughputs or a "
-                "trace that names one, or leave profiled out"
+                "trace that names a table, or leave profiled out"
             )
         models = {model for model, width in table.rows if width == 1}
         # The artifact samples references in the order of its workload generator.
@@ -61,26 +61,26 @@ class EstimatedPairs:
         model, width = self._view.kind(job)
         return self._estimator.kind(job, str(model)) if width == 1 else None
 
-    def speeds(self, one: int, other: int) -> Floats:
+    def speeds(self, first: int, second: int) -> Floats:
         """Estimated throughputs (steps/s) of two jobs on the same GPUs, shape (2, GPU types).
 
         0: the pair runs out of memory.
         """
-        true_speeds = self._view.pair_speeds(one, other)
-        one_match = self.match(one)
-        other_match = self.match(other)
-        if one_match is None or other_match is None:
+        true_speeds = self._view.pair_speeds(first, second)
+        first_match = self.match(first)
+        second_match = self.match(second)
+        if first_match is None or second_match is None:
             return true_speeds
-        estimates = self._estimator.pair_speeds(one_match, other_match)
+        estimates = self._estimator.pair_speeds(first_match, second_match)
         return np.where(true_speeds > 0, estimates, 0.0)
 
-    def observe(self, one: int, other: int, gpu_type: str | None) -> bool:
+    def observe(self, first: int, second: int, gpu_type: str | None) -> bool:
         """Measure two jobs that have shared GPUs; True if both are one-GPU jobs."""
-        one_match = self.match(one)
-        other_match = self.match(other)
-        if one_match is None or other_match is None:
+        first_match = self.match(first)
+        second_match = self.match(second)
+        if first_match is None or second_match is None:
             return False
-        self._estimator.observe(one_match, other_match, gpu_type)
+        self._estimator.observe(first_match, second_match, gpu_type)
         return True
 
 
@@ -144,15 +144,15 @@ class PairTable(KindTable):
         changed = False
         if self._estimates is None:
             return changed
-        for one, other, gpu_type in pairs:
-            a, b = self.numbers([one, other]).tolist()
+        for first, second, gpu_type in pairs:
+            a, b = self.numbers([first, second]).tolist()
             if (a, b, gpu_type) in self._observed:
                 continue
             self._observed.add((a, b, gpu_type))
-            estimated = self._estimates.observe(one, other, gpu_type)
+            estimated = self._estimates.observe(first, second, gpu_type)
             if not estimated or max(a, b) >= len(self._paired):
                 continue
             before = self._paired[[a, b], [b, a]]
-            self._paired[a, b], self._paired[b, a] = self._estimates.speeds(one, other)
+            self._paired[a, b], self._paired[b, a] = self._estimates.speeds(first, second)
             changed |= not np.array_equal(before, self._paired[[a, b], [b, a]])
         return changed

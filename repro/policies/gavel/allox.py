@@ -1,8 +1,8 @@
 """AlloX: waiting jobs matched to queue positions of idle GPUs (EuroSys 2020, section 4).
 
-When a GPU is idle and a job waits, the matching of least cost is computed. It puts each waiting
-job m at position k from the end of the queue of one idle GPU, of type j. A job at position k delays
-k jobs, itself included:
+When a GPU is idle and a job waits, the matching of least cost is computed. Each idle GPU has a
+queue. A job m is matched with a position k, counted from the end of the queue of a GPU of type j.
+There it delays k jobs, itself included:
 
     min sum over matched (m, j, k) of k num_steps_m / T_mj + t_m
 
@@ -11,7 +11,7 @@ matching. Gavel compares with AlloX in section 7.
 
 Ties: `scipy.optimize.linear_sum_assignment` chooses among matchings of equal cost. Its matrix has a
 row per job, in order of arrival, and a column per position and idle GPU. Above
-`repro.solve.slots.LARGEST` entries the matrix is built in part, which may choose another one.
+`repro.solve.slots.LARGEST` entries the matrix is built in part, and another matching may come out.
 """
 
 from collections.abc import Callable

@@ -6,8 +6,8 @@ partner.
 
 1. The rows of the reference models are measured beforehand.
 2. For a new job, each entry of its row is measured with probability ``fraction``.
-3. R is completed as U V^T, with the least sum of squared errors over the measured entries plus
-   ``penalty`` times the squared entries of U and V (`complete`).
+3. R is completed as U V^T (`complete`). U and V minimise the squared errors of the measured entries
+   plus ``penalty`` times the squared entries of U and V.
 4. The reference model of least cosine distance to the completed row stands in for the new job.
 
 Ties: the first reference model in the order of the models. A job without any measurement gets a
@@ -144,7 +144,8 @@ class PairEstimator:
 
     Each new job is profiled with a random part of the reference models, and matched with the
     nearest of them. In a pair, two jobs retain the fractions that their reference models retain.
-    Throughputs alone are known. So are those of a pair on a GPU type on which it has run.
+    Throughputs of jobs alone are known. The throughputs of a pair are known on the GPU types on
+    which it has run.
 
     Parameters
     ----------
@@ -159,8 +160,8 @@ class PairEstimator:
     seed : int
         Seed of the run.
     artifact_index : bool
-        Whether measurements come from the columns of the first ``references`` models of the table,
-        as in the artifact, and not from those of the reference models.
+        Whether entry n of a row is read at position n of the row over all models, as in the
+        artifact. The measurement then belongs to another model.
     models : sequence of str, optional
         Models from which the reference models are sampled. Default: the models of the table. The
         artifact has the models of its workload generator, in their order.
@@ -218,18 +219,20 @@ class PairEstimator:
             self._matches[job] = (model, nearest)
         return self._matches[job]
 
-    def pair_speeds(self, one: Match, other: Match) -> Floats:
+    def pair_speeds(self, first: Match, second: Match) -> Floats:
         """Throughputs (steps/s) of both jobs on the same GPU, shape (2, GPU types)."""
-        types_run = self._types_run.get(frozenset((one, other)))
-        return np.array([self._speed(one, other, types_run), self._speed(other, one, types_run)])
+        types_run = self._types_run.get(frozenset((first, second)))
+        first_speed = self._speed(first, second, types_run)
+        second_speed = self._speed(second, first, types_run)
+        return np.array([first_speed, second_speed])
 
-    def observe(self, one: Match, other: Match, gpu_type: str | None = None) -> None:
+    def observe(self, first: Match, second: Match, gpu_type: str | None = None) -> None:
         """Record that jobs of these matches ran together on a GPU type; None: on all types.
 
-        Their throughputs there are known from then on.
+        From then on their throughputs on this type are known.
         """
         types_run = self._types_run.setdefault(
-            frozenset((one, other)), np.zeros(len(self._column_of_type), dtype=np.bool_)
+            frozenset((first, second)), np.zeros(len(self._column_of_type), dtype=np.bool_)
         )
         types_run[slice(None) if gpu_type is None else self._column_of_type[gpu_type]] = True
 

@@ -1,8 +1,17 @@
 """Heterogeneity-agnostic first in, first out: a GPU type at random (Gavel, section 4.2).
 
-No programme: in order of arrival, X_mj = 1 on a random type j with at least scale_factor_m idle
-GPUs, until job m ends. The first job for which no type has enough idle GPUs blocks all jobs behind
-it. `FifoAgnostic` describes the variant of the public simulator (``assign="last"``).
+This rule solves no programme. In order of arrival, X_mj = 1 on a random type j with at least
+scale_factor_m idle GPUs, until job m ends. The first job for which no type has enough idle GPUs
+blocks all jobs behind it.
+
+The rule of the public simulator (``assign="last"``) keeps a list of the GPU types with idle GPUs:
+
+- A job gets the last type of the list, even if its gang does not fit. Gangs that do not fit
+  together take turns.
+- If no GPU of this type is idle then, a random type that fits the gang leaves the list.
+- A job that cannot run on the last type waits, and the next job is considered.
+- When a job ends, its type is offered to the head of the queue. The head takes the type if it can
+  run there and fits next to the older jobs.
 
 Ties: order of arrival, then order in the trace. The seed of the run and ``stream`` decide the
 random types.
@@ -32,13 +41,8 @@ class FifoAgnostic(FifoShares):
     Parameters
     ----------
     assign : {"drawn", "last"}, optional
-        ``drawn``: a random type among those that have enough idle GPUs and on which the job can
-        run. ``last``: the last type of the list of types with idle GPUs, as in the public
-        simulator, even if the gang does not fit. The random type only decides which type leaves
-        this list when the last one has no idle GPU left. A job that cannot run on the last type
-        waits, and jobs behind it pass. Gangs that do not fit together take turns. When a job ends,
-        its type is offered to the head of the queue. The head takes it if the head can run there
-        and fits next to the older jobs. Default: ``drawn`` under the paper's rules, ``last`` under
+        ``drawn``: a random type that has enough idle GPUs and on which the job can run. ``last``:
+        the rule of the public simulator. Default: ``drawn`` under the paper's rules, ``last`` under
         Gavel's.
     stream : int
         Number of the random stream; other streams give other types on the same trace. 0 is the

@@ -1,15 +1,16 @@
 """Gavel's first in, first out with space sharing (Gavel, sections 4.1 and 4.2).
 
-No programme, but the rule of the public simulator. Jobs are placed as by `gavel-fifo`
-(``form="greedy"``). From the first blocked job on, each job m joins the running job l of equal
-scale_factor with the largest gain on the type j of l:
+This is the rule of the public simulator, which solves no programme. Jobs are placed as by
+`gavel-fifo` (``form="greedy"``). The first blocked job and the jobs behind it then join running
+jobs. Job m joins the running job l of equal scale_factor with the largest gain on the type j of l:
 
     gain = T^m_(m,l)j / T_mj + T^l_(m,l)j / T_lj
 
 The first job whose largest gain is at most ``worth`` ends the packing. Each job or pair that runs
 has X_kj = 1.
 
-Ties: order of arrival, then order in the trace. Among equal gains, the oldest running job.
+Ties: order of arrival, then order in the trace. Among equal gains, a job joins the oldest running
+job.
 """
 
 from collections.abc import Callable, Sequence
@@ -57,10 +58,10 @@ class GavelFifoSS(SharePolicy):
         jobs = view.jobs
 
         def gain(waiting: int, host: int, column: int) -> float:
-            one = jobs[waiting]
-            other = jobs[host]
-            together = view.pair_speeds(one, other)[:, column]
-            alone = view.speeds(one)[column], view.speeds(other)[column]
+            first = jobs[waiting]
+            second = jobs[host]
+            together = view.pair_speeds(first, second)[:, column]
+            alone = view.speeds(first)[column], view.speeds(second)[column]
             return sum(float(p / a) for p, a in zip(together, alone, strict=True) if p > 0)
 
         widths = [view.gpus(job) for job in jobs]
@@ -82,9 +83,9 @@ def fifo_pairs(
 ) -> tuple[list[tuple[int, int]], list[int]]:
     """Jobs and pairs that run, in order of arrival of their first member, and their GPU types.
 
-    `fastest_idle_types` places jobs. Each job from the first blocked one on then joins a placed job
-    of equal demand that has no partner, the one with the largest gain. A job whose largest gain is
-    at most ``least_gain`` ends the packing.
+    `fastest_idle_types` places jobs until a job is blocked. This job and the jobs behind it then
+    join placed jobs of equal demand that have no partner. Each joins the job with the largest gain.
+    A job whose largest gain is at most ``least_gain`` ends the packing.
 
     Parameters
     ----------

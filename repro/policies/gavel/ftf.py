@@ -8,8 +8,11 @@ X^isolated gives each of M jobs 1/M of the GPUs of every type (`repro.policies.g
 t^isolated_m is the time that the progress so far would have taken under the isolated allocations of
 the past.
 
-Ties: many X reach the least ratio. ``lp_backend`` chooses the analytic centre of the optima, where
-equal jobs have equal shares, a vertex, or the optimum of Gavel's own solver.
+Ties: many X reach the optimum. ``lp_backend`` chooses among these optima:
+
+- ``centre``: the analytic centre, where equal jobs have equal shares.
+- ``highs``: a vertex.
+- ``ecos``: the optimum of Gavel's own solver.
 """
 
 from collections.abc import Callable, Sequence
@@ -144,9 +147,9 @@ def ftf_shares(
     --------
     Two equal jobs share one GPU equally. Each takes twice its time alone, as if isolated.
 
-    >>> one = np.ones(2)
-    >>> problem = Crowd(np.full((2, 1), 5.0), one, one, np.ones(1))
-    >>> shares, ratio = ftf_shares(problem, 1e3 * one, 400.0 * one, 0.0 * one)
+    >>> ones = np.ones(2)
+    >>> problem = Crowd(np.full((2, 1), 5.0), ones, ones, np.ones(1))
+    >>> shares, ratio = ftf_shares(problem, 1e3 * ones, 400.0 * ones, 0.0 * ones)
     >>> shares.ravel().round(6).tolist(), round(ratio, 6)
     ([0.5, 0.5], 1.0)
     """

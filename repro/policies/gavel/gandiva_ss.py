@@ -1,7 +1,8 @@
 """Gandiva-style packing: random pairs of jobs share GPUs (baseline of Gavel, section 7.1).
 
-No programme. While the demands of all jobs exceed the GPUs of the cluster, random pairs of jobs of
-equal scale_factor are formed. A pair (m, l) is dissolved when a member ends or its gain is too low:
+This rule solves no programme. While the demands of all jobs exceed the GPUs of the cluster, random
+pairs of jobs of equal scale_factor are formed. A pair (m, l) is dissolved when a member ends or its
+gain is too low:
 
     gain = sum_j (T^m_(m,l)j / T_mj + T^l_(m,l)j / T_lj) < worth
 
@@ -152,16 +153,17 @@ class RandomPairs:
         for _ in range(len(single)):
             if len(single) < 2:
                 break
-            one, other = self._rng.sample(single, 2)
-            if width_of_job[one] != width_of_job[other]:
+            first, second = self._rng.sample(single, 2)
+            if width_of_job[first] != width_of_job[second]:
                 continue
-            single.remove(one)
-            single.remove(other)
-            partner[one] = other
-            partner[other] = one
+            single.remove(first)
+            single.remove(second)
+            partner[first] = second
+            partner[second] = first
         return [(job, partner.get(job, -1)) for job in jobs if job < partner.get(job, job + 1)]
 
     def _gains_enough(self, job: int, other: int) -> bool:
+        """Whether a pair is kept."""
         return self._gain(job, other) >= self._least_gain
 
 
@@ -169,11 +171,11 @@ def pair_gain(view: View, kind_of_job: Mapping[int, Hashable]) -> Callable[[int,
     """Gain of a pair of jobs as a function; it remembers the gains by kinds."""
     gains: dict[Hashable, float] = {}
 
-    def gain(one: int, other: int) -> float:
-        kinds = kind_of_job[one], kind_of_job[other]
+    def gain(first: int, second: int) -> float:
+        kinds = kind_of_job[first], kind_of_job[second]
         if kinds not in gains:
-            together = view.pair_speeds(one, other)
-            alone = np.stack([view.speeds(one), view.speeds(other)])
+            together = view.pair_speeds(first, second)
+            alone = np.stack([view.speeds(first), view.speeds(second)])
             gains[kinds] = float((together / alone).sum()) if (together > 0).all() else 0.0
         return gains[kinds]
 
@@ -187,8 +189,8 @@ def other_pairs(jobs: list[int], widths: list[int], combinations: list[tuple[int
     width = np.array(widths)
     partner = np.array([partner_of_job.get(job, -1) for job in jobs], dtype=np.int64)
     first, second = _upper_triangle(len(jobs))
-    kept = (width[first] == width[second]) & (partner[first] != job[second])
-    return np.stack([job[first[kept]], job[second[kept]]], axis=1)
+    selected = (width[first] == width[second]) & (partner[first] != job[second])
+    return np.stack([job[first[selected]], job[second[selected]]], axis=1)
 
 
 @lru_cache(maxsize=64)

@@ -8,10 +8,13 @@ Heterogeneity-agnostic, ``las-agnostic``, the same with all T_mj = 1:
 
     max_X min_m (scale_factor_m / w_m) sum_j X_mj
 
-Ties: jobs of one kind have equal shares. Many X reach the least level. ``gavel-las`` takes the
-analytic centre of these optima, the vertex with the largest sum of normalised throughputs, or the
-optimum of Gavel's own solver. ``las-agnostic`` takes a closed form, which treats GPU types alike,
-the centre, or the optimum of Gavel's own solver.
+Ties: jobs of one kind have equal shares. Many X reach the optimum. ``lp_backend`` of
+``gavel-las`` and ``form`` of ``las-agnostic`` choose among these optima:
+
+- ``centre``: the analytic centre.
+- ``highs``: the vertex with the largest sum of weighted normalised throughputs.
+- ``closed``: a closed form that treats all GPU types alike.
+- ``ecos``: the optimum of Gavel's own solver.
 """
 
 from collections.abc import Callable
@@ -40,9 +43,9 @@ class GavelLas(TypedShares):
     throughputs : ThroughputTable, optional
         Steps per second. None: the table of the run, and equal speeds where it has none.
     lp_backend : {"centre", "highs", "ecos"}
-        Optimum among many: the analytic centre, the vertex with the largest sum of normalised
-        throughputs, or the optimum of Gavel's own solver (extra ``ecos``). This solver gets a row
-        per job.
+        Optimum among many: the analytic centre, the vertex with the largest sum of weighted
+        normalised throughputs, or the optimum of Gavel's own solver (extra ``ecos``). This solver
+        gets a row per job.
 
     Reference: Gavel, OSDI 2020, sections 4.1 and 4.2 (LAS, heterogeneity-aware).
     """

@@ -6,7 +6,7 @@
 The constraints are those of single jobs, with time summed over the combinations of a job:
 sum over k in C_m and types j of X_kj <= 1, and sum_k scale_factor_k X_kj <= num_workers_j.
 
-Ties: jobs of one kind have equal throughputs. Many X reach the least level. ``optimum`` chooses one
+Ties: jobs of one kind have equal throughputs. Many X reach the optimum. ``optimum`` chooses one
 near the analytic centre, or a vertex. With ``spread="few"`` jobs are paired in order of arrival.
 """
 
@@ -70,7 +70,7 @@ class GavelLasSS(TypedShares):
     artifact_index: bool = False
 
     pairs_up = True
-    # The optimum that the programme with pairs ends at is not the one of gavel-las.
+    # The programme with pairs ends at another optimum than gavel-las.
     baseline = Baseline(None, f"{ADVICE}, or take gavel-las", model=True)
     needs = frozenset({"priority_weight", "throughput"})
     remembered = 256

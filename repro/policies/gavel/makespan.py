@@ -2,10 +2,14 @@
 
     min_X max_m num_steps_m / throughput(m, X)
 
-Ties: with ``tolerance=0`` many X reach the optimum. ``lp_backend`` chooses the analytic centre,
-where equal jobs have equal shares, the vertex with the largest sum of throughputs, or the optimum
-of Gavel's own solver. With a tolerance, X is the centre of all allocations that reach the upper end
-of the bisection, or the last solution of Gavel's own solver.
+Ties: many X reach the optimum. ``lp_backend`` chooses among these optima:
+
+- ``centre``: the analytic centre, where equal jobs have equal shares.
+- ``highs``: the vertex with the largest sum of throughputs.
+- ``ecos``: the optimum of Gavel's own solver.
+
+With a tolerance, X is the centre of all allocations that reach the upper end of the bisection. With
+``ecos`` it is the last solution of Gavel's own solver.
 """
 
 from dataclasses import dataclass
@@ -45,8 +49,8 @@ class GavelMakespan(AwareOrAgnostic):
     Parameters
     ----------
     tolerance : float, optional
-        0: the optimum. Otherwise a bisection of the makespan from [100 s, 1e6 s] stops when the
-        upper end is at most 1 + tolerance times the lower end. Default: 0 under the paper's rules,
+        0: the optimum. Otherwise the makespan is bisected, from [100 s, 1e6 s] on, until the upper
+        end is at most 1 + tolerance times the lower end. Default: 0 under the paper's rules,
         0.05 under Gavel's.
     lp_backend : {"centre", "highs", "ecos"}
         Optimum among many: the analytic centre, the vertex with the largest sum of throughputs, or
@@ -106,8 +110,9 @@ def makespan_shares(
     --------
     Two equal jobs of 1,000 steps on one GPU that does five steps per second.
 
-    >>> one = np.ones(2)
-    >>> shares, makespan = makespan_shares(Crowd(5 * np.ones((2, 1)), one, one, one[:1]), 1e3 * one)
+    >>> ones = np.ones(2)
+    >>> problem = Crowd(np.full((2, 1), 5.0), ones, ones, np.ones(1))
+    >>> shares, makespan = makespan_shares(problem, 1e3 * ones)
     >>> shares.ravel().round(6).tolist(), round(makespan, 3)
     ([0.5, 0.5], 400.0)
     """
@@ -131,8 +136,7 @@ def _bisected_by_ecos(
 ) -> tuple[Floats, float]:
     """Solution at the last makespan that ECOS calls feasible, and the upper end (s).
 
-    If no makespan up to ``high`` is feasible, the bisection goes on from there to ten times as
-    much.
+    If no makespan up to ``high`` is feasible, the bisection goes on from ``high`` to 10 ``high``.
     """
     solution = None
     first_high = high

@@ -37,8 +37,8 @@ class GavelMakespanSS(TypedShares):
     Parameters
     ----------
     tolerance : float, optional
-        0: the optimum. Otherwise a bisection of the makespan from [100 s, 1e6 s] stops when the
-        upper end is at most 1 + tolerance times the lower end. Default: 0 under the paper's rules,
+        0: the optimum. Otherwise the makespan is bisected, from [100 s, 1e6 s] on, until the upper
+        end is at most 1 + tolerance times the lower end. Default: 0 under the paper's rules,
         0.05 under Gavel's.
     pairs : {"all", "working", "useful"}
         Pairs in the programme, as for `gavel-las-ss`.
@@ -53,7 +53,7 @@ class GavelMakespanSS(TypedShares):
     short: Annotated[float, AtLeast(0)] = SHORT
 
     pairs_up = True
-    # The optimum that the programme with pairs ends at is not the one of gavel-makespan.
+    # The programme with pairs ends at another optimum than gavel-makespan.
     baseline = Baseline(None, f"{ADVICE}, or take gavel-makespan", model=True)
     needs = frozenset({"throughput", "duration"})
     rule_values: ClassVar = TOLERANCES

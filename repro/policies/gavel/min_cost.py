@@ -6,15 +6,15 @@ paper:
     max_X sum_m throughput(m, X) / sum_mj cost_j scale_factor_m X_mj
 
 Its optimum runs only the cheapest work. The same programme is then solved for the kinds without
-time, on the idle GPUs, until all kinds have time or no GPU is left.
+time, on the idle GPUs. This is repeated until all kinds have time or no GPU is idle.
 
 ``objective="normalised"``, the programme of the public simulator:
 
     max_X sum_mj T_mj X_mj / cost_j
 
-Ties: jobs of one kind have equal shares. Among equal ratios T_mj / (cost_j scale_factor_m), kinds
-are served in order of their names, and the GPU types of a kind in alphabetical order. Among the
-optima of the normalised objective, the largest least share of time.
+Ties: jobs of one kind have equal shares. Equal ratios T_mj / (cost_j scale_factor_m) are served in
+alphabetical order of model and demand, then of GPU type. Among the optima of the normalised
+objective, the largest least share of time.
 """
 
 from collections.abc import Callable
@@ -92,8 +92,8 @@ def cost_efficient_shares(
     --------
     Four steps per second for 1 USD per hour beat six for 2 USD.
 
-    >>> one = np.ones(1)
-    >>> kinds = Kinds(np.array([[4.0, 6.0]]), np.ones(2), one, one, one)
+    >>> ones = np.ones(1)
+    >>> kinds = Kinds(np.array([[4.0, 6.0]]), np.ones(2), ones, ones, ones)
     >>> cost_efficient_shares("ratio", kinds, np.array([1.0, 2.0])).tolist()
     [[1.0, 0.0]]
     """

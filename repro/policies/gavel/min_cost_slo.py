@@ -41,8 +41,8 @@ class GavelMinCostSlo(GavelMinCost):
     objective, market
         As for `gavel-min-cost`.
     drop_lost : bool, optional
-        Whether jobs that would miss the deadline even alone on their fastest type lose their
-        constraint, so that the other jobs keep theirs. Default: true under the paper's rules, false
+        Whether a job that would miss its deadline even alone on its fastest type loses its
+        constraint. The other jobs then keep theirs. Default: true under the paper's rules, false
         under Gavel's.
     strict : bool
         Whether the run ends with an error that names a job when the deadlines cannot be met.
@@ -126,8 +126,7 @@ def _infeasible_job(
 ) -> str:
     """Message that names a job whose SLO cannot be met.
 
-    Either the job is too slow even alone, or the floors of the jobs before it, in order of arrival,
-    leave too little for it.
+    Either the job is too slow even alone, or the jobs that arrived before it leave too few GPUs.
     """
     for row, reachable in enumerate(jobs.speeds.max(axis=1).tolist()):
         if floors[row] > reachable * (1 + ROUNDING):

@@ -15,8 +15,8 @@ The filling ends when all weights are 0.
 - ``gavel-hierarchical``, FIFO inside entity s: w^level_m = v_s for the earliest job of s that can
   rise, and 0 for its other jobs.
 
-Ties: jobs of one kind have equal shares; FIFO inside an entity goes by order of arrival, then order
-in the trace. Many X reach the last level. ``lp_backend`` chooses the analytic centre of these
+Ties: jobs of one kind have equal shares. FIFO inside an entity goes by order of arrival, then order
+in the trace. Many X reach all levels. ``lp_backend`` chooses the analytic centre of these
 optima, or the vertex with the largest sum of normalised throughputs.
 """
 
@@ -83,12 +83,12 @@ class GavelHierarchical(AwareOrAgnostic):
     ----------
     inner : {"fairness", "fifo"}
         Policy inside an entity. ``fairness``: weighted fairness. ``fifo``: the earliest job that
-        can still rise gets all.
+        can still rise gets the level of the entity.
     entity_weights : mapping
         Weight of each entity; 1 where it is not named.
     column : {"entity", "vc"}, optional
         Trace column of the entity. None: ``entity``, or ``vc`` where the trace has no such column.
-        Without both columns, all jobs are of one entity.
+        Without both columns, all jobs belong to one entity.
     heterogeneity_aware, water_filling, lp_backend
         As for `gavel-water-filling`.
 
@@ -105,7 +105,7 @@ class GavelHierarchical(AwareOrAgnostic):
     lp_backend: Backend = "centre"
 
     needs = frozenset({"throughput", "priority_weight", "entity", "vc"})
-    # The weight of an entity without jobs makes no difference, so `entity_weights` is left out.
+    # Without entities no job belongs to a named one, so `entity_weights` makes no difference.
     baseline = Baseline(
         "gavel-water-filling",
         "without entities all jobs belong to one entity; give the column entity or vc",
