@@ -80,9 +80,9 @@ class Cluster:
         Parameters
         ----------
         spec : str, path or Cluster
-            Groups of nodes, joined by commas: ``8x8`` (nodes x GPUs), ``8x4:v100`` (of a type),
+            Sets of equal nodes, joined by commas: ``8x8`` (nodes x GPUs), ``8x4:v100`` (of a type),
             ``5x32x8`` (switches x nodes per switch x GPUs), ``36xv100`` (nodes with one GPU of a
-            type). Or a CSV or YAML file, see `repro.model.cluster.files`. Groups without a number
+            type). Or a CSV or YAML file, see `repro.model.cluster.files`. Sets without a number
             of switches share a switch, all others have switches of their own. A Cluster is
             returned unchanged.
 
@@ -101,7 +101,7 @@ class Cluster:
             cluster = cls(read_nodes(path), path.name)
         else:
             name = re.sub(r"\s+", "", text).replace("×", "x")
-            cluster = cls(_parse_groups(text), name)
+            cluster = cls(_parse_nodes(text), name)
         _check_types(list(cluster.gpu_types), text)
         return cluster
 
@@ -117,7 +117,7 @@ def _is_file_name(text: str) -> bool:
     return text.lower().endswith(FILE_SUFFIXES) or "/" in text or os.sep in text
 
 
-class _Group(NamedTuple):
+class _EqualNodes(NamedTuple):
     """Equal nodes of a spec; ``switches`` 0: under the shared switch."""
 
     switches: int
@@ -126,46 +126,46 @@ class _Group(NamedTuple):
     gpu_type: str | None
 
 
-def _parse_groups(text: str) -> tuple[Node, ...]:
-    """Nodes of a spec, group by group."""
+def _parse_nodes(text: str) -> tuple[Node, ...]:
+    """Nodes of a spec, word by word."""
     nodes: tuple[Node, ...] = ()
     shared: int | None = None
     next_switch = 0
     for word in text.split(","):
-        group = _parse_group(word, text)
-        total = len(nodes) + max(group.switches, 1) * group.nodes_per_switch
-        if group.gpus > MAX_GPUS_PER_NODE or total > MAX_NODES:
+        equal = _parse_word(word, text)
+        total = len(nodes) + max(equal.switches, 1) * equal.nodes_per_switch
+        if equal.gpus > MAX_GPUS_PER_NODE or total > MAX_NODES:
             raise ParamError(
                 f"cluster spec {_short(text)!r}: {_short(word.strip())!r} makes {total} nodes, "
-                f"{group.gpus} GPUs in one; at most {MAX_NODES} nodes of {MAX_GPUS_PER_NODE} GPUs "
+                f"{equal.gpus} GPUs in one; at most {MAX_NODES} nodes of {MAX_GPUS_PER_NODE} GPUs "
                 "are accepted"
             )
-        if group.switches:
-            switches: Sequence[int] = range(next_switch, next_switch + group.switches)
-            next_switch += group.switches
+        if equal.switches:
+            switches: Sequence[int] = range(next_switch, next_switch + equal.switches)
+            next_switch += equal.switches
         else:
             if shared is None:
                 shared = next_switch
                 next_switch += 1
             switches = (shared,)
         for switch in switches:
-            nodes += (Node(group.gpus, group.gpu_type, switch),) * group.nodes_per_switch
+            nodes += (Node(equal.gpus, equal.gpu_type, switch),) * equal.nodes_per_switch
     return nodes
 
 
-def _parse_group(word: str, text: str) -> _Group:
-    """Group of nodes that a word of a spec describes."""
+def _parse_word(word: str, text: str) -> _EqualNodes:
+    """Equal nodes that a word of a spec describes."""
     clean = word.strip().replace("×", "x").replace("X", "x", 2)
     grid = _GRID.fullmatch(clean)
     if grid and grid[3]:
         switches, nodes, gpus = (_count(grid[n], word, text) for n in (1, 2, 3))
-        return _Group(switches, nodes, gpus, grid[4])
+        return _EqualNodes(switches, nodes, gpus, grid[4])
     if grid:
         nodes, gpus = (_count(grid[n], word, text) for n in (1, 2))
-        return _Group(0, nodes, gpus, grid[4])
+        return _EqualNodes(0, nodes, gpus, grid[4])
     typed = _TYPED.fullmatch(clean)
     if typed:
-        return _Group(0, _count(typed[1], word, text), 1, typed[2])
+        return _EqualNodes(0, _count(typed[1], word, text), 1, typed[2])
     raise ParamError(f"cluster spec {_short(text)!r}: cannot read {_short(word)!r}; {ACCEPTED}")
 
 
@@ -185,13 +185,13 @@ def _check_types(names: list[str], text: str) -> None:
             )
 
 
-def _count(digits: str, group: str, text: str) -> int:
-    """Positive number from its digits; the message names the group of nodes and the spec."""
+def _count(digits: str, word: str, text: str) -> int:
+    """Positive number from its digits; the message names the word and the spec."""
     # int() refuses thousands of digits, and twelve digits are above every limit
     value = int(digits.lstrip("0")[:12] or "0")
     if value == 0:
         raise ParamError(
-            f"cluster spec {_short(text)!r}: {_short(group.strip())!r} asks for zero; "
+            f"cluster spec {_short(text)!r}: {_short(word.strip())!r} asks for zero; "
             "every number must be at least 1, e.g. 8x8"
         )
     return value
