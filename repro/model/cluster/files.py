@@ -119,7 +119,7 @@ def _check_header(
 
 
 def _rename_hint(header: list[str]) -> str:
-    """Advice to rename columns to those of openb; empty without a column of GPUs."""
+    """Advice to rename columns as in openb; empty without a column of GPUs."""
     absent = [name for name in OPENB[0] if name not in header]
     renamed = renames(absent, [name for name in header if name not in OPENB[0]], _NODE_SENSES)
     if "gpu" not in renamed and "gpu" not in header:

@@ -66,7 +66,7 @@ class _Job(NamedTuple):
 
 
 class _Dates:
-    """Reads the dates of a log, and counts those with and without an offset from UTC."""
+    """Reads the dates of a log, and counts dates with and without an offset from UTC."""
 
     def __init__(self, origin: Origin) -> None:
         self.origin = origin
