@@ -420,9 +420,10 @@ def longest_step(dx: Any, over_x: Any, dq: Any, q: Any) -> float:
 
 @njit(error_model="numpy", fastmath=SUMS)
 def follow(problem: Any, x: Any, z: float, free: bool, end: float) -> tuple[float, Any, int, bool]:
-    """Follow the central path from ``x`` (as in `Point`; overwritten) to complementarity ``end``.
+    """Follow the central path from ``x`` to complementarity ``end``.
 
-    Without ``free`` the level z is fixed. Return z, duals, steps, and whether the path converged.
+    ``x`` is as in `Point`, and overwritten. Without ``free`` the level z is fixed. The result is z,
+    the duals of x, the number of steps, and whether the path converged.
     """
     v, job, weight, gpus = problem
     n = gpus.size

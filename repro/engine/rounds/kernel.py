@@ -9,8 +9,8 @@ is a job, or two jobs that share GPUs. For every row m and GPU type j `Rows` has
 
 The priority is X_mj / f_mj, where f_mj = t_mj / sum_m t_mj. With ``prior_s`` = 0 it is X_mj / t_mj,
 the paper's X_mj / rounds_received_mj. A round takes (m, j) in descending order of (priority, D, X).
-It passes over rows with a chosen job and rows that do not fit the idle GPUs. A new X changes the
-deficits by X_mj times the elapsed seconds less (t_mj - ``prior_s``).
+It passes over rows with a chosen job and rows that do not fit the idle GPUs. When X is replaced,
+D_mj grows by X_mj times the seconds that X was in force, less (t_mj - ``prior_s``).
 
 The compiled loops check and trim X, carry deficits over, compute priorities, choose rows, write
 holds and progress into `repro.model.jobs.State`, and simulate rounds of whole steps up to the next
