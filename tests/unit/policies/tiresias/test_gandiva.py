@@ -49,7 +49,7 @@ def test_steps_that_change_nothing_are_skipped(cluster, begin, slice_s, form, mo
     if form == "paper":
         # no step is ever like the one before: the policy decides every 10 s
         decisions = itertools.count()
-        monkeypatch.setattr(gandiva._Slicer, "_sizes", lambda slicer: [next(decisions)])
+        monkeypatch.setattr(gandiva._Slicer, "_counts", lambda slicer: [next(decisions)])
     else:
         every = lambda sets, now, slice_s, step_s: now + step_s  # noqa: E731
         monkeypatch.setattr(_gandiva_simulator, "_next_change", every)
