@@ -1,17 +1,23 @@
 """Themis by shares of time, as in Muri's public simulator (form ``shares`` of `Themis`).
 
-At time t, N jobs are present on G GPUs. Job j has arrival a_j, demand D_j, remaining time r_j,
-executed time q_j and iteration time u_j (s; 1 without ``iterations_in_denominator``).
+At time t, N jobs are present on G GPUs. Of job j:
 
-    p_j = min(1, ceil(G / N) / D_j)       its pace on a cluster of its own
-    C_j = sum of executed time / (u p)    its work so far on that cluster
-    x = argmin max_j (t - a_j + r_j / x_j) / (C_j + r_j / (u_j p_j)),  x_j <= 1,  sum D_j x_j <= G
+    a_j, D_j   arrival (s), demand (GPUs)
+    r_j, q_j   remaining time, executed time (s)
+    u_j        time of an iteration (s); 1 without ``iterations_in_denominator``
+    p_j      = min(1, ceil(G / N) / D_j), the pace on a cluster of its own
+    C_j      = sum of executed seconds / (u_j p_j), the work so far on that cluster
+    rho_j    = (t - a_j + r_j / x_j) / (C_j + r_j / (u_j p_j))
 
-Jobs go first by x_j / q_j (1e9 x_j if q_j = 0), descending. Then by q_j less promised time (the sum
-of x_j times seconds), ascending. Then by x_j, descending. Jobs that fit by first fit then run.
+The shares x minimise max_j rho_j, with 0 < x_j <= 1 and sum_j D_j x_j <= G. Jobs are ranked by
 
-Ties: order of the list, which is last ranked, then sorted by demand, largest first. New jobs come
-last, in order of arrival.
+    1. x_j / (q_j + initial_service), descending (1e9 x_j if the divisor is 0)
+    2. q_j - promised time, the sum of x_j times seconds, ascending
+    3. x_j, descending
+
+and run in this order if they get nodes by first fit.
+
+Ties: larger demand first, then the rank at the last event. New jobs come last, in order of arrival.
 """
 
 import math

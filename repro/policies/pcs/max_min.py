@@ -104,7 +104,7 @@ def _retire(jobs: Jobs, kinds: Kinds, s: ElasticState, job: int) -> None:
 def _share(jobs: Jobs, kinds: Kinds, s: ElasticState) -> None:
     """Fill in order of ascending demand: each job gets at most an equal part of the GPUs left.
 
-    The first job of a kind to complete stands for the kind among the jobs that hold GPUs.
+    The first job of a kind to complete represents the kind among the jobs that hold GPUs.
     """
     memory = memory_of(s)
     _progress(jobs, kinds, s, memory)

@@ -8,7 +8,7 @@ from t_i to t_i + l_i, next to all intervals reserved before:
 
 It starts at t_i, or at the first instant after t_i at which D_i GPUs are free.
 
-Ties: of equal t_i the earlier arrival. A waiting job never starts before one with a smaller t_i.
+Ties: of equal t_i the earlier arrival. No job starts before a waiting job with a smaller t_i.
 """
 
 from dataclasses import dataclass

@@ -1,13 +1,15 @@
 """Themis (NSDI 2020): finish-time fairness, as leases of GPUs or as shares of time.
 
-Form ``leases`` (PCS, section 5.1). Of G GPUs, R are left. Job i with arrival a_i, work s_i,
-remaining work w_i (s on one GPU), demand D_i and mean number N_i of jobs in the system has
+Form ``leases`` (PCS, section 5.1). At time t, R of G GPUs are left. Of job i:
 
-    rho_i = (t - a_i + w_i / min(R, D_i)) / (s_i / min(G / N_i, D_i)).
+    a_i, D_i   arrival (s), demand (GPUs)
+    s_i, w_i   work, remaining work (s on one GPU)
+    N_i        mean number of jobs in the system over the events of the job's life
+    rho_i    = (t - a_i + w_i / min(R, D_i)) / (s_i / min(G / N_i, D_i))
 
 The job of largest rho gets min(R, D_i) GPUs. Then R falls, and the next job is chosen.
 
-Ties: the earlier arrival.
+Ties: of equal rho the earlier arrival.
 
 Form ``shares``: `repro.policies.pcs._themis_shares` has formula and ties.
 """
