@@ -77,7 +77,7 @@ class AntMan(Grouped):
     # yarn-cs decides the same on one node only: on several nodes a waiting job collects GPUs
     baseline = Baseline(
         None,
-        "without opportunistic jobs nobody shares GPUs; give the column priority (0 guaranteed, "
+        "without opportunistic jobs no GPUs are shared; give the column priority (0 guaranteed, "
         "1 opportunistic)",
         columns=("priority",),
     )
