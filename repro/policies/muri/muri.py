@@ -11,21 +11,21 @@ The interleaving efficiency of a group is the mean busy share of the resources (
 
 Priorities, smaller first, with g the GPU count of the job:
 
-    Muri-S (SRSF):   p = remaining time x g
-    Muri-L (2D-LAS): p = time on GPUs x g
+    Muri-S (SRSF):   remaining time x g
+    Muri-L (2D-LAS): time on GPUs x g
 
 Algorithm 1 (section 4.2):
 
-1. The candidates are the first n jobs by p that fill the cluster in groups of k.
+1. The candidates are the first n jobs by priority that fill the cluster in groups of k.
 2. In log2(k) rounds, groups of equal g are matched at maximum weight gamma (Blossom). Matched pairs
    merge while the groups need more GPUs than there are.
 
 Every decision repeats both steps; a decision is due at every event or every ``interval`` seconds.
 
-Ties: under rules ``paper``, equal p goes to the smaller row. Pairs merge in ascending order of
-their waste (1 - gamma) g, and equal waste goes to the narrower bucket. Under rules ``muri``, equal
-p goes to the wider job, and jobs that arrived just now come last. Pairs merge in list order. Ties
-between matchings are in `repro.policies.muri._grouping.matchings`.
+Ties: under rules ``paper``, equal priority goes to the earlier job. Pairs merge in ascending order
+of their waste (1 - gamma) g, and equal waste goes to the smaller g. Under rules ``muri``, equal
+priority goes to the larger g, and jobs that arrived just now come last. Pairs merge in list order.
+Ties between matchings are in `repro.policies.muri._grouping.matchings`.
 """
 
 import itertools
@@ -71,7 +71,7 @@ _JOB = operator.itemgetter(2)
 class Muri(Grouped):
     """Base of Muri-S and Muri-L: groups of jobs that interleave on the resources (Algorithm 1).
 
-    An optional parameter takes the value of the rule set by default.
+    The rule set gives the defaults of ``measured_factors`` and of all parameters after it.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class Muri(Grouped):
         list. Only with ``blossom``.
     wide_first : bool, optional
         Equal priorities go to the wider job, with jobs that arrived just now last; False: to the
-        smaller row.
+        earlier job.
     tie_window_s : float, optional
         Completions at most this long from an arrival (s) are one event with it.
     """
@@ -177,7 +177,7 @@ class Muri(Grouped):
 @register("muri-l")
 @dataclass(frozen=True)
 class MuriL(Muri):
-    """Multi-resource interleaving by 2D-LAS: p = time on GPUs x g, with unknown durations."""
+    """Multi-resource interleaving by 2D-LAS: time on GPUs x g, with unknown durations."""
 
     families = ("las",)
 
@@ -199,7 +199,7 @@ class MuriL(Muri):
 @register("muri-s")
 @dataclass(frozen=True)
 class MuriS(Muri):
-    """Multi-resource interleaving by SRSF: p = remaining time x g, with known durations."""
+    """Multi-resource interleaving by SRSF: remaining time x g, with known durations."""
 
     needs = Muri.needs | {"duration"}
 
