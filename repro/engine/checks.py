@@ -10,7 +10,7 @@ from repro.model.jobs import JobTable
 from repro.model.policy import Order, Policy
 from repro.placement.base import Placer
 
-#: Largest number of decisions of one run, as far as the time between decisions is known before.
+#: Largest number of decisions of one run, as estimated from the time between decisions.
 MAX_DECISIONS = 10_000_000
 
 

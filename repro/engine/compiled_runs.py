@@ -1,6 +1,6 @@
-"""Runs in one compiled call: an order in numbers, a policy with own loops, divisible GPUs.
+"""Runs in one compiled call: of orders in numbers, policies with own loops, and divisible GPUs.
 
-Tests compare them with the same runs event by event, to the last bit.
+Tests compare these runs with the same runs event by event, to the last bit.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ from repro.model.elastic import Elastic
 from repro.model.performance import Curves, Renewing
 from repro.model.policy import speaks_for
 
-#: Methods that a class with a `Policy.player` decides by.
+#: Methods by which a policy decides; `Policy.player` replaces them only if it is as specific.
 _DECISIONS = ("decide", "session", "completions")
 
 
@@ -41,7 +41,7 @@ def _is_nominal(setup: Setup) -> bool:
 
 
 def _simulate_order(setup: Setup, driver: RankedDriver) -> bool:
-    """Simulate an `Order` whose keys are known in numbers; False: they are not, or not enough."""
+    """Simulate an `Order` whose keys follow from numbers; False: the run needs the engine."""
     if driver.steady is None or not _is_nominal(setup) or setup.policy.completions().tie_s:
         return False
     from repro.engine.select.whole_run import simulate_order
@@ -60,7 +60,7 @@ def _simulate_order(setup: Setup, driver: RankedDriver) -> bool:
 
 
 def _simulate_own_loops(setup: Setup) -> bool:
-    """Simulate a policy by its own compiled loops; False: it has none for this run."""
+    """Simulate a policy by its own compiled loops; False: the run needs the engine."""
     policy = setup.policy
     if not _is_nominal(setup) or setup.settings.ends_early:
         return False
@@ -88,7 +88,7 @@ def _simulate_divided(setup: Setup) -> AddedRecords | None:
             setup.view,
             setup.holdings.intervals if settings.keep_intervals else None,
             grid=settings.rules.grid,
-            predicted=sample(setup.table.count, settings.predict, settings.seed),
+            predicted=sampled_jobs(setup.table.count, settings.predict, settings.seed),
         )
     return AddedRecords(columns, held_s)
 
@@ -112,10 +112,10 @@ def division_hindrance(setup: Setup) -> str:
     return next((reason for reason, applies in hindrances.items() if applies), "")
 
 
-def sample(num_jobs: int, number: int | None, seed: int) -> Flags:
+def sampled_jobs(num_jobs: int, number: int | None, seed: int) -> Flags:
     """Whether each job is predicted: ``number`` jobs sampled by the seed, or all jobs (None).
 
-    >>> sample(4, 2, seed=0).sum()
+    >>> int(sampled_jobs(4, 2, seed=0).sum())
     2
     """
     chosen = np.zeros(num_jobs, np.bool_)

@@ -10,7 +10,7 @@ from repro.model.policy import Order, Ordering, Selection, Steady, speaks_for
 from repro.model.view import View
 from repro.placement.base import Placer
 
-#: Methods that a class with `Order.steady` ranks jobs by.
+#: Methods by which an order ranks jobs; `Order.steady` replaces them only if it is as specific.
 _KEYS = ("key", "slope", "ordering", "quantum_s")
 
 
